@@ -57,16 +57,16 @@ class Desk:
     """A server without a shell."""
 
     def __init__(self) -> None:
-        self.memory = EngineState()
+        self.state = EngineState()
         self.ticked = Ticked()
         self.now = Now(time.time(), 1_000.0)
         self.channels = Channels()
-        self.engine = Engine(self.memory, Random(1))
+        self.engine = Engine(self.state, Random(1))
         self._events: list[AnyEvent] = []
         self._commands = 0
 
     def do(self, command: Command[T]) -> T:
-        events, outcome, _ = self.engine.carry_out(command, self.now)
+        events, outcome, _ = self.engine.execute(command, self.now)
         self._events += events
         self._commands += 1
         if self._commands % TURN == 0:
@@ -96,8 +96,8 @@ class Side:
     """One of the two that are compared: a session on an engine of its own, and the time it took."""
 
     def __init__(self) -> None:
-        self.desk = Desk()
-        self.session: FaktorySession = FaktoryProtocol().session(self.desk, lambda: None)
+        self.dispatcher = Desk()
+        self.session: FaktorySession = FaktoryProtocol().session(self.dispatcher, lambda: None)
         self.say(b'HELLO {"v":2,"wid":"bench"}')
         self.seconds = 0.0
 
@@ -153,7 +153,7 @@ def batch_against_plain(jobs: int) -> dict[str, tuple[float, float]]:
     called = batch.say(b"FETCH calls")
     batch.say(b'ACK {"jid":"%b"}' % called.split(b'"jid":"')[1].split(b'"')[0])
     callback = time.process_time() - began
-    group = batch.desk.memory.groups[bid]
+    group = batch.dispatcher.state.groups[bid]
     if (group.total, group.pending, group.answered) != (jobs, 0, group.called):
         raise RuntimeError(f"the batch ended with {group}")
     return {
@@ -166,8 +166,8 @@ def batch_against_plain(jobs: int) -> dict[str, tuple[float, float]]:
 def unique_against_plain(jobs: int) -> tuple[float, float]:
     unique, plain = Side(), Side()
     taking_turns(jobs, (unique, lambda n: [push(n, CUSTOMS["unique"])]), (plain, lambda n: [push(n, CUSTOMS["plain"])]))
-    if len(unique.desk.memory.locks) != jobs:
-        raise RuntimeError(f"{len(unique.desk.memory.locks)} locks for {jobs} jobs")
+    if len(unique.dispatcher.state.locks) != jobs:
+        raise RuntimeError(f"{len(unique.dispatcher.state.locks)} locks for {jobs} jobs")
     return unique.seconds, plain.seconds
 
 
@@ -177,13 +177,13 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
     entry = CronJob("cron")
     entries = [CronEntry(f"{n % 60} {n % 24} 1 1 *", entry, f"entry {n}") for n in range(CRON)]
     began = time.process_time()
-    crowded.desk.do(recurrences(Settings(cron=entries)))
+    crowded.dispatcher.do(recurrences(Settings(cron=entries)))
     set_up = time.process_time() - began
 
     def ask(side: Side) -> None:
         began = time.process_time()
         for _ in range(SLICE):
-            side.desk.engine.due_in(side.desk.now)
+            side.dispatcher.engine.due_in(side.dispatcher.now)
         side.seconds += time.process_time() - began
 
     for side in (crowded, alone):
@@ -194,7 +194,7 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
             lines = [line for n in range(first, first + SLICE) for line in (push(n), *settle(n))]
             side.work(lines)
             ask(side)
-    if crowded.desk.memory.counters.number != alone.desk.memory.counters.number:
+    if crowded.dispatcher.state.counters.number != alone.dispatcher.state.counters.number:
         raise RuntimeError("a cron entry ran")
     return set_up, crowded.seconds, alone.seconds
 

@@ -33,7 +33,7 @@ def ok(ops: list[Op], kind: Kind) -> Iterator[Op]:
 def jobs_in(data: Path) -> set[str]:
     journal = SqliteJournal(Folder(data))
     try:
-        return set(recover(journal).memory.jids)
+        return set(recover(journal).state.jids)
     finally:
         journal.close()
 

@@ -79,15 +79,15 @@ def test_what_is_wrong_is_told_in_the_scripts_words(
     parted = []
     for command, *words in spoilt(right):
         client.flushdb()
-        desk = QlessDesk()
-        desk.dialect = dialect
+        dispatcher = QlessDesk()
+        dispatcher.dialect = dialect
         with client.pipeline(transaction=False) as both:
             for each in setting:
-                desk.call(*each)
+                dispatcher.call(*each)
                 both.evalsha(sha, 0, *each)
             both.execute()
         call = [command, "30", *words]
-        ours, theirs = desk.answer(call), real(client, sha, call)
+        ours, theirs = dispatcher.answer(call), real(client, sha, call)
         if not same(ours, theirs) and ("err" in theirs or not KEPT.match(ours.get("err", ""))):
             parted.append((call, ours, theirs))
     assert not parted

@@ -43,7 +43,7 @@ def change(folder: Folder, sql: str) -> None:
 def recovered(folder: Folder) -> object:
     journal = SqliteJournal(folder)
     try:
-        return picture(recover(journal).memory)
+        return picture(recover(journal).state)
     finally:
         journal.close()
 
@@ -100,7 +100,7 @@ def test_flipped_bits_of_the_database_are_found_or_harmless(tmp_path: Path) -> N
     """Never another state than the one that was written: either exactly it, or Damaged."""
     story = eventful()
     folder = closed_journal(tmp_path, story)
-    good = picture(story.memory)
+    good = picture(story.state)
     found = 0
 
     def check() -> None:

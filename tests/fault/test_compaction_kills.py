@@ -94,7 +94,7 @@ def test_killed_at_random_moments_it_has_changed_nothing(tmp_path: Path, story: 
     assert [path.name for path in tmp_path.glob("snapshot-*")] == [made.file], "what the killed ones left is gone"
     found = recover(journal)
     assert found.events == 0
-    assert picture(found.memory) == picture(story.memory)
+    assert picture(found.state) == picture(story.state)
 
 
 def test_it_ends_with_the_server(tmp_path: Path, journal: SqliteJournal) -> None:

@@ -53,21 +53,21 @@ class CrashingScribe:
 
 
 class Peer:
-    def __init__(self, scribe: CrashingScribe) -> None:
+    def __init__(self, journal_writer: CrashingScribe) -> None:
         self.heard: list[str] = []
-        self._scribe = scribe
+        self._journal_writer = journal_writer
 
     def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         self.heard.append(reply.decode())
-        self._scribe.replying()
+        self._journal_writer.replying()
 
 
 def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], list[str], bool]:
     """Push, lease and settle until the crash: what was asked, what was answered, whether it crashed."""
-    scribe = CrashingScribe(journal, at_batch, point)
+    journal_writer = CrashingScribe(journal, at_batch, point)
     loop = HandLoop()
-    turn = GroupCommit(Engine(recover(journal).memory, Random(3)), scribe, Clock(), loop.as_loop(), 1_000)
-    peer = Peer(scribe)
+    turn = GroupCommit(Engine(recover(journal).state, Random(3)), journal_writer, Clock(), loop.as_loop(), 1_000)
+    peer = Peer(journal_writer)
     asked: list[str] = []
 
     def say(what: str) -> None:
@@ -100,15 +100,15 @@ def test_what_was_answered_is_there_and_nothing_else(tmp_path: Path, point: str)
         journal = SqliteJournal(Folder(tmp_path / f"data-{at_batch}"))
         asked, heard, crashed = live(journal, at_batch, point)
         crashes += crashed
-        memory = recover(journal).memory
+        state = recover(journal).state
         journal.close()
         pushed = {what.split()[1] for what in asked if what.startswith("push")}
         done = {what.split()[1] for what in heard if what.startswith("done")}
         may_be_done = {what.split()[1] for what in asked if what.startswith("done")}
         must_be_there = {what.split()[1] for what in heard if what.startswith("push")} - may_be_done
-        there = set(memory.jids)
+        there = set(state.jids)
         assert must_be_there <= there <= pushed - done
-        leased = {job.jid for job in memory.jobs.values() if job.state is State.LEASED}
+        leased = {job.jid for job in state.jobs.values() if job.state is State.LEASED}
         must_be_leased = {what.split()[1] for what in heard if what.startswith("lease")} - may_be_done
         assert must_be_leased <= leased
         assert heard == asked[: len(heard)], "in order, and none skipped"

@@ -29,7 +29,7 @@ def on_disk(data: Path) -> EngineState:
     try:
         found = recover(journal)
         journal.install(Snapshot(found.seq, data / compact(folder, found.seq).file))
-        return recover(journal).memory
+        return recover(journal).state
     finally:
         journal.close()
 
@@ -62,17 +62,17 @@ def test_dependents_are_resolved_over_kills(tmp_path: Path, case: str) -> None:
         for kill in range(1, KILLS + 1):
             wait_for(server, kill * 20)
             server.kill()
-            memory = on_disk(data)
-            invariants.check(memory)
-            assert memory.counters.processed == 1, "what was answered is on disk"
-            left.append(len(memory.shelves[State.BLOCKED]))
-            assert bool(memory.unresolved) == bool(left[-1])
+            state = on_disk(data)
+            invariants.check(state)
+            assert state.counters.processed == 1, "what was answered is on disk"
+            left.append(len(state.shelves[State.BLOCKED]))
+            assert bool(state.unresolved) == bool(left[-1])
             server.start()
         wait_for(server, MANY)
         assert server.stop() == 0
     assert left == sorted(left, reverse=True)
     assert 0 < left[1] < MANY, "the kill came between two slices"
-    memory = on_disk(data)
-    assert not memory.unresolved
-    assert {job.state for job in memory.jobs.values()} == {State.READY}
-    assert len(memory.jobs) == MANY
+    state = on_disk(data)
+    assert not state.unresolved
+    assert {job.state for job in state.jobs.values()} == {State.READY}
+    assert len(state.jobs) == MANY

@@ -141,7 +141,7 @@ def test_filled_under_load_and_freed_again(volume: Path, size: int) -> None:
         done += work_off(client, 100)
         assert server.stop() == 0
         journal = SqliteJournal(Folder(server.data))
-        there = set(recover(journal).memory.jids)
+        there = set(recover(journal).state.jids)
         journal.close()
     assert {f"small-{n:05d}" for n in range(2_000)} - there == set(done)
     assert not there & acknowledged, "removed, and nothing of it came back"
@@ -163,7 +163,7 @@ def test_pushes_are_taken_again_when_there_is_room(volume: Path) -> None:
         assert server.running
         assert server.stop() == 0
         journal = SqliteJournal(Folder(server.data))
-        assert set(pusher.acknowledged) <= set(recover(journal).memory.jids)
+        assert set(pusher.acknowledged) <= set(recover(journal).state.jids)
         journal.close()
 
 

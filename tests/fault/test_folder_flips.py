@@ -39,7 +39,7 @@ def state(data: Path) -> Any:
     """What a start would recover. Raises Damaged."""
     journal = SqliteJournal(Folder(data), lake=last_batch(settings(data)))
     try:
-        return picture(recover(journal).memory)
+        return picture(recover(journal).state)
     finally:
         journal.close()
 

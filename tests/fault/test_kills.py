@@ -61,7 +61,7 @@ def on_disk(data: Path) -> dict[str, Job]:
     """The jobs by the names they have here."""
     journal = SqliteJournal(Folder(data))
     try:
-        return {named(Got("", "", as_args(job)).text): job for job in recover(journal).memory.jobs.values()}
+        return {named(Got("", "", as_args(job)).text): job for job in recover(journal).state.jobs.values()}
     finally:
         journal.close()
 

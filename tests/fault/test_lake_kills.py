@@ -140,7 +140,7 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
     assert [jid for jid in load.pushed if events["pushed", jid] != 1] == []
     assert [jid for jid in load.settled if events["succeeded", jid] != 1] == []
     assert len(load.settled) > 300
-    live = recover(Reader(data)).memory.stats
+    live = recover(Reader(data)).state.stats
     assert same_pages(live, booked(row for _, row in sorted(rows.items())))
 
 

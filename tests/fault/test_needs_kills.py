@@ -47,7 +47,7 @@ def on_disk(data: Path) -> tuple[list[str], EngineState]:
     try:
         events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
         made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]
-        return made, recover(journal).memory
+        return made, recover(journal).state
     finally:
         journal.close()
 
@@ -68,21 +68,21 @@ def too_early(load: NeedsLoad) -> list[str]:
 
 def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     load, dead = kill_under_load(tmp_path / "data")
-    made, memory = on_disk(tmp_path / "data")
-    invariants.check(memory)
-    present = [name(job) for job in memory.jobs.values() if job.state is not State.COMPLETE]
+    made, state = on_disk(tmp_path / "data")
+    invariants.check(state)
+    present = [name(job) for job in state.jobs.values() if job.state is not State.COMPLETE]
     pushed = [Op(Kind.PUSH, "server", jid, 0.0, 0.0) for jid in made]
     verdict = account([*load.ops, *pushed], present, kills=dead)
     count = Counter((op.kind, op.outcome) for op in load.ops)
     print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, len(made), verdict.again)
     assert verdict.faults == {}
     assert too_early(load) == []
-    assert made == [f"{TICK}-{n}" for n in range(1, memory.intervals[TICK].count + 1)], "each once, in order"
+    assert made == [f"{TICK}-{n}" for n in range(1, state.intervals[TICK].count + 1)], "each once, in order"
     worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
     assert len(worked & set(load.needs)) > 50
     assert len(worked & set(made)) > 10
-    blocked = [job for job in memory.jobs.values() if job.state is State.BLOCKED]
-    waited_for = {name(memory.jobs[need]) for job in blocked for need in job.extra.links.needs}  # type: ignore[union-attr]
+    blocked = [job for job in state.jobs.values() if job.state is State.BLOCKED]
+    waited_for = {name(state.jobs[need]) for job in blocked for need in job.extra.links.needs}  # type: ignore[union-attr]
     assert waited_for <= set(present), "nobody waits for what is done"
 
 
@@ -93,5 +93,5 @@ def test_needs_that_are_not_waited_for_would_be_noticed(tmp_path: Path) -> None:
 
 def test_a_slot_that_makes_two_jobs_would_be_noticed(tmp_path: Path) -> None:
     kill_under_load(tmp_path / "data", 1, "twice-made")
-    made, memory = on_disk(tmp_path / "data")
-    assert made != [f"{TICK}-{n}" for n in range(1, memory.intervals[TICK].count + 1)]
+    made, state = on_disk(tmp_path / "data")
+    assert made != [f"{TICK}-{n}" for n in range(1, state.intervals[TICK].count + 1)]

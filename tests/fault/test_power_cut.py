@@ -101,7 +101,7 @@ def _jobs(data: Path) -> set[str]:
         return set()
     journal = SqliteJournal(Folder(data))
     try:
-        return set(recover(journal).memory.jids)
+        return set(recover(journal).state.jids)
     finally:
         journal.close()
 

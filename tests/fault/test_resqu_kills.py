@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 class Outcomes(NamedTuple):
     load: ResquLoad
     events: list[AnyEvent]
-    memory: EngineState
+    state: EngineState
 
     @property
     def runs(self) -> Iterator[Spawned]:
@@ -38,7 +38,7 @@ class Outcomes(NamedTuple):
         made = [
             Op(Kind.PUSH, "server", run.spec.jid, 0.0, 0.0, Outcome.OK, crc("plan")) for run in self.runs if run.number
         ]
-        present = {named(Got(job.jid, job.kind, as_args(job))) for job in self.memory.jobs.values()}
+        present = {named(Got(job.jid, job.kind, as_args(job))) for job in self.state.jobs.values()}
         return account([*made, *self.load.ops], present)
 
 
@@ -67,7 +67,7 @@ def on_disk(data: Path) -> tuple[list[AnyEvent], EngineState]:
     journal = SqliteJournal(Folder(data))
     try:
         events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
-        return events, recover(journal).memory
+        return events, recover(journal).state
     finally:
         journal.close()
 
@@ -85,7 +85,7 @@ def off_beat(found: Outcomes) -> list[tuple[str, float]]:
 
 def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
     found = kill_under_load(tmp_path / "data", 8)
-    load, resqu = found.load, found.memory.resqu
+    load, resqu = found.load, found.state.resqu
     verdict = found.verdict()
     count = Counter((op.kind, op.outcome) for op in load.ops)
     runs = Counter(run.name for run in found.runs)
@@ -94,7 +94,7 @@ def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
     assert verdict.faults == {}, verdict
     assert had_by_two(load.ops, load.uids) == []
     assert off_beat(found) == []
-    assert (found.memory.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
+    assert (found.state.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
     assert (resqu.buffers, resqu.active, resqu.backlogs) == ({}, {}, {})
     assert load.batches > 5
     assert load.deferred > 3

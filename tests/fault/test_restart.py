@@ -60,14 +60,14 @@ def test_a_lease_goes_on_and_is_not_extended(server: Server) -> None:
         client.fetch()
     server.kill()
     before = on_disk(server.data)
-    [(end, _)] = [lease for shelf in before.memory.shelves.values() for lease in shelf]
+    [(end, _)] = [lease for shelf in before.state.shelves.values() for lease in shelf]
     server.start()
     with server.client() as client:
         client.push("job-0002")
         assert client.sizes()["working"] == 1
     server.kill()
     after = on_disk(server.data)
-    [(end_after, _)] = [lease for shelf in after.memory.shelves.values() for lease in shelf]
+    [(end_after, _)] = [lease for shelf in after.state.shelves.values() for lease in shelf]
     assert end_after == end
     assert before.steady < after.steady < before.steady + 60, "time went on, by as much as the wall clock says"
     assert after.steady - before.steady == pytest.approx(after.wall - before.wall, abs=0.2)
@@ -98,8 +98,8 @@ def test_a_flush_stays_flushed_and_numbers_are_not_used_again(server: Server) ->
         client.push("job-0005")
     server.kill()
     found = on_disk(server.data)
-    assert list(found.memory.jobs) == [6]
-    assert found.memory.counters.epoch == 2
+    assert list(found.state.jobs) == [6]
+    assert found.state.counters.epoch == 2
 
 
 def test_order_priority_and_schedule_survive(server: Server) -> None:
@@ -154,5 +154,5 @@ def test_a_change_that_fails_in_the_middle_stops_the_server_and_is_not_there_aft
                 client.ack("job-0001")
         assert server.wait() == 1
         assert "Succeed failed in the middle" in server.log()
-    found = on_disk(tmp_path / "data").memory
+    found = on_disk(tmp_path / "data").state
     assert [job.jid for job in found.jobs.values() if job.lease is not None] == ["job-0001"]

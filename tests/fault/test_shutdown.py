@@ -31,7 +31,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def jobs(data: Path) -> set[str]:
     journal = SqliteJournal(Folder(data))
     try:
-        return set(recover(journal).memory.jids)
+        return set(recover(journal).state.jids)
     finally:
         journal.close()
 

@@ -60,7 +60,7 @@ class House:
             self.journal.append(batch)
         self.old = path / snapshot_name(2)
         made = recover(self.journal, until=2)
-        file.write(self.old, made.memory, 2, made.wall, made.steady)
+        file.write(self.old, made.state, 2, made.wall, made.steady)
         self.journal.install(Snapshot(2, self.old))
         self.new = path / snapshot_name(self.journal.last)
         self._content = self.old.read_bytes()
@@ -69,7 +69,7 @@ class House:
         """The old snapshot is the installed one, untouched, and the state can be had."""
         assert self.journal.snapshot() == Snapshot(2, self.old)
         assert self.old.read_bytes() == self._content
-        assert picture(recover(self.journal).memory) == picture(self.story.memory)
+        assert picture(recover(self.journal).state) == picture(self.story.state)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_every_call_fails_once(house: House, monkeypatch: pytest.MonkeyPatch) ->
         seen.add(failing.failed)
         house.check()
         if house.new.exists():  # renamed, and only then did something fail: it is whole, and not installed
-            assert picture(file.load(house.new).memory) == picture(house.story.memory)
+            assert picture(file.load(house.new).state) == picture(house.story.state)
             house.new.unlink()
         assert not list(house.folder.path.glob("*.tmp")), "what was begun is cleared away"
     assert seen == set(CALLS)
@@ -116,7 +116,7 @@ def test_every_short_write_is_gone_on_with(house: House, monkeypatch: pytest.Mon
         monkeypatch.setattr(files, "os", failing)
         compaction.compact(house.folder, house.journal.last)
         monkeypatch.setattr(files, "os", os)
-        assert picture(file.load(house.new).memory) == picture(house.story.memory)
+        assert picture(file.load(house.new).state) == picture(house.story.state)
         house.check()
         if not failing.failed:
             break
@@ -139,4 +139,4 @@ def test_a_compaction_after_all_that_is_installed(house: House) -> None:
     assert house.journal.snapshot() == Snapshot(made.seq, house.new)
     found = recover(house.journal)
     assert found.events == 0
-    assert picture(found.memory) == picture(house.story.memory)
+    assert picture(found.state) == picture(house.story.state)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 class Outcomes(NamedTuple):
     load: SpecialLoad
     rows: list[list[e.AnyEvent]]
-    memory: EngineState
+    state: EngineState
 
     def events(self, kind: type[Any]) -> Iterator[Any]:
         return (event for row in self.rows for event in row if isinstance(event, kind))
@@ -37,7 +37,7 @@ class Outcomes(NamedTuple):
 def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], EngineState]:
     journal = SqliteJournal(Folder(data))
     try:
-        return [decode_entry(batch).events for _, batch in journal.read(0)], recover(journal).memory
+        return [decode_entry(batch).events for _, batch in journal.read(0)], recover(journal).state
     finally:
         journal.close()
 
@@ -96,14 +96,14 @@ def runs_out_of_order(found: Outcomes) -> list[str]:
 
 def uncalled(found: Outcomes) -> list[str]:
     """Batches that are committed and done without having called back; their members all succeeded."""
-    groups = found.memory.groups
+    groups = found.state.groups
     return [name for name, group in groups.items() if group.committed and not group.called]
 
 
 def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     found = kill_under_load(tmp_path / "data", 12)
     load = found.load
-    verdict = account([*made_by_the_server(found), *load.ops], set(found.memory.jids))
+    verdict = account([*made_by_the_server(found), *load.ops], set(found.state.jids))
     assert verdict.faults == {}
     # Batches
     committed = {event.name for event in found.events(e.BatchCommitted)}
@@ -112,7 +112,7 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     assert uncalled(found) == []
     for batch in load.batches:
         ok = sum(outcome is Outcome.OK for _, outcome in batch.members)
-        group = found.memory.groups.get(batch.bid)
+        group = found.state.groups.get(batch.bid)
         assert group is not None or not ok
         if group is not None:
             assert ok <= group.total <= len(batch.members)
@@ -121,7 +121,7 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     assert_one_change(found)
     # Locks, throttle, cron
     assert had_by_two(load.ops, load.keys) == []
-    assert found.memory.locks == {}, "a lock outlived its job"
+    assert found.state.locks == {}, "a lock outlived its job"
     assert most_at_a_time(load) == THROTTLED
     assert runs_out_of_order(found) == []
     runs = Counter(event.name for event in found.events(e.Spawned))

@@ -52,11 +52,11 @@ class Endless(Stats):
         pass
 
 
-def without_end(memory: EngineState) -> EngineState:
+def without_end(state: EngineState) -> EngineState:
     """The live statistics forget old days; what is compared with rows must not. A flush makes them anew."""
-    if type(memory.stats) is not Endless:
-        memory.stats = Endless()
-    return memory
+    if type(state.stats) is not Endless:
+        state.stats = Endless()
+    return state
 
 
 def same_pages(stats: Stats, pages: dict[str, dict[int, QueueDay]]) -> bool:

@@ -41,10 +41,10 @@ def story(steps: int = 1_000) -> list[bytes]:
     walk = Walk(5)
     for _ in range(steps):
         walk.step()
-    walk.desk.advance(86_400.0)
+    walk.dispatcher.advance(86_400.0)
     for _ in range(steps // 2):
         walk.step()
-    return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, event.at, [event])) for event in walk.desk.events]
+    return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, event.at, [event])) for event in walk.dispatcher.events]
 
 
 def rows_of(batches: list[bytes], after: int = 0) -> dict[int, Row]:

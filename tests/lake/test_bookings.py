@@ -23,18 +23,18 @@ from tests.qless import test_walk
 from tests.qless.replay import QlessDesk
 from tests.qless.test_replay import DIALECTS, RECORDINGS
 from tests.qless.walk import Walk
-from tests.support.desk import stored
+from tests.support.dispatcher import stored
 
 
 def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     """The rows of these events, if they say what the fold of the events says."""
-    memory = without_end(EngineState())
+    state = without_end(EngineState())
     for event in events:
-        apply(memory, event)
-        without_end(memory)
+        apply(state, event)
+        without_end(state)
     rows = rows_of([[event] for event in events])
-    assert same_pages(memory.stats, booked(rows))
-    leased = [memory.jobs[number].lease for _, number in memory.shelves[State.LEASED]]
+    assert same_pages(state.stats, booked(rows))
+    leased = [state.jobs[number].lease for _, number in state.shelves[State.LEASED]]
     assert open_leases(rows) == {lease.token for lease in leased if lease is not None}
     return rows
 
@@ -45,17 +45,17 @@ def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
     walk = Walk(seed, dialect)
     for _ in range(1_500):
         walk.step()
-    rows = rows_agree(stored(walk.desk.events))
+    rows = rows_agree(stored(walk.dispatcher.events))
     assert {row["outcome"] for row in rows} > {"succeeded", "failed"}
 
 
 def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     rules = Policy(max_failures=3)
-    desk.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))
-    desk.call("pop", "1", "mail", "worker", "1")
-    desk.call("retry", "2", "theirs", "another", "worker", "0")
-    rows = rows_agree(stored(desk.events))
+    dispatcher.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))
+    dispatcher.call("pop", "1", "mail", "worker", "1")
+    dispatcher.call("retry", "2", "theirs", "another", "worker", "0")
+    rows = rows_agree(stored(dispatcher.events))
     [failed] = [row for row in rows if row["event"] == "failed"]
     assert (failed["booked_queue"], failed["booked_failures"]) == ("mail", 1)
 
@@ -64,14 +64,14 @@ def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names
 def test_recorded_conversations_of_every_dialect(recording: str) -> None:
     runs = 0
     for lines in RECORDINGS[recording].values():
-        desk = QlessDesk()
-        desk.dialect = DIALECTS[recording]
+        dispatcher = QlessDesk()
+        dispatcher.dialect = DIALECTS[recording]
         for line in lines:
             if line.script:
-                desk.answer_script(line)
+                dispatcher.answer_script(line)
             else:
-                desk.answer(line.call)
-        runs += sum(row["booked_run"] is True for row in rows_agree(stored(desk.events)))
+                dispatcher.answer(line.call)
+        runs += sum(row["booked_run"] is True for row in rows_agree(stored(dispatcher.events)))
     assert runs
 
 
@@ -86,46 +86,46 @@ def test_failed_may_be_below_0_as_the_real_scripts_have_it() -> None:
         if "stats" in (line.script, *line.call[:1]) and "bulk" in line.reply
     ]
     assert (len(recorded), sum(failed < 0 for failed in recorded)) == (195, 19)
-    desk, today, yesterday = QlessDesk(), 1_794_765_345, 1_794_765_345 - DAY
+    dispatcher, today, yesterday = QlessDesk(), 1_794_765_345, 1_794_765_345 - DAY
 
     def failed(queue: str, day: int) -> int:
-        found: int = json.loads(desk.call("stats", str(today), queue, str(day)))["failed"]
+        found: int = json.loads(dispatcher.call("stats", str(today), queue, str(day)))["failed"]
         return found
 
     def fails(jid: str, t: int) -> None:
-        desk.call("put", str(t), "worker", "mail", jid, "Mail", "{}", "0", "retries", "0")
-        desk.call("pop", str(t), "mail", "worker", "1")
-        desk.call("fail", str(t), jid, "worker", "oops", "no luck")
+        dispatcher.call("put", str(t), "worker", "mail", jid, "Mail", "{}", "0", "retries", "0")
+        dispatcher.call("pop", str(t), "mail", "worker", "1")
+        dispatcher.call("fail", str(t), jid, "worker", "oops", "no luck")
 
     fails("by a clock behind", yesterday)
     assert (failed("mail", yesterday), failed("billing", yesterday)) == (1, 0)
-    desk.call("put", str(today), "worker", "billing", "by a clock behind", "Mail", "{}", "0")
+    dispatcher.call("put", str(today), "worker", "billing", "by a clock behind", "Mail", "{}", "0")
     assert (failed("mail", yesterday), failed("billing", yesterday)) == (1, -1), "as the scripts have it"
 
-    desk.call("put", str(today), "worker", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
-    desk.call("pop", str(today), "mail", "worker", "1")
-    desk.call("retry", str(today), "exhausted", "other", "worker")
-    desk.call("cancel", str(today), "exhausted")
+    dispatcher.call("put", str(today), "worker", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
+    dispatcher.call("pop", str(today), "mail", "worker", "1")
+    dispatcher.call("retry", str(today), "exhausted", "other", "worker")
+    dispatcher.call("cancel", str(today), "exhausted")
     assert (failed("other", today), failed("mail", today)) == (1, -1), "counted where `retry` says, taken off its own"
 
     fails("brought back", today)
-    desk.call("unfail", str(today), "mail", "oops")
+    dispatcher.call("unfail", str(today), "mail", "oops")
     assert failed("mail", today) == 0, "unfail takes nothing off"
-    pages = booked(rows_agree(stored(desk.events)))
+    pages = booked(rows_agree(stored(dispatcher.events)))
     assert {queue: sum(page.failed for page in days.values()) for queue, days in pages.items()} == {
         "mail": 1, "billing": -1, "other": 1,
     }  # fmt: skip
 
 
 def test_the_oldest_scripts_take_off_what_they_never_counted() -> None:
-    desk = QlessDesk()
-    desk.dialect = UNIFIED_2013
-    desk.call("put", "1", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
-    desk.call("pop", "2", "mail", "worker", "1")
-    desk.call("retry", "3", "exhausted", "mail", "worker")
-    desk.call("put", "4", "mail", "exhausted", "Mail", "{}", "0")
-    assert json.loads(desk.call("stats", "5", "mail", "5"))["failed"] == -1
-    assert booked(rows_agree(stored(desk.events)))["mail"][0].failed == -1
+    dispatcher = QlessDesk()
+    dispatcher.dialect = UNIFIED_2013
+    dispatcher.call("put", "1", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
+    dispatcher.call("pop", "2", "mail", "worker", "1")
+    dispatcher.call("retry", "3", "exhausted", "mail", "worker")
+    dispatcher.call("put", "4", "mail", "exhausted", "Mail", "{}", "0")
+    assert json.loads(dispatcher.call("stats", "5", "mail", "5"))["failed"] == -1
+    assert booked(rows_agree(stored(dispatcher.events)))["mail"][0].failed == -1
 
 
 @pytest.mark.parametrize("seed", range(1, 7))

@@ -120,13 +120,13 @@ def in_two_parts(*later: tuple[str, str]) -> list[bytes]:
     peer = floor.qless()
     for jid in (anew, done, "same"):
         peer.call("put", peer.name, "q", jid, "klass", '{"first":1}', "0")
-        floor.desk.advance(1)
-    cut = len(floor.desk.events)
+        floor.dispatcher.advance(1)
+    cut = len(floor.dispatcher.events)
     peer.call("put", peer.name, "other", anew, "klass", first, "0")
     got = peer.fetch("q")
     assert got is not None and got.ident == done
     peer.call("complete", done, peer.name, "q", second)
-    parts = floor.desk.events[:cut], floor.desk.events[cut:]
+    parts = floor.dispatcher.events[:cut], floor.dispatcher.events[cut:]
     return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, list(part))) for part in parts]
 
 

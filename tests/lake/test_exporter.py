@@ -155,8 +155,8 @@ class Scribe:
 
 
 def keeper(settings: Settings, last: int = 0) -> tuple[LakeKeeper, Any, Scribe]:
-    turn, scribe = SimpleNamespace(written_bytes=0), Scribe()
-    return LakeKeeper(settings, turn, scribe, lambda: last), turn, scribe  # type: ignore[arg-type]
+    turn, journal_writer = SimpleNamespace(written_bytes=0), Scribe()
+    return LakeKeeper(settings, turn, journal_writer, lambda: last), turn, journal_writer  # type: ignore[arg-type]
 
 
 def test_the_settings_become_options(tmp_path: Path) -> None:
@@ -187,13 +187,13 @@ def test_the_journal_is_held_at_the_lakes_position_once_that_is_confirmed(server
     settings = Settings(server=ServerSettings(data=server.path))
     (server.path / "lake").mkdir()
     manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
-    keeps, _, scribe = keeper(settings)
+    keeps, _, journal_writer = keeper(settings)
     keeps.begin(journal(41, 60), 0.0)
-    assert (keeps.last, scribe.holds) == (50, [(HOLD, 40)])
+    assert (keeps.last, journal_writer.holds) == (50, [(HOLD, 40)])
     keeps._heard(Position(50, 0))
     keeps._heard(Position(50, 10))
     keeps._heard(Position(-1, 0, "it broke"))
-    assert scribe.holds == [(HOLD, 40), (HOLD, 49)]
+    assert journal_writer.holds == [(HOLD, 40), (HOLD, 49)]
 
 
 def test_a_lake_that_has_more_than_the_journal_is_not_written_to(
@@ -201,9 +201,9 @@ def test_a_lake_that_has_more_than_the_journal_is_not_written_to(
 ) -> None:
     (server.path / "lake").mkdir()
     manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
-    keeps, _, scribe = keeper(Settings(server=ServerSettings(data=server.path)))
+    keeps, _, journal_writer = keeper(Settings(server=ServerSettings(data=server.path)))
     keeps.begin(journal(1, 49), 0.0)
-    assert (keeps.last, scribe.holds) == (None, [(HOLD, 0)])
+    assert (keeps.last, journal_writer.holds) == (None, [(HOLD, 0)])
     assert "another journal" in caplog.text
 
 

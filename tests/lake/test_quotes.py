@@ -11,7 +11,7 @@ from crossdock.model.events import AnyEvent, Failed
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry
 from tests.lake.ledger import Row
 from tests.qless.replay import QlessDesk
-from tests.support.desk import StoringEngine, stored
+from tests.support.dispatcher import StoringEngine, stored
 
 QUOTES = Quotes(["password", "Token"])
 
@@ -92,15 +92,15 @@ def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:
 @pytest.fixture
 def events() -> list[AnyEvent]:
     """A job that is noted, brings another payload when it fails, and another failure that names no secret."""
-    desk = QlessDesk()
-    desk.engine = StoringEngine(desk.memory, desk.jitter, QUOTES)
+    dispatcher = QlessDesk()
+    dispatcher.engine = StoringEngine(dispatcher.state, dispatcher.jitter, QUOTES)
     for jid, secret in (("one", "hunter2"), ("two", "swordfish")):
-        desk.call("put", "1", "worker", "mail", jid, "Mail", json.dumps({"token": secret}), "0")
-        desk.call("pop", "2", "mail", "worker", "1")
-        desk.call("log", "3", jid, "trying hunter2")
+        dispatcher.call("put", "1", "worker", "mail", jid, "Mail", json.dumps({"token": secret}), "0")
+        dispatcher.call("pop", "2", "mail", "worker", "1")
+        dispatcher.call("log", "3", jid, "trying hunter2")
         data = json.dumps({"token": "hunter3"})
-        desk.call("fail", "4", jid, "worker", "bad-hunter2", "neither hunter2 nor hunter3", data)
-    return stored(desk.events)
+        dispatcher.call("fail", "4", jid, "worker", "bad-hunter2", "neither hunter2 nor hunter3", data)
+    return stored(dispatcher.events)
 
 
 def test_rows_have_nothing_of_it_and_the_server_all(events: list[AnyEvent]) -> None:

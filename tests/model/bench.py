@@ -51,12 +51,12 @@ class Bench(Rig):
         failures: int = 0,
     ) -> list[Number]:
         """Numbers of the jobs, pushed at once."""
-        first = self.memory.counters.number + 1
+        first = self.state.counters.number + 1
         specs = [
             spec(jid, queue, priority=priority, rules=rules, due=due, links=links, failures=failures) for jid in jids
         ]
         self.do(Enqueue("faktory", specs))
-        return [Number(number) for number in range(first, self.memory.counters.number + 1)]
+        return [Number(number) for number in range(first, self.state.counters.number + 1)]
 
     def lease(self, *queues: str, worker: str = "w", terms: LeaseTerms = TERMS) -> Job:
         job = self.do(LeaseNext("faktory", queues or ("default",), worker, terms))
@@ -97,7 +97,7 @@ class Bench(Rig):
         self.do(Start())
 
     def job(self, number: Number) -> Job:
-        return self.memory.jobs[number]
+        return self.state.jobs[number]
 
 
 def held(job: Job) -> LeaseRef:

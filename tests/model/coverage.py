@@ -117,20 +117,20 @@ class Coverage:
         self.moves += other.moves
         return self
 
-    def before(self, memory: EngineState, event: e.AnyEvent) -> dict[int, State | None]:
+    def before(self, state: EngineState, event: e.AnyEvent) -> dict[int, State | None]:
         """The states of the jobs this event is about, as they are now."""
-        return {number: job.state if (job := memory.jobs.get(number)) else None for number in _about(memory, event)}
+        return {number: job.state if (job := state.jobs.get(number)) else None for number in _about(state, event)}
 
-    def after(self, memory: EngineState, event: e.AnyEvent, before: dict[int, State | None]) -> None:
+    def after(self, state: EngineState, event: e.AnyEvent, before: dict[int, State | None]) -> None:
         self.kinds[type(event)] += 1
         for number, was in before.items():
-            job = memory.jobs.get(number)
+            job = state.jobs.get(number)
             now = job.state if job else State.GONE
             if was is not now or isinstance(event, e.Buried):
                 self.moves[type(event), (was, now)] += 1
 
 
-def _about(memory: EngineState, event: e.AnyEvent) -> Iterator[int]:
+def _about(state: EngineState, event: e.AnyEvent) -> Iterator[int]:
     if isinstance(event, e.Pushed):
         yield from range(event.number, event.number + len(event.specs))
     elif isinstance(event, e.JobEvent | e.BatchCallbackPushed | e.Spawned | e.Renewed):
@@ -138,15 +138,15 @@ def _about(memory: EngineState, event: e.AnyEvent) -> Iterator[int]:
             yield event.number
     elif isinstance(event, e.Recurred):
         for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
-            yield from [job.number for job in memory.named(spec.jid)] or [number]
+            yield from [job.number for job in state.named(spec.jid)] or [number]
     elif isinstance(event, q.ResquBatchPushed):
         yield event.number
     elif isinstance(event, q.ResquBatchFinished):
-        yield from (number for (number,) in memory.resqu.lanes[event.name])
+        yield from (number for (number,) in state.resqu.lanes[event.name])
     elif isinstance(
         event,
         e.Readied | e.Scheduled | e.Buried | e.Removed | e.Rerouted | e.Revived | e.Unheld | q.PutOnQueue,
     ):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
-        yield from (number for _, number in memory.shelves[State.LEASED])
+        yield from (number for _, number in state.shelves[State.LEASED])

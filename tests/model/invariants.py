@@ -20,57 +20,57 @@ from crossdock.model.records import Phase
 from crossdock.model.states import State
 
 
-def check(memory: EngineState) -> None:
-    each_job_stands_once(memory)
-    names_lead_to_jobs(memory)
-    jobs_are_whole(memory)
-    records_are_whole(memory)
-    indexes_are_whole(memory)
-    lazy_deadlines_are_whole(memory)
-    lists_are_whole(memory)
-    batches_are_whole(memory)
-    buffers_are_whole(memory)
+def check(state: EngineState) -> None:
+    each_job_stands_once(state)
+    names_lead_to_jobs(state)
+    jobs_are_whole(state)
+    records_are_whole(state)
+    indexes_are_whole(state)
+    lazy_deadlines_are_whole(state)
+    lists_are_whole(state)
+    batches_are_whole(state)
+    buffers_are_whole(state)
 
 
-def each_job_stands_once(memory: EngineState) -> None:
+def each_job_stands_once(state: EngineState) -> None:
     """Every job is in exactly one order, the one of its state, under its own key; and nothing else is in any."""
     standing: Counter[int] = Counter()
-    for queue in memory.queues.values():
+    for queue in state.queues.values():
         places = list(queue.ready)
         assert places == sorted(places)
         for place in places:
-            job = memory.jobs[place[4]]
+            job = state.jobs[place[4]]
             assert (job.state, job.queue, job.place) == (State.READY, queue.name, place)
             standing[job.number] += 1
-    for name, lane in memory.resqu.lanes.items():
+    for name, lane in state.resqu.lanes.items():
         assert list(lane) == sorted(lane)
         for (number,) in lane:
-            job = memory.jobs[number]
+            job = state.jobs[number]
             assert (job.state, job.extra and job.extra.stage) == (State.HELD, name)
             standing[number] += 1
-    for state, shelf in memory.shelves.items():
+    for job_state, shelf in state.shelves.items():
         keys = list(shelf)
         assert keys == sorted(keys)
         for key, number in keys:
-            job = memory.jobs[number]
-            assert job.state is state
+            job = state.jobs[number]
+            assert job.state is job_state
             assert key == (job.lease.end if job.lease else state_index_key(job)[0])
             standing[number] += 1
-    assert standing == dict.fromkeys(memory.jobs, 1)
+    assert standing == dict.fromkeys(state.jobs, 1)
 
 
-def names_lead_to_jobs(memory: EngineState) -> None:
-    found = [job.number for jid in memory.jids for job in memory.named(jid)]
-    assert sorted(found) == sorted(memory.jobs)
-    for jid in memory.jids:
-        numbers = [job.number for job in memory.named(jid)]
+def names_lead_to_jobs(state: EngineState) -> None:
+    found = [job.number for jid in state.jids for job in state.named(jid)]
+    assert sorted(found) == sorted(state.jobs)
+    for jid in state.jids:
+        numbers = [job.number for job in state.named(jid)]
         assert numbers == sorted(numbers), "oldest first"
-        assert {memory.jobs[number].jid for number in numbers} == {jid}
+        assert {state.jobs[number].jid for number in numbers} == {jid}
 
 
-def jobs_are_whole(memory: EngineState) -> None:
-    counters = memory.counters
-    for number, job in memory.jobs.items():
+def jobs_are_whole(state: EngineState) -> None:
+    counters = state.counters
+    for number, job in state.jobs.items():
         assert number == job.number <= counters.number
         assert (job.lease is not None) == (job.state is State.LEASED)
         assert job.lease is None or (job.lease.token <= counters.token and job.place is not None)
@@ -78,35 +78,35 @@ def jobs_are_whole(memory: EngineState) -> None:
         assert job.failures >= 0
         assert job.created <= counters.at
         assert job.since <= counters.at
-    tokens = [job.lease.token for job in memory.jobs.values() if job.lease]
+    tokens = [job.lease.token for job in state.jobs.values() if job.lease]
     assert len(tokens) == len(set(tokens))
 
 
-def records_are_whole(memory: EngineState) -> None:
+def records_are_whole(state: EngineState) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
-    ending = [(lock.end, lock.holder, name) for name, lock in memory.locks.items() if lock.end < inf]
-    assert list(memory.lock_ends) == sorted(ending)
-    assert list(memory.group_ends) == sorted((group.end, name) for name, group in memory.groups.items())
-    dated = {jid: track.until for jid, track in memory.tracks.items() if track.until < inf}
-    assert list(memory.track_ends) == sorted((until, jid) for jid, until in dated.items())
-    assert list(memory.recurring) == sorted((each.next, name) for name, each in memory.recurrences.items())
-    reserved = {name for name, lock in memory.locks.items() if not lock.holder}
-    assert reserved == set(memory.resqu.reserved)
-    for name, lock in memory.locks.items():
+    ending = [(lock.end, lock.holder, name) for name, lock in state.locks.items() if lock.end < inf]
+    assert list(state.lock_ends) == sorted(ending)
+    assert list(state.group_ends) == sorted((group.end, name) for name, group in state.groups.items())
+    dated = {jid: track.until for jid, track in state.tracks.items() if track.until < inf}
+    assert list(state.track_ends) == sorted((until, jid) for jid, until in dated.items())
+    assert list(state.recurring) == sorted((each.next, name) for name, each in state.recurrences.items())
+    reserved = {name for name, lock in state.locks.items() if not lock.holder}
+    assert reserved == set(state.resqu.reserved)
+    for name, lock in state.locks.items():
         if name in reserved:
             continue
-        job = memory.jobs[lock.holder]
+        job = state.jobs[lock.holder]
         assert job.extra is not None
         assert job.extra.links is not None
         assert job.extra.links.lock is not None
         assert job.extra.links.lock.name == name
-    throttles_are_whole(memory)
+    throttles_are_whole(state)
 
 
-def throttles_are_whole(memory: EngineState) -> None:
+def throttles_are_whole(state: EngineState) -> None:
     """One that is configured is held by leases, one that callers name by jids, or is set or waited for."""
-    leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
-    for name, throttle in memory.throttles.items():
+    leases = {job.lease.token: job.queue for job in state.jobs.values() if job.lease}
+    for name, throttle in state.throttles.items():
         assert name == throttle.name
         if throttle.queue:
             there = {token for token, queue in leases.items() if queue == throttle.queue}
@@ -116,66 +116,66 @@ def throttles_are_whole(memory: EngineState) -> None:
         else:
             assert all(isinstance(holder, str) for holder in throttle.holders)
             assert throttle.holders or throttle.pending or throttle.end is not None
-    assert all(owed > 0 for owed, _ in memory.owed.values())
-    pending = {name: each.pending for name, each in memory.throttles.items() if each.pending}
-    assert {name: {jid: t for t, jid in order} for name, order in memory.pending.items()} == pending
-    waiting = [job for job in memory.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]
+    assert all(owed > 0 for owed, _ in state.owed.values())
+    pending = {name: each.pending for name, each in state.throttles.items() if each.pending}
+    assert {name: {jid: t for t, jid in order} for name, order in state.pending.items()} == pending
+    waiting = [job for job in state.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]
     held = [(job.queue, *held_key(job)) for job in waiting]
-    assert sorted((name, *key) for name, order in memory.held_in.items() for key in order) == sorted(held)
+    assert sorted((name, *key) for name, order in state.held_in.items() for key in order) == sorted(held)
 
 
-def indexes_are_whole(memory: EngineState) -> None:
+def indexes_are_whole(state: EngineState) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
-    jobs = list(memory.jobs.values())
-    assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
+    jobs = list(state.jobs.values())
+    assert list(state.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
     edges = {(need, job.number) for job in jobs for need in edges_of(job)}
-    postponed = [(need, number) for (need, _), each in memory.unresolved.items() for number in each.waiting]
-    known = [(need, number) for need, waiting in memory.needed_by.items() for number in waiting]
+    postponed = [(need, number) for (need, _), each in state.unresolved.items() for number in each.waiting]
+    known = [(need, number) for need, waiting in state.dependents.items() for number in waiting]
     known += [edge for edge in postponed if edge in edges]  # others have moved on
-    assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in memory.jobs)
-    assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
-    assert all(memory.needed_by.values())
-    assert memory.strict == Counter(
+    assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in state.jobs)
+    assert all(need in state.jobs for need in state.dependents), "nobody waits for what is gone"
+    assert all(state.dependents.values())
+    assert state.strict == Counter(
         need
-        for need, each in memory.needed_by.items()
+        for need, each in state.dependents.items()
         for one in each
-        if memory.jobs[one].rules.lost is DependencyLoss.FAILS_TOO
+        if state.jobs[one].rules.lost is DependencyLoss.FAILS_TOO
     )
-    assert all(each.waiting for each in memory.unresolved.values())
+    assert all(each.waiting for each in state.unresolved.values())
     assert all(dependencies_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
     blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in dependencies_of(job)}
     assert blocked <= set(known), "nobody waits for what is gone"
-    assert Counter(memory.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
+    assert Counter(state.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
     retrying = [job for job in jobs if job.state is State.RETRYING]
-    assert {name: list(order) for name, order in memory.retrying_in.items()} == {
+    assert {name: list(order) for name, order in state.retrying_in.items()} == {
         name: sorted(state_index_key(job) for job in retrying if job.queue == name)
         for name in {job.queue for job in retrying}
     }
     waiting = [job for job in jobs if job.state is State.SCHEDULED]
-    assert {name: list(order) for name, order in memory.scheduled_in.items()} == {
+    assert {name: list(order) for name, order in state.scheduled_in.items()} == {
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
         for name in {job.queue for job in waiting}
     }
     ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquData]
-    assert memory.resqu.delayed == Counter(int(job.due) for job in ours)
-    assert all(memory.resqu.delayed.values())
-    assert list(memory.foreground) == [
+    assert state.resqu.delayed == Counter(int(job.due) for job in ours)
+    assert all(state.resqu.delayed.values())
+    assert list(state.foreground) == [
         job.number
         for job in jobs
         if job.extra is not None and job.extra.links is not None and job.extra.links.foreground
     ]
 
 
-def lazy_deadlines_are_whole(memory: EngineState) -> None:
+def lazy_deadlines_are_whole(state: EngineState) -> None:
     """What is lazily due is known by both clocks, and by none of the timers."""
-    jobs = list(memory.jobs.values())
+    jobs = list(state.jobs.values())
     leased = [(job, job.lease) for job in jobs if job.lease is not None]
     by_time = [(job, qless_data(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
     waiting = [(job, face.due) for job, face in by_time if face is not None and face.due is not None]
     names = {job.queue for job, lease in leased if lease.until is not None or lease.late is not None}
-    names |= {job.queue for job, _ in waiting} | {each.queue for each in memory.intervals.values()}
-    assert set(memory.lazy.queues) == names
-    for name, lazy in memory.lazy.queues.items():
+    names |= {job.queue for job, _ in waiting} | {each.queue for each in state.intervals.values()}
+    assert set(state.lazy.queues) == names
+    for name, lazy in state.lazy.queues.items():
         here = [(job, lease) for job, lease in leased if job.queue == name]
         ends = [(lease.until, job.jid, job.number) for job, lease in here if lease.until is not None]
         assert list(lazy.locks) == sorted(ends)
@@ -183,7 +183,7 @@ def lazy_deadlines_are_whole(memory: EngineState) -> None:
         due = [(job, at) for job, at in waiting if job.queue == name]
         assert list(lazy.due) == sorted((at, job.jid, job.number) for job, at in due)
         assert list(lazy.due_at) == sorted((job.due, job.number) for job, _ in due)
-        slots = [each for each in memory.intervals.values() if each.queue == name]
+        slots = [each for each in state.intervals.values() if each.queue == name]
         own = [each for each in slots if each.by_server]
         assert all(each.next == each.next_at for each in own)
         assert list(lazy.slots.own) == sorted((each.next_at, each.jid) for each in own)
@@ -195,45 +195,45 @@ def lazy_deadlines_are_whole(memory: EngineState) -> None:
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
         assert not own or lazy.next_steady == -inf
-        assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
+        assert lazy.alarm == state.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 
 
-def lists_are_whole(memory: EngineState) -> None:
+def lists_are_whole(state: EngineState) -> None:
     """What qless lists besides: tags, groups of failures, what is kept, who waits for others."""
-    jobs = list(memory.jobs.values())
+    jobs = list(state.jobs.values())
     faced = [(job, face) for job in jobs if (face := qless_data(job)) is not None]
     done = [(face.time, job.jid, job.number) for job, face in faced if job.state is State.COMPLETE]
-    assert list(memory.completed) == sorted(done)
+    assert list(state.completed) == sorted(done)
     failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
-    assert sorted((group, *key) for group, order in memory.failed_in.items() for key in order) == sorted(failed)
-    assert all(memory.failed_in.values())
+    assert sorted((group, *key) for group, order in state.failed_in.items() for key in order) == sorted(failed)
+    assert all(state.failed_in.values())
     ended = [(listed_in(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
-    assert sorted((group, key[1]) for group, order in memory.failures.groups.items() for key in order) == sorted(ended)
-    assert all(memory.failures.groups.values())
+    assert sorted((group, key[1]) for group, order in state.failures.groups.items() for key in order) == sorted(ended)
+    assert all(state.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
-    assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
-    stale = [*memory.stale.failed, *memory.stale.done]
-    assert {each for found in memory.stale.jobs.values() for each in found} == set(stale)
-    assert all(number in memory.jobs for number in memory.stale.jobs)
-    strays = memory.strays
+    assert sorted((name, *key) for name, order in state.blocked_in.items() for key in order) == sorted(blocked)
+    stale = [*state.stale.failed, *state.stale.done]
+    assert {each for found in state.stale.jobs.values() for each in found} == set(stale)
+    assert all(number in state.jobs for number in state.stale.jobs)
+    strays = state.strays
     lists = [order for orders in (strays.locks, strays.work, strays.depends) for order in orders.values()]
     left = {key[-1] for order in lists for key in order}
-    assert left == set(strays.jobs) <= set(memory.jobs)
+    assert left == set(strays.jobs) <= set(state.jobs)
     real = {(job.queue, job.place) for job in jobs if job.state is State.READY}
     assert real.isdisjoint((name, place) for name, order in strays.work.items() for place in order)
-    tags = memory.tags
+    tags = state.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():
         assert since
-        assert list(tags.jobs[tag]) == sorted((t, memory.jobs[number].jid, number) for number, t in since.items())
+        assert list(tags.jobs[tag]) == sorted((t, state.jobs[number].jid, number) for number, t in since.items())
     assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items() if uses)
     assert list(tags.unused) == [tag for tag, uses in tags.uses.items() if not uses]
 
 
-def batches_are_whole(memory: EngineState) -> None:
+def batches_are_whole(state: EngineState) -> None:
     """A batch is in one place: uncommitted, waiting for an allocator, in a backlog, or a lane."""
-    resqu = memory.resqu
+    resqu = state.resqu
     assert set(resqu.stages) == set(resqu.lanes)
     by_phase: dict[Phase, set[str]] = {phase: set() for phase in Phase}
     for name, stage in resqu.stages.items():
@@ -251,7 +251,7 @@ def batches_are_whole(memory: EngineState) -> None:
     assert all(resqu.backlogs.values())
     for key in set(resqu.backlogs) - set(resqu.active):
         assert all(resqu.stages[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
-    for queue in memory.queues.values():
+    for queue in state.queues.values():
         here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
         assert set(queue.lanes or {""}) == here | {""}
         assert (queue.lanes is not None) is bool(here)
@@ -259,15 +259,15 @@ def batches_are_whole(memory: EngineState) -> None:
             assert lane is (resqu.lanes[name] if name else queue.ready)
 
 
-def buffers_are_whole(memory: EngineState) -> None:
+def buffers_are_whole(state: EngineState) -> None:
     """What was taken is in a buffer; plans are listed by their source; what is deferred waits for somebody."""
-    resqu = memory.resqu
+    resqu = state.resqu
     for number, key in resqu.in_buffer.items():
         assert resqu.buffers[key].number == number
     named = {buffer.number for buffer in resqu.buffers.values()}
     assert set(resqu.in_buffer) <= named
-    plans = {(each.source, each.plan) for each in memory.recurrences.values() if each.plan}
+    plans = {(each.source, each.plan) for each in state.recurrences.values() if each.plan}
     assert {(source, plan) for source, ids in resqu.plans.items() for plan in ids} == plans
     assert all(resqu.plans.values())
-    assert set(resqu.deferred) <= set(memory.locks)
-    assert resqu.running <= set(memory.locks)
+    assert set(resqu.deferred) <= set(state.locks)
+    assert resqu.running <= set(state.locks)

@@ -81,11 +81,11 @@ RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] 
 }
 
 
-def visible(memory: EngineState, now: Now) -> dict[bytes, Value]:
+def visible(state: EngineState, now: Now) -> dict[bytes, Value]:
     """The engine's live keys in the reference's form."""
     shown: dict[bytes, Value] = {}
-    for key in memory.keys.entries:
-        entry = memory.keys.live(key, now)
+    for key in state.keys.entries:
+        entry = state.keys.live(key, now)
         if entry is not None:
             members = list(elements(entry))
             value: Any = dict(members)

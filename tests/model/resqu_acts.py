@@ -44,7 +44,7 @@ Do = Callable[[c.Command[Any]], Any]
 class Scene:
     random: Random
     clock: FakeClock
-    memory: EngineState
+    state: EngineState
     made: int = 0
     stages: int = 0
 
@@ -59,7 +59,7 @@ class Scene:
 
     @property
     def full(self) -> bool:
-        return len(self.memory.jobs) > JOBS_AT_MOST
+        return len(self.state.jobs) > JOBS_AT_MOST
 
     def spec(self, uid: str = "", **rest: Any) -> Spec:
         """Its payload is never the same; its id was used before now and then."""
@@ -69,7 +69,7 @@ class Scene:
         return job_spec(jid, uid, source=self.one_of(SOURCES), args=f"r{self.made}", **rest)
 
     def leased(self) -> list[Job]:
-        return [self.memory.jobs[number] for _, number in self.memory.shelves[State.LEASED]]
+        return [self.state.jobs[number] for _, number in self.state.shelves[State.LEASED]]
 
 
 def connection(scene: Scene) -> int:
@@ -116,7 +116,7 @@ def finalise(scene: Scene, do: Do) -> None:
 
 def hand_over(scene: Scene, do: Do) -> None:
     """A child that ends a job for which another one waits, and pushes that one most often."""
-    leased = [uid for uid in UIDS if (job := scene.memory.jobs.get(queries.named(scene.memory, uid))) and job.lease]
+    leased = [uid for uid in UIDS if (job := scene.state.jobs.get(queries.named(scene.state, uid))) and job.lease]
     if not leased or scene.full:
         return
     uid, by = scene.one_of(leased), connection(scene)
@@ -141,7 +141,7 @@ def pop(scene: Scene, do: Do) -> None:
 
 
 def pop_staged(scene: Scene, do: Do) -> None:
-    names = list(scene.memory.resqu.stages)
+    names = list(scene.state.resqu.stages)
     if names:
         worker = scene.one_of(WORKERS)
         command = b.LeaseFromResquBatch("resqu", scene.one_of(names), worker, r.BUFFER_TERMS)
@@ -151,7 +151,7 @@ def pop_staged(scene: Scene, do: Do) -> None:
 def _fill(scene: Scene, do: Do, key: str, given: LeaseRef | Job | Number | None) -> None:
     if given is not None:
         number = given.number if isinstance(given, Job) else given[0] if isinstance(given, tuple) else given
-        job = scene.memory.jobs[number]
+        job = scene.state.jobs[number]
         do(b.FillBuffer(key, number, job.lease.token if job.lease is not None else 0, text_of(job)))
 
 
@@ -165,13 +165,13 @@ def lose(scene: Scene, do: Do) -> None:
 
 def take(scene: Scene, do: Do) -> None:
     key = f"allocator:n:{scene.one_of((1, 2))}"
-    if queries.buffer(scene.memory, key) is None:
+    if queries.buffer(scene.state, key) is None:
         _fill(scene, do, key, do(b.TakeNext("resqu", scene.one_of((r.UNASSIGNED, "static")))))
 
 
 def put_on(scene: Scene, do: Do) -> None:
     key = f"allocator:n:{scene.one_of((1, 2))}"
-    buffer = queries.buffer(scene.memory, key)
+    buffer = queries.buffer(scene.state, key)
     if scene.chance(0.1):
         do(b.EmptyBuffer("resqu", key))
     elif buffer is not None and scene.chance(0.1):
@@ -207,7 +207,7 @@ def settle(scene: Scene, do: Do) -> None:
 
 
 def batch(scene: Scene, do: Do) -> None:
-    if scene.full or len(scene.memory.resqu.stages) > STAGES_AT_MOST:
+    if scene.full or len(scene.state.resqu.stages) > STAGES_AT_MOST:
         return
     scene.stages += 1
     name, source = f"s{scene.stages}", scene.one_of(SOURCES)
@@ -219,7 +219,7 @@ def batch(scene: Scene, do: Do) -> None:
 
 
 def on_a_batch(scene: Scene, do: Do) -> None:
-    names = [*scene.memory.resqu.stages, "unknown"]
+    names = [*scene.state.resqu.stages, "unknown"]
     name, how = scene.one_of(names), scene.random.random()
     if how < 0.2:
         do(b.KeepResquBatch(name, scene.clock.steady + scene.one_of((-1.0, 5.0, 500.0))))
@@ -228,30 +228,30 @@ def on_a_batch(scene: Scene, do: Do) -> None:
     elif how < 0.6:
         do(b.CommitResquBatch(name))
     elif how < 0.9:
-        waiting = [stage.name for stage in scene.memory.resqu.stages.values() if stage.phase is Phase.COMMITTED]
+        waiting = [stage.name for stage in scene.state.resqu.stages.values() if stage.phase is Phase.COMMITTED]
         do(b.AssignResquBatch(scene.one_of(waiting or names), scene.one_of(("batch", "static"))))
     else:
-        by_hand = [stage.name for stage in scene.memory.resqu.stages.values() if stage.by_hand]
+        by_hand = [stage.name for stage in scene.state.resqu.stages.values() if stage.by_hand]
         do(b.FinishResquBatch(scene.one_of(by_hand or names)))
 
 
 def move(scene: Scene, do: Do) -> None:
     """By hand, whatever they are: those in batches, too, and one that was never given."""
-    few = [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.memory.jobs else []
+    few = [scene.one_of(list(scene.state.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.state.jobs else []
     do(
         admin.Reroute(
-            "control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]
+            "control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.state.counters.number + 1]
         )
     )
 
 
 def kill(scene: Scene, do: Do) -> None:
     """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
-    dead = [number for _, number in scene.memory.shelves[State.DEAD]]
+    dead = [number for _, number in scene.state.shelves[State.DEAD]]
     if dead and scene.chance(0.6):
-        do(admin.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
-    elif scene.memory.jobs:
-        do(admin.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
+        do(admin.Requeue("control", [*dead[-4:], scene.state.counters.number + 1]))
+    elif scene.state.jobs:
+        do(admin.Bury("control", [scene.one_of(list(scene.state.jobs)) for _ in range(scene.one_of((1, 3)))]))
 
 
 def plan(scene: Scene, do: Do) -> None:

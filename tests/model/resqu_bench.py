@@ -92,8 +92,8 @@ class ResquBench(Bench):
     def delete(self, uid: str, by: int = 50) -> int:
         return self.do(resqu.Unlock(uid, by, True, True))
 
-    def state(self, uid: str) -> str | None:
-        return queries.state(self.memory, uid)
+    def lock_state(self, uid: str) -> str | None:
+        return queries.unique_state(self.state, uid)
 
     def batch(self, name: str, *jids: str, source: str = "acc", commit: bool = True) -> None:
         first, *rest = (job_spec(jid, source=source, name="Import") for jid in jids)
@@ -104,19 +104,19 @@ class ResquBench(Bench):
             assert self.do(resqu.CommitResquBatch(name)) == len(jids)
 
     def jids(self, queue: str) -> list[str]:
-        found = self.memory.queues.get(queue)
-        return [self.memory.jobs[place[4]].jid for place in found.ready] if found is not None else []
+        found = self.state.queues.get(queue)
+        return [self.state.jobs[place[4]].jid for place in found.ready] if found is not None else []
 
     def sound(self) -> None:
         """Replayed, and by way of a snapshot, it is what it is; and nothing is left undone."""
-        invariants.check(self.memory)
-        assert not self.memory.touched
-        assert not self.memory.loose
-        assert picture(self.replayed) == picture(self.memory)
-        assert picture(self.through_snapshot()) == picture(self.memory)
+        invariants.check(self.state)
+        assert not self.state.touched
+        assert not self.state.loose
+        assert picture(self.replayed) == picture(self.state)
+        assert picture(self.through_snapshot()) == picture(self.state)
 
     def through_snapshot(self) -> EngineState:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "snapshot"
-            file.write(path, self.memory, 7, self.clock.now.wall, self.clock.now.steady)
-            return file.load(path).memory
+            file.write(path, self.state, 7, self.clock.now.wall, self.clock.now.steady)
+            return file.load(path).state

@@ -59,8 +59,8 @@ class ResquWorld(World):
         self.told.audit()
 
     def _look_around(self) -> None:
-        invariants.check(self.engine.memory)
-        assert picture(self.engine.memory) == picture(self.folded)
+        invariants.check(self.engine.state)
+        assert picture(self.engine.state) == picture(self.folded)
 
     def _step(self) -> None:
         dice = self.random.random()
@@ -79,7 +79,7 @@ class ResquWorld(World):
 
     def say(self, command: c.Command[Any]) -> Any:
         now = self.clock.now
-        events, outcome, _ = self.engine.carry_out(command, now)
+        events, outcome, _ = self.engine.execute(command, now)
         turn = self.filling
         turn.events += [(event, now) for event in events]
         turn.hard = turn.hard or any(type(event) not in e.SOFT for event in events)
@@ -112,13 +112,13 @@ class ResquWorld(World):
 
     def _recovered(self) -> Mortal:
         found = recover(self.store)
-        assert picture(found.memory) == picture(self.folded), "snapshot and tail give what all events give"
-        invariants.check(found.memory)
-        self.clock.restart(found.wall, found.steady, found.memory.counters.at)
-        self.stage.memory = found.memory
-        engine = Mortal(found.memory, Random(self.random.random()), -1)
+        assert picture(found.state) == picture(self.folded), "snapshot and tail give what all events give"
+        invariants.check(found.state)
+        self.clock.restart(found.wall, found.steady, found.state.counters.at)
+        self.stage.state = found.state
+        engine = Mortal(found.state, Random(self.random.random()), -1)
         now = self.clock.now
-        events, _, _ = engine.carry_out(c.Start(), now)
+        events, _, _ = engine.execute(c.Start(), now)
         assert type(events[0]) is e.Started
         self.filling = Turn([(event, now) for event in events], hard=True)
         engine.events_left = int(self.random.expovariate(1 / self.mean_events)) + 2
@@ -126,25 +126,25 @@ class ResquWorld(World):
 
     def drain(self) -> None:
         """Everything that is left comes out; then nothing is left, nor held back."""
-        memory = self.engine.memory
+        state = self.engine.state
         self.say(r.SetMapping(MAPPING, BATCHES))
-        for plan in [each.plan for each in memory.recurrences.values()]:
+        for plan in [each.plan for each in state.recurrences.values()]:
             self.say(r.ClearPlan(plan))
         for by in (1, 2, 3):
             self.say(r.Release(by))
         for _ in range(300):
-            for key in list(memory.resqu.buffers):
+            for key in list(state.resqu.buffers):
                 self.say(b.EmptyBuffer("resqu", key, lost=True))
-            for stage in list(memory.resqu.stages.values()):
+            for stage in list(state.resqu.stages.values()):
                 if stage.by_hand:
                     self.say(b.FinishResquBatch(stage.name))
             self.say(r.SetMapping(MAPPING, BATCHES))
-            while (job := self.say(c.LeaseNext("faktory", list(memory.queues), "d", TERMS))) is not None:
+            while (job := self.say(c.LeaseNext("faktory", list(state.queues), "d", TERMS))) is not None:
                 self.say(c.Succeed(job.jid, c.Claim("faktory", "d", (job.number, job.lease.token))))
-            if not memory.jobs and not memory.resqu.stages:
+            if not state.jobs and not state.resqu.stages:
                 break
             self.clock.pass_by(max(60.0, self.engine.due_in(self.clock.now) or 0.0))
             self.say(c.Tick(500))
         self._quiet()
-        assert not memory.jobs, "something never came out"
-        assert not memory.locks, "a unique id is stuck"
+        assert not state.jobs, "something never came out"
+        assert not state.locks, "a unique id is stuck"

@@ -64,11 +64,11 @@ class Rig:
         self.replayed = EngineState()
         self.events: list[AnyEvent] = []
         self.batches: list[bytes] = []
-        self.notices: Sequence[Topic] = ()
+        self.ready_queues: Sequence[Topic] = ()
 
     @property
-    def memory(self) -> EngineState:
-        return self.engine.memory
+    def state(self) -> EngineState:
+        return self.engine.state
 
     @property
     def last(self) -> AnyEvent:
@@ -76,7 +76,7 @@ class Rig:
 
     def do(self, command: Command[T]) -> T:
         """One command, one batch."""
-        events, outcome, self.notices = self.engine.carry_out(command, self.clock.now)
+        events, outcome, self.ready_queues = self.engine.execute(command, self.clock.now)
         if events:
             self.events += events
             self.batches.append(
@@ -86,14 +86,14 @@ class Rig:
                 apply(self.replayed, event)
         return outcome
 
-    def adopt(self, memory: EngineState) -> None:
+    def adopt(self, state: EngineState) -> None:
         """Go on with this memory, as after a recovery."""
-        self.engine = Engine(memory, self.die)
+        self.engine = Engine(state, self.die)
 
 
 def fold(batches: Sequence[bytes]) -> EngineState:
-    memory = EngineState()
+    state = EngineState()
     for batch in batches:
         for event in decode_entry(batch).events:
-            apply(memory, event)
-    return memory
+            apply(state, event)
+    return state

@@ -55,12 +55,12 @@ class Mortal(Engine):
     That may be any event of a command. How many of them were applied does not matter then: the memory is gone with it.
     """
 
-    def __init__(self, memory: EngineState, random: Random, events_left: int) -> None:
-        super().__init__(memory, random)
+    def __init__(self, state: EngineState, random: Random, events_left: int) -> None:
+        super().__init__(state, random)
         self.events_left = events_left
 
-    def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
-        decision = super().carry_out(command, now)
+    def execute(self, command: c.Command[T], now: Now) -> Decision[T]:
+        decision = super().execute(command, now)
         if 0 <= self.events_left < len(decision[0]):
             raise PowerCut
         self.events_left -= len(decision[0])
@@ -111,10 +111,10 @@ class World:
 
     def _look_around(self) -> None:
         """With nothing under way the state is what was committed."""
-        memory = self.engine.memory
-        invariants.check(memory)
-        self.ledger.agrees(memory)
-        assert picture(memory) == picture(self.folded)
+        state = self.engine.state
+        invariants.check(state)
+        self.ledger.agrees(state)
+        assert picture(state) == picture(self.folded)
 
     def _step(self) -> None:
         dice = self.random.random()
@@ -137,7 +137,7 @@ class World:
         self.ledger.tries(command)
         before = self._fenced(command)
         now = self.clock.now
-        events, outcome, _ = self.engine.carry_out(command, now)
+        events, outcome, _ = self.engine.execute(command, now)
         assert before is None or bool(outcome) is before, "who was given a lease settles that one or none"
         turn = self.filling
         turn.events += [(event, now) for event in events]
@@ -149,7 +149,7 @@ class World:
         if not isinstance(command, c.Succeed | c.Fail) or command.claim.held is None or command.claim.free:
             return None
         number, token = command.claim.held
-        job = self.engine.memory.jobs.get(number)
+        job = self.engine.state.jobs.get(number)
         return job is not None and job.lease is not None and job.lease.token == token
 
     def _reply(self, client: Client, command: c.Command[Any], events: Any, outcome: Any) -> Callable[[], None]:
@@ -208,7 +208,7 @@ class World:
     def _turn_over(self) -> None:
         """What was syncing is durable and its replies leave; the batch that filled meanwhile is handed to the disk. As
         the server's timer does, a slice of postponed dependents goes into the next one."""
-        if self.engine.memory.unresolved:
+        if self.engine.state.unresolved:
             self.do(self.scene.clients[0], c.ResolveDependents(1 + len(self.log) % 3))
         if self.syncing is not None:
             done, self.syncing = self.syncing, None
@@ -241,7 +241,7 @@ class World:
         while self.syncing is not None or self.filling.replies or self.filling.events:
             self.filling.hard = bool(self.filling.events)  # soft ones too, this once
             self._turn_over()
-        assert not self.engine.memory.touched and not self.engine.memory.loose, "a command leaves nothing undone"
+        assert not self.engine.state.touched and not self.engine.state.loose, "a command leaves nothing undone"
 
     def _maybe_cut(self, chance: float) -> None:
         if self.engine.events_left >= 0 and self.random.random() < chance:
@@ -259,20 +259,20 @@ class World:
         self.clock.pass_by(self.random.choice((0.0, 1.0, 60.0, 3_600.0)))
         self.engine = self._recovered()
         for client in self.scene.clients:
-            client.reconnect(self.engine.memory if self.random.random() < 0.5 else None)
+            client.reconnect(self.engine.state if self.random.random() < 0.5 else None)
 
     def _recovered(self) -> Mortal:
         found = recover(self.store)
-        assert picture(found.memory) == picture(self.folded), "snapshot and tail give what all events give"
-        invariants.check(found.memory)
-        self.ledger.agrees(found.memory)
-        self.clock.restart(found.wall, found.steady, found.memory.counters.at)
-        self.scene.memory = found.memory
+        assert picture(found.state) == picture(self.folded), "snapshot and tail give what all events give"
+        invariants.check(found.state)
+        self.ledger.agrees(found.state)
+        self.clock.restart(found.wall, found.steady, found.state.counters.at)
+        self.scene.state = found.state
         left = int(self.random.expovariate(1 / self.mean_events)) + 2
-        engine = Mortal(found.memory, Random(self.random.random()), -1)
+        engine = Mortal(found.state, Random(self.random.random()), -1)
         now = self.clock.now
-        alone = not found.memory.foreground
-        events, _, _ = engine.carry_out(c.Start(), now)
+        alone = not found.state.foreground
+        events, _, _ = engine.execute(c.Start(), now)
         assert type(events[0]) is e.Started
         assert not alone or len(events) == 1, "a recovered state calls for nothing that its batches did not hold"
         engine.events_left = left
@@ -292,30 +292,30 @@ class World:
         kept = frozenset({State.COMPLETE, State.FAILED})
         for command in (c.SetSchedules([]), c.SetThrottles([]), admin_module.ResumeQueues(None)):
             self.do(admin, command)
-        leases = [(job.number, job.lease.token) for job in self.engine.memory.jobs.values() if job.lease]
+        leases = [(job.number, job.lease.token) for job in self.engine.state.jobs.values() if job.lease]
         self.do(admin, c.GiveBack(admin.via, leases))
         worker = Client("drain", "faktory", values.TERMS[0])
         for _ in range(500):
             while self._drain_one(worker):
                 pass
-            self.do(admin, admin_module.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
-            if not self.engine.memory.jobs:
+            self.do(admin, admin_module.Remove(admin.via, "discarded", list(self.engine.state.jobs), kept))
+            if not self.engine.state.jobs:
                 break
             self.clock.pass_by(max(3_600.0, self.engine.due_in(self.clock.now) or 0.0))
             self.do(admin, c.Tick(500))
-            while self.engine.memory.unresolved:
+            while self.engine.state.unresolved:
                 self.do(admin, c.ResolveDependents(500))
         self._quiet()
-        assert not self.engine.memory.jobs, "something never came out"
+        assert not self.engine.state.jobs, "something never came out"
 
     def _drain_one(self, worker: Client) -> bool:
-        self.do(worker, c.LeaseNext(worker.via, list(self.engine.memory.queues), worker.worker, worker.terms))
+        self.do(worker, c.LeaseNext(worker.via, list(self.engine.state.queues), worker.worker, worker.terms))
         self._quiet()
         for jid in list(worker.working):
             self.do(worker, c.Succeed(jid, worker.claim(jid)))
             self._quiet()
             return True
-        return any(queue.ready for queue in self.engine.memory.queues.values())
+        return any(queue.ready for queue in self.engine.state.queues.values())
 
 
 def run(seed: int, steps: int, folder: Path) -> World:

@@ -54,7 +54,7 @@ class Store:
         """What the compactor's child process does: fold the tail, write a snapshot, install it, trim."""
         found = recover(self)
         path = self._folder / f"snapshot-{found.seq}"
-        file.write(path, found.memory, found.seq, found.wall, found.steady)
+        file.write(path, found.state, found.seq, found.wall, found.steady)
         self.install(Snapshot(found.seq, path))
         self.trim(1_000_000)
         return found

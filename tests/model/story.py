@@ -215,7 +215,7 @@ def story_of_postponing(bench: Bench) -> Bench:
 
 
 def newest_number(bench: Bench, jid: str) -> int:
-    return [job.number for job in bench.memory.named(jid)][-1]
+    return [job.number for job in bench.state.named(jid)][-1]
 
 
 def whole_story() -> Bench:

@@ -53,18 +53,18 @@ class Groups(RuleBasedStateMachine):
 
     def group(self, pick: int) -> str:
         """One of the last few, the newest most often; or none."""
-        names = list(self.rig.memory.groups)[-4:]
+        names = list(self.rig.state.groups)[-4:]
         return names[-1 - pick % len(names)] if names and pick < 7 else ""
 
     @invariant()
     def counts_are_exact(self) -> None:
-        counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.memory.groups.items()}
+        counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.state.groups.items()}
         assert counted == {name: tally.counts for name, tally in self.history.groups.items()}
 
     @invariant()
     def callbacks_are_told(self) -> None:
         for name, tally in self.history.groups.items():
-            group = self.rig.memory.groups[name]
+            group = self.rig.state.groups[name]
             assert {call for call in Callback if group.called & call} == tally.called
             assert {call for call in Callback if group.answered & call} == tally.answered
             assert group.committed is tally.committed
@@ -75,7 +75,7 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def locks_have_their_holders(self) -> None:
-        assert {name: lock.holder for name, lock in self.rig.memory.locks.items()} == self.history.locks
+        assert {name: lock.holder for name, lock in self.rig.state.locks.items()} == self.history.locks
 
     @initialize()
     def start(self) -> None:
@@ -83,7 +83,7 @@ class Groups(RuleBasedStateMachine):
         self.open(7, (True, True))
         self.push(0, None, LockRelease.SUCCESS, RULES[0], 2)
 
-    @precondition(lambda self: len(self.rig.memory.groups) < 6)
+    @precondition(lambda self: len(self.rig.state.groups) < 6)
     @rule(parent=picks, calls=st.sampled_from([(True, True), (True, False), (False, True)]))
     def open(self, parent: int, calls: tuple[bool, bool]) -> None:
         self.names += 1
@@ -91,7 +91,7 @@ class Groups(RuleBasedStateMachine):
         specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Callback, calls, strict=True)]
         assert self.do(c.OpenBatch(name, "faktory", self.group(parent), "text", *specs))
 
-    @precondition(lambda self: len(self.rig.memory.groups) < 4)
+    @precondition(lambda self: len(self.rig.state.groups) < 4)
     @rule(calls=st.sampled_from([(True, True), (True, False)]), rules=st.sampled_from(RULES))
     def open_family(self, calls: tuple[bool, bool], rules: Policy) -> None:
         """A group, its child and its grandchild, and a member there."""
@@ -102,7 +102,7 @@ class Groups(RuleBasedStateMachine):
     @rule(pick=picks)
     def commit(self, pick: int) -> None:
         name = self.group(pick) or "no such group"
-        assert self.do(c.CommitBatch(name)) is (name in self.rig.memory.groups)
+        assert self.do(c.CommitBatch(name)) is (name in self.rig.state.groups)
 
     @rule(
         pick=picks,
@@ -150,7 +150,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(pick=picks, success=st.booleans())
     def settle(self, pick: int, success: bool) -> None:
-        leased = [job.jid for job in self.rig.memory.jobs.values() if job.lease]
+        leased = [job.jid for job in self.rig.state.jobs.values() if job.lease]
         if leased:
             self._settle(leased[pick % len(leased)], success)
 
@@ -160,7 +160,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(how=st.sampled_from(["requeue", "requeue", "bury", "remove"]), some=st.sets(picks, min_size=1))
     def act_on_many(self, how: str, some: set[int]) -> None:
-        numbers = [number for i, number in enumerate(self.rig.memory.jobs) if i % 8 in some]
+        numbers = [number for i, number in enumerate(self.rig.state.jobs) if i % 8 in some]
         if how == "requeue":
             self.do(admin.Requeue("faktory", numbers))
         elif how == "bury":
@@ -190,21 +190,21 @@ class Groups(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Commit all and work all off: who can be called back was, and no lock is left behind."""
-        for name in list(self.rig.memory.groups):
+        for name in list(self.rig.state.groups):
             self.do(c.CommitBatch(name))
-        while self.rig.memory.jobs:
-            self.do(admin.Requeue("faktory", list(self.rig.memory.jobs)))
-            for job in list(self.rig.memory.jobs.values()):
+        while self.rig.state.jobs:
+            self.do(admin.Requeue("faktory", list(self.rig.state.jobs)))
+            for job in list(self.rig.state.jobs.values()):
                 if job.lease is None:
                     self.do(c.LeaseNext("faktory", (job.queue,), "w", values.TERMS[0]))
-            for job in list(self.rig.memory.jobs.values()):
+            for job in list(self.rig.state.jobs.values()):
                 self._settle(job.jid, success=True)
-        assert self.rig.memory.locks == {}
+        assert self.rig.state.locks == {}
         for name, tally in self.history.groups.items():
             assert tally.called >= {call for call in Callback if tally.spec(call) is not None and tally.is_due(call)}, (
                 name
             )
-        assert picture(self.rig.replayed) == picture(self.rig.memory), "the fold of all events is the state"
+        assert picture(self.rig.replayed) == picture(self.rig.state), "the fold of all events is the state"
 
 
 TestGroups = Groups.TestCase

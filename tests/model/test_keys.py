@@ -49,7 +49,7 @@ class KeysBesideReference(RuleBasedStateMachine):
         assert isinstance(command, c.Tick) or outcome == expected
 
     def kind(self, key: bytes) -> k.Kind | None:
-        entry = self.rig.memory.keys.live(key, self.rig.clock.now)
+        entry = self.rig.state.keys.live(key, self.rig.clock.now)
         return None if entry is None else entry.kind
 
     @rule(key=keys, value=texts, end=ends | st.none())
@@ -70,7 +70,7 @@ class KeysBesideReference(RuleBasedStateMachine):
             with pytest.raises(UsageError):
                 self.rig.do(k.ChangeList(key, 0, 0, [b"x"]))
             return
-        entry = self.rig.memory.keys.live(key, self.rig.clock.now)
+        entry = self.rig.state.keys.live(key, self.rig.clock.now)
         length = 0 if entry is None else len(entry.data)
         if length and data.draw(st.booleans()):
             drop = data.draw(st.sets(st.integers(0, length - 1)))
@@ -111,28 +111,28 @@ class KeysBesideReference(RuleBasedStateMachine):
     @rule(how=st.sampled_from(["replay", "snapshot"]))
     def restart(self, how: str) -> None:
         if how == "replay":
-            memory = fold(self.rig.batches)
+            state = fold(self.rig.batches)
         else:
             path = Path(self.folder.name) / "snapshot"
-            file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-            memory = file.load(path).memory
-        assert picture(memory) == picture(self.rig.memory)
-        self.rig.adopt(memory)
+            file.write(path, self.rig.state, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+            state = file.load(path).state
+        assert picture(state) == picture(self.rig.state)
+        self.rig.adopt(state)
 
     @invariant()
     def both_see_the_same(self) -> None:
         now = self.rig.clock.now
         alive = {key: value for key, value in self.model.keys.items() if not 0 < value[2] <= now.steady}
-        assert visible(self.rig.memory, now) == alive
-        assert self.rig.memory.scripts == self.model.scripts
+        assert visible(self.rig.state, now) == alive
+        assert self.rig.state.scripts == self.model.scripts
 
     @invariant()
     def replay_agrees(self) -> None:
-        assert picture(self.rig.replayed)["keys"] == picture(self.rig.memory)["keys"]
+        assert picture(self.rig.replayed)["keys"] == picture(self.rig.state)["keys"]
 
     @invariant()
     def everything_is_counted_and_found(self) -> None:
-        space = self.rig.memory.keys
+        space = self.rig.state.keys
         sizes = {
             key: ENTRY_BYTES + len(key) + size_of(entry.kind, elements(entry)) for key, entry in space.entries.items()
         }
@@ -164,8 +164,8 @@ def test_taking_most_of_a_long_list_out_costs_one_walk_over_it() -> None:
     begun = time.process_time()
     rig.do(k.ChangeList(b"l", 0, drop=range(599_999)))
     assert time.process_time() - begun < 1.5, "each was looked for from an end on"
-    assert list(rig.memory.keys.entries[b"l"].data) == [b"element"]
-    assert rig.memory.keys.size < 1_000
+    assert list(rig.state.keys.entries[b"l"].data) == [b"element"]
+    assert rig.state.keys.size < 1_000
 
 
 def test_an_end_is_due_and_carried_out_in_slices() -> None:
@@ -176,9 +176,9 @@ def test_an_end_is_due_and_carried_out_in_slices() -> None:
     rig.clock.pass_by(5.0)
     assert rig.do(c.Tick(4)).more
     assert isinstance(rig.last, KeysDropped)
-    assert len(rig.memory.keys.entries) == 6
+    assert len(rig.state.keys.entries) == 6
     assert not rig.do(c.Tick(500)).more
-    assert rig.memory.keys.entries == {}
+    assert rig.state.keys.entries == {}
     assert rig.engine.due_in(rig.clock.now) is None
 
 
@@ -206,7 +206,7 @@ def test_a_page_of_keys_never_skips_one_that_stays() -> None:
         rig.do(k.SetKey(b"goes %d" % n, b""))
     cursor, seen, turns = 0, set[bytes](), 0
     while True:
-        cursor, page = rig.memory.keys.page(cursor, 7)
+        cursor, page = rig.state.keys.page(cursor, 7)
         seen.update(page)
         rig.do(k.DropKeys([b"goes %d" % turns]))
         rig.do(k.SetKey(b"comes %d" % turns, b""))

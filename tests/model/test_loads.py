@@ -93,7 +93,7 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
         if chance < 0.75:
             jids = [f"jid-{random.randrange(40)}" for _ in range(random.randrange(12))]
             once = random.random() < 0.3
-            expected = reference.load(name, jids, once, bench.memory.jids, bench.now)
+            expected = reference.load(name, jids, once, bench.state.jids, bench.now)
             answer = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids], once))
             assert answer == expected
             refused.add(answer.refused)
@@ -107,15 +107,15 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             reference.open, reference.closed, reference.pushed, reference.once = {}, {}, [], {}
         elif chance < 0.98:
             path = tmp_path / f"snapshot-{step}"
-            file.write(path, bench.memory, step, bench.now.wall, bench.now.steady)
-            loaded = file.load(path).memory
-            assert picture(loaded) == picture(bench.memory)
-            assert list(loaded.loads.closed) == list(bench.memory.loads.closed)
-            assert list(loaded.loads.once) == list(bench.memory.loads.once)
+            file.write(path, bench.state, step, bench.now.wall, bench.now.steady)
+            loaded = file.load(path).state
+            assert picture(loaded) == picture(bench.state)
+            assert list(loaded.loads.closed) == list(bench.state.loads.closed)
+            assert list(loaded.loads.once) == list(bench.state.loads.once)
             bench.adopt(loaded)
         else:
-            before = picture(bench.memory)["loads"]
+            before = picture(bench.state)["loads"]
             bench.restart()
-            assert picture(bench.memory)["loads"] == before
-    assert [bench.memory.jobs[number].jid for number in sorted(bench.memory.jobs)] == reference.pushed
+            assert picture(bench.state)["loads"] == before
+    assert [bench.state.jobs[number].jid for number in sorted(bench.state.jobs)] == reference.pushed
     assert refused == {None, *LoadRefusal}

@@ -64,34 +64,34 @@ class EngineBesideReference(RuleBasedStateMachine):
         self.postponed = 0  #: slices
 
     def teardown(self) -> None:
-        assert picture(fold(self.rig.batches)) == picture(self.rig.memory), "the fold of all events is the state"
-        assert picture(self._through_snapshot()) == picture(self.rig.memory)
+        assert picture(fold(self.rig.batches)) == picture(self.rig.state), "the fold of all events is the state"
+        assert picture(self._through_snapshot()) == picture(self.rig.state)
         self.folder.cleanup()
 
     def do(self, command: c.Command[Any]) -> Any:
         """Both sides do it; they must agree on the outcome and on whom it stirs."""
-        memory, now = self.rig.memory, self.rig.clock.now
+        state, now = self.rig.state, self.rig.clock.now
         if len(self.rig.events) % 4 == 0:
             self._decides_purely(command)
-        so_far, live = len(self.rig.events), len(memory.jobs)
+        so_far, live = len(self.rig.events), len(state.jobs)
         outcome = self.rig.do(command)
-        notices = set(self.rig.notices)
-        while memory.unresolved:
+        ready_queues = set(self.rig.ready_queues)
+        while state.unresolved:
             self.rig.do(c.ResolveDependents(self.slice_of))
             self.postponed += 1
-            notices |= set(self.rig.notices)
+            ready_queues |= set(self.rig.ready_queues)
         expected = self.model.do(command, now)
         if isinstance(command, c.LeaseNext):
             outcome = outcome and (outcome.number, outcome.lease and outcome.lease.token)
         assert outcome == expected
-        assert notices == self.model.stirred
+        assert ready_queues == self.model.woken
         self._count(self.rig.events[so_far:], live)
         return outcome
 
     def _decides_purely(self, command: c.Command[Any]) -> None:
-        before, dice = picture(self.rig.memory), self.rig.die.getstate()
+        before, dice = picture(self.rig.state), self.rig.die.getstate()
         self.rig.engine.decide(command, self.rig.clock.now)
-        assert picture(self.rig.memory) == before, "deciding changes nothing"
+        assert picture(self.rig.state) == before, "deciding changes nothing"
         self.rig.die.setstate(dice)
 
     def _count(self, events: Sequence[e.AnyEvent], live: int) -> None:
@@ -118,20 +118,20 @@ class EngineBesideReference(RuleBasedStateMachine):
 
     @invariant()
     def states_agree(self) -> None:
-        assert visible.of_engine(self.rig.memory) == visible.of_reference(self.model)
+        assert visible.of_engine(self.rig.state) == visible.of_reference(self.model)
 
     @invariant()
     def replay_agrees(self) -> None:
-        assert picture(self.rig.replayed) == picture(self.rig.memory)
+        assert picture(self.rig.replayed) == picture(self.rig.state)
 
     @invariant()
     def memory_is_sound(self) -> None:
-        invariants.check(self.rig.memory)
-        assert not self.rig.memory.touched and not self.rig.memory.loose, "a command leaves nothing undone"
+        invariants.check(self.rig.state)
+        assert not self.rig.state.touched and not self.rig.state.loose, "a command leaves nothing undone"
 
     @invariant()
     def nothing_is_lost_or_made(self) -> None:
-        assert self.pushed == len(self.rig.memory.jobs) + self.ended + self.flushed
+        assert self.pushed == len(self.rig.state.jobs) + self.ended + self.flushed
 
     @invariant()
     def no_group_is_overlooked(self) -> None:
@@ -353,13 +353,13 @@ class EngineBesideReference(RuleBasedStateMachine):
     @rule(how=st.sampled_from(["replay", "snapshot"]), down=steps, in_doubt=st.booleans())
     def restart(self, how: str, down: float, in_doubt: bool) -> None:
         """What was committed comes back the same; then the server says `Start`."""
-        memory = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
-        assert picture(memory) == picture(self.rig.memory)
+        state = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
+        assert picture(state) == picture(self.rig.state)
         last = decode_entry(self.rig.batches[-1])
         self.rig.clock.pass_by(down)
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
-        self.rig.adopt(memory)
-        so_far, alone = len(self.rig.events), not memory.foreground
+        self.rig.adopt(state)
+        so_far, alone = len(self.rig.events), not state.foreground
         self.do(c.Start(hold_at=last.steady if in_doubt else None))
         assert not alone or len(self.rig.events) == so_far + 1, (
             "a recovered group calls for nothing that its batch did not hold"
@@ -367,8 +367,8 @@ class EngineBesideReference(RuleBasedStateMachine):
 
     def _through_snapshot(self) -> EngineState:
         path = Path(self.folder.name) / "snapshot"
-        file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-        return file.load(path).memory
+        file.write(path, self.rig.state, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+        return file.load(path).state
 
 
 TestEngineBesideReference = EngineBesideReference.TestCase
@@ -396,7 +396,7 @@ TestPostponingBesideReference.settings = settings(stateful_step_count=40)
 
 
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:
-    engine = Engine(Rig().memory, Die(1))
+    engine = Engine(Rig().state, Die(1))
     # test_resqu_walk.py and test_loads.py have the last three
     modules = (m.__name__, resqu.__name__, resqu.__name__, bulk.__name__)
     elsewhere = {command for command in engine._decide if command.__module__ in modules}

@@ -34,29 +34,29 @@ _PHASES: Final = {
 }
 
 
-def seen(memory: EngineState) -> dict[str, Any]:
+def seen(state: EngineState) -> dict[str, Any]:
     """What the reference has, too."""
-    state = memory.resqu
+    job_state = state.resqu
     return {
-        "jobs": {number: _job(job) for number, job in memory.jobs.items()},
+        "jobs": {number: _job(job) for number, job in state.jobs.items()},
         "ready": {
-            name: [place[4] for place in queue.ready] for name, queue in memory.queues.items() if len(queue.ready)
+            name: [place[4] for place in queue.ready] for name, queue in state.queues.items() if len(queue.ready)
         },
-        "locks": {resqu.uid_of(name): lock.holder for name, lock in memory.locks.items()},
-        "reserved": {resqu.uid_of(name): by for name, by in state.reserved.items()},
-        "running": sorted(map(resqu.uid_of, state.running)),
-        "deferred": {resqu.uid_of(name): _drawn(spec.jid) for name, (_, spec) in state.deferred.items()},
+        "locks": {resqu.uid_of(name): lock.holder for name, lock in state.locks.items()},
+        "reserved": {resqu.uid_of(name): by for name, by in job_state.reserved.items()},
+        "running": sorted(map(resqu.uid_of, job_state.running)),
+        "deferred": {resqu.uid_of(name): _drawn(spec.jid) for name, (_, spec) in job_state.deferred.items()},
         "buffers": {
-            key: (each.number, each.token, each.text, each.said, each.by) for key, each in state.buffers.items()
+            key: (each.number, each.token, each.text, each.said, each.by) for key, each in job_state.buffers.items()
         },
         "stages": {
-            name: (_PHASES[stage.phase], stage.queue, stage.by_hand, stage.end, [n for (n,) in state.lanes[name]])
-            for name, stage in state.stages.items()
+            name: (_PHASES[stage.phase], stage.queue, stage.by_hand, stage.end, [n for (n,) in job_state.lanes[name]])
+            for name, stage in job_state.stages.items()
         },
-        "turns": {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None},
-        "backlogs": {key: list(names) for key, names in state.backlogs.items()},
-        "plans": {each.plan: each.next for each in memory.recurrences.values()},
-        "counted": (memory.counters.number, memory.counters.token),
+        "turns": {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
+        "backlogs": {key: list(names) for key, names in job_state.backlogs.items()},
+        "plans": {each.plan: each.next for each in state.recurrences.values()},
+        "counted": (state.counters.number, state.counters.token),
     }
 
 
@@ -119,7 +119,7 @@ class Walk:
         self.folder = folder
         self.rig = Rig()
         self.model = Reference()
-        self.scene = resqu_acts.Scene(self.random, self.rig.clock, self.rig.memory)
+        self.scene = resqu_acts.Scene(self.random, self.rig.clock, self.rig.state)
         self.do(c.Start())
 
     def step(self) -> None:
@@ -150,18 +150,18 @@ class Walk:
         last = decode_entry(self.rig.batches[-1])
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches) if self.random.random() < 0.5 else self._through_snapshot())
-        self.scene.memory = self.rig.memory
+        self.scene.state = self.rig.state
         self.do(c.Start())
 
     def _through_snapshot(self) -> EngineState:
         path = self.folder / "snapshot"
-        file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-        return file.load(path).memory
+        file.write(path, self.rig.state, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+        return file.load(path).state
 
     def look(self) -> None:
-        invariants.check(self.rig.memory)
-        assert not self.rig.memory.touched
-        assert seen(self.rig.memory) == expected(self.model)
+        invariants.check(self.rig.state)
+        assert not self.rig.state.touched
+        assert seen(self.rig.state) == expected(self.model)
 
 
 SEEDS: Final = range(1, 7)
@@ -175,7 +175,7 @@ def test_walk(seed: int, tmp_path: Path) -> None:
         if step % LOOK_EVERY == 0:
             walk.look()
     walk.look()
-    assert picture(walk.rig.replayed) == picture(walk.rig.memory)
+    assert picture(walk.rig.replayed) == picture(walk.rig.state)
 
 
 def test_walks_see_every_kind_of_event(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Walk:
         self.rig = Rig()
         self.die = Die(1)
         self.model = Reference(self.die)
-        self.scene = Scene(self.random, self.rig.clock, self.rig.memory, clients(self.random, 12))
+        self.scene = Scene(self.random, self.rig.clock, self.rig.state, clients(self.random, 12))
 
     def step(self) -> None:
         dice = self.random.random()
@@ -58,7 +58,7 @@ class Walk:
             if outcome:
                 client.has_settled(command.jid)
         assert outcome == expected
-        assert set(self.rig.notices) == self.model.stirred
+        assert set(self.rig.ready_queues) == self.model.woken
 
     def restart(self) -> None:
         if not self.rig.batches:
@@ -66,16 +66,16 @@ class Walk:
         last = decode_entry(self.rig.batches[-1])
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches))
-        self.scene.memory = self.rig.memory
+        self.scene.state = self.rig.state
         for client in self.scene.clients:
-            client.reconnect(self.rig.memory if self.random.random() < 0.5 else None)
+            client.reconnect(self.rig.state if self.random.random() < 0.5 else None)
         self.do(self.scene.clients[0], c.Start())
 
     def look(self) -> None:
-        assert visible.of_engine(self.rig.memory) == visible.of_reference(self.model)
+        assert visible.of_engine(self.rig.state) == visible.of_reference(self.model)
         assert self.rig.engine.due_in(self.rig.clock.now) == visible.nearly(self.model.due_in(self.rig.clock.now))
         assert self.model.records.overlooked() == []
-        invariants.check(self.rig.memory)
+        invariants.check(self.rig.state)
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
@@ -86,4 +86,4 @@ def test_walk(seed: int) -> None:
         if step % LOOK_EVERY == 0:
             walk.look()
     walk.look()
-    assert picture(walk.rig.replayed) == picture(walk.rig.memory)
+    assert picture(walk.rig.replayed) == picture(walk.rig.state)

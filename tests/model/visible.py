@@ -34,36 +34,36 @@ def nearly(seconds: float | None) -> Any:
     return None if seconds is None else pytest.approx(seconds, abs=1e-5)
 
 
-def of_engine(memory: EngineState) -> dict[str, Any]:
-    counters = memory.counters
+def of_engine(state: EngineState) -> dict[str, Any]:
+    counters = state.counters
     return {
-        "jobs": {job.number: _job(job) for job in memory.jobs.values()},
-        "jids": {jid: [job.number for job in memory.named(jid)] for jid in memory.jids},
-        "queues": [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()],
-        "ready": {queue.name: [place[4] for place in queue.ready] for queue in memory.queues.values()},
-        "shelves": {state: [number for _, number in memory.shelves[state]] for state in SHELVES},
-        "oldest": {queue.name: queue.oldest(memory.jobs) for queue in memory.queues.values()},
+        "jobs": {job.number: _job(job) for job in state.jobs.values()},
+        "jids": {jid: [job.number for job in state.named(jid)] for jid in state.jids},
+        "queues": [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()],
+        "ready": {queue.name: [place[4] for place in queue.ready] for queue in state.queues.values()},
+        "shelves": {job_state: [number for _, number in state.shelves[job_state]] for job_state in SHELVES},
+        "oldest": {queue.name: queue.oldest(state.jobs) for queue in state.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
         "counts": (counters.processed, counters.failures, counters.evicted),
-        "by queue": _by_queue(memory),
+        "by queue": _by_queue(state),
         "stats": {
             (queue, start // DAY): (page.wait.n, page.run.n, page.failures)
-            for queue, days in memory.stats.days.items()
+            for queue, days in state.stats.days.items()
             for start, page in days.items()
         },
-        "locks": {name: (lock.holder, lock.end) for name, lock in memory.locks.items()},
-        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in memory.tracks.items()},
-        "groups": {group.name: _group(group) for group in memory.groups.values()},
-        "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()],
-        "recurrences": memory.recurrences,
+        "locks": {name: (lock.holder, lock.end) for name, lock in state.locks.items()},
+        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in state.tracks.items()},
+        "groups": {group.name: _group(group) for group in state.groups.values()},
+        "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in state.throttles.values()],
+        "recurrences": state.recurrences,
     }
 
 
-def _by_queue(memory: EngineState) -> dict[str, Any]:
+def _by_queue(state: EngineState) -> dict[str, Any]:
     return {
-        "leased": Counter(memory.leased_in),  # which takes none for zero
-        "retrying": Counter({name: len(order) for name, order in memory.retrying_in.items()}),
-        "scheduled": {name: [key[2] for key in order] for name, order in memory.scheduled_in.items()},
+        "leased": Counter(state.leased_in),  # which takes none for zero
+        "retrying": Counter({name: len(order) for name, order in state.retrying_in.items()}),
+        "scheduled": {name: [key[2] for key in order] for name, order in state.scheduled_in.items()},
     }
 
 

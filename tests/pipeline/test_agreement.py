@@ -15,7 +15,7 @@ from tests.support.floor import Floor, InProcess
 
 
 def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
-    stats = grown.load.floor.desk.memory.stats
+    stats = grown.load.floor.dispatcher.state.stats
     assert_live(stats, grown.tables)
     pages = [page for days in stats.days.values() for page in days.values()]
     failures, failed, retries = (
@@ -25,7 +25,7 @@ def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
 
 
 def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
-    jobs = grown.load.floor.desk.memory.jobs.values()
+    jobs = grown.load.floor.dispatcher.state.jobs.values()
     live = Counter(job.queue for job in jobs if job.state not in OVER)
     by_hour = sorted(rows(grown.tables, "forecast"), key=lambda row: (row["era"], row["hour"]))
     assert +Counter({row["queue"]: row["depth"] for row in by_hour}) == live, "in its last hour"
@@ -37,20 +37,20 @@ def test_callers_ahead_and_histories_that_change(works: PipelineContext) -> None
     """A caller a week ahead takes the histogram of its queue, one a month ahead its pages. A longer history brings
     nothing back, and a flush makes it the usual one."""
     floor, lake, seen = Floor(), Lake(works.lake), 0
-    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
 
     def follow(era: int = 0) -> Stats:
         nonlocal seen
-        lake.add(floor.desk.events[seen:])
-        seen = len(floor.desk.events)
+        lake.add(floor.dispatcher.events[seen:])
+        seen = len(floor.dispatcher.events)
         run(works)
-        stats = floor.desk.memory.stats
+        stats = floor.dispatcher.state.stats
         assert_live(stats, works.tables_folder, era)
         return stats
 
     for _ in range(4):
         work(peer, "week", "month", "calm")
-        floor.desk.advance(86_400)
+        floor.dispatcher.advance(86_400)
     for queue, days in (("week", 8), ("month", 31)):
         ahead.hours = days * 24.0
         work(ahead, queue)
@@ -61,13 +61,13 @@ def test_callers_ahead_and_histories_that_change(works: PipelineContext) -> None
     peer.call("config.set", "stats-history", 3)
     peer.call("config.set", "stats-history", 300)
     peer.call("config.set", "histogram-history", 300)
-    late = Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    late = Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
     late.hours = -4 * 24.0
     work(late, "calm", "week")
     assert {queue: len(days) for queue, days in follow().days.items()} == {"week": 1, "month": 1, "calm": 3}
     floor.faktory().call("FLUSH")
     work(peer, "calm")
-    floor.desk.advance(40 * 86_400)
+    floor.dispatcher.advance(40 * 86_400)
     work(peer, "calm")
     assert len(follow(1).days["calm"]) == 1
     lake.close()
@@ -77,17 +77,19 @@ def test_failed_is_below_0_where_the_live_statistics_are(works: PipelineContext)
     """A caller whose clock is behind fails a job; another puts it into another queue, where nothing happened that day
     (docs/explain/pipeline.md)."""
     floor, lake = Floor(), Lake(works.lake)
-    behind, peer = Elsewhere(InProcess(floor.desk, floor.doors["redis"])), floor.qless()
+    behind, peer = Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"])), floor.qless()
     behind.hours = -40.0
     jid = behind.push("mail", {})
     assert behind.fetch("mail") is not None
     behind.call("fail", jid, behind.name, "oops", "no luck")
     peer.call("put", peer.name, "billing", jid, "Mail", "{}", 0)
-    lake.add(floor.desk.events)
+    lake.add(floor.dispatcher.events)
     lake.close()
     run(works)
     live = {
-        (queue, day): page.failed for queue, days in floor.desk.memory.stats.days.items() for day, page in days.items()
+        (queue, day): page.failed
+        for queue, days in floor.dispatcher.state.stats.days.items()
+        for day, page in days.items()
     }
     assert (min(live.values()), max(live.values())) == (-1, 1)
     found = {(row["queue"], seconds(row["date"])): row["failed"] for row in rows(works.tables_folder, "daily")}

@@ -30,9 +30,9 @@ def days(works: PipelineContext, many: int) -> list[Path]:
     peer = floor.qless()
     for _ in range(many):
         work(peer, "q")
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
-        floor.desk.advance(86_400)
+        lake.add(floor.dispatcher.events)
+        floor.dispatcher.events.clear()
+        floor.dispatcher.advance(86_400)
     lake.close()
     return sorted((works.lake / "events").glob("*/*.parquet"))
 
@@ -81,8 +81,8 @@ def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whol
     peer = floor.qless()
     for _ in range(2):
         work(peer, *["q"] * 20)
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
+        lake.add(floor.dispatcher.events)
+        floor.dispatcher.events.clear()
     lake.close()
     _, second = sorted((works.lake / "events").glob("*/*.parquet"))
     whole = second.read_bytes()

@@ -69,21 +69,21 @@ def test_a_rebuild_of_one_day_leaves_the_others(own: PipelineContext) -> None:
 def test_late_bookings_touch_only_their_days(works: PipelineContext) -> None:
     floor = Floor()
     lake = Lake(works.lake)
-    late = Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    late = Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
     peer = floor.qless()
     for _ in range(3):
         peer.push("q", {})
         got = peer.fetch("q")
         assert got is not None and peer.succeed(got.ident)
-        floor.desk.advance(86_400)
-    lake.add(floor.desk.events)
+        floor.dispatcher.advance(86_400)
+    lake.add(floor.dispatcher.events)
     run(works)
-    before, written = versions(works), len(floor.desk.events)
+    before, written = versions(works), len(floor.dispatcher.events)
     late.hours = -48.0
     late.push("q", {})
     got = late.fetch("q")
     assert got is not None and late.succeed(got.ident)
-    lake.add(floor.desk.events[written:])
+    lake.add(floor.dispatcher.events[written:])
     run(works)
     after = versions(works)
     for table in ("daily", "histogram"):
@@ -102,16 +102,16 @@ def test_flows_whose_links_are_months_apart(works: PipelineContext) -> None:
     firsts = [peer.push("q", {}) for _ in range(3)]
     olds = [peer.push("q", {}, depends=f'["{jid}"]') for jid in firsts]
     for day, depends in enumerate((olds[0], "", olds[0])):
-        lake.add(floor.desk.events[written:])
-        written = len(floor.desk.events)
+        lake.add(floor.dispatcher.events[written:])
+        written = len(floor.dispatcher.events)
         run(works)
-        floor.desk.advance((40 + day) * 86_400)
+        floor.dispatcher.advance((40 + day) * 86_400)
         if depends:
             olds.append(peer.push("q", {}, depends=f'["{depends}"]'))
         else:  # an attempt alone changes a flow, too
             got = peer.fetch("q")
             assert got is not None and peer.succeed(got.ident)
-    lake.add(floor.desk.events[written:])
+    lake.add(floor.dispatcher.events[written:])
     lake.close()
     run(works)
     before = picture(works.tables_folder)
@@ -158,8 +158,8 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
         got = peer.fetch("q")
         if got is not None:
             (peer.fail if got.ident == first else peer.succeed)(got.ident)
-        floor.desk.advance(50_000)
-    lake.cut(floor.desk.events, 4)
+        floor.dispatcher.advance(50_000)
+    lake.cut(floor.dispatcher.events, 4)
     untroubled = PipelineContext(spark, tmp_path / "lake", tmp_path / "untroubled")
     run(untroubled)
     lives = 0
@@ -186,8 +186,8 @@ def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: PipelineContext) ->
     works.prepare()
     for _ in range(2):
         floor.qless().push("q", {})
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
+        lake.add(floor.dispatcher.events)
+        floor.dispatcher.events.clear()
         assert take_in(works) is not None
     lake.close()
     run(works)
@@ -208,8 +208,8 @@ def test_tables_whose_ledger_is_gone_are_not_added_to(works: PipelineContext) ->
     works.prepare()
     for _ in range(3):
         floor.qless().push("q", {})
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
+        lake.add(floor.dispatcher.events)
+        floor.dispatcher.events.clear()
         assert take_in(works) is not None
     lake.close()
     (works.tables_folder / "facts" / "segments").rename(works.tables_folder / "gone")

@@ -30,15 +30,15 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineCo
         peer.push("busy", {})
         got = peer.fetch("busy")
         assert got is not None and peer.succeed(got.ident)
-        floor.desk.advance(86_400)
-    events = floor.desk.events
+        floor.dispatcher.advance(86_400)
+    events = floor.dispatcher.events
     lake.add(events[: len(events) // 2])
     run(works)
     lake.add(events[len(events) // 2 :])
     lake.close()
     run(works)
 
-    live = floor.desk.memory.stats.days
+    live = floor.dispatcher.state.stats.days
     assert {queue: len(days) for queue, days in live.items()} == {"rests": 1, "busy": 5}
     daily = Counter(row["queue"] for row in rows(works.tables_folder, "daily"))
     assert daily == {"rests": 1, "busy": 5}
@@ -61,19 +61,19 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineCo
 @pytest.mark.parametrize("days", [31, 40])
 def test_a_caller_ahead_takes_nothing_from_the_others(works: PipelineContext, days: int) -> None:
     floor, lake = Floor(), Lake(works.lake)
-    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
     first = peer.push("q", {})
     peer.push("q", {}, depends=f'["{first}"]')
     work(peer, "q", "other")
-    floor.desk.advance(86_400)
+    floor.dispatcher.advance(86_400)
     work(peer, "q", "other")
-    lake.add(floor.desk.events)
+    lake.add(floor.dispatcher.events)
     run(works)
-    before, written = picture(works.tables_folder), len(floor.desk.events)
+    before, written = picture(works.tables_folder), len(floor.dispatcher.events)
     ahead.hours = days * 24.0
     work(ahead, "q")
-    lake.add(floor.desk.events[written:])
-    lake.expire(1, floor.desk.now.wall)
+    lake.add(floor.dispatcher.events[written:])
+    lake.expire(1, floor.dispatcher.now.wall)
     lake.close()
     run(works)
     after = picture(works.tables_folder)
@@ -91,11 +91,11 @@ def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: PipelineCo
         first = peer.push("q", {})
         peer.push("q", {}, depends=f'["{first}"]')
         work(peer, "q")
-        lake.add(floor.desk.events[written:])
-        written = len(floor.desk.events)
-        floor.desk.advance(86_400)
+        lake.add(floor.dispatcher.events[written:])
+        written = len(floor.dispatcher.events)
+        floor.dispatcher.advance(86_400)
     run(works)
-    assert lake.expire(1, floor.desk.now.wall - 86_400) == ["2026-11-15"]
+    assert lake.expire(1, floor.dispatcher.now.wall - 86_400) == ["2026-11-15"]
     run(works)
     there = {dt.date(2026, 11, 16), dt.date(2026, 11, 17)}
     assert {row["date"] for row in rows(works.tables_folder, "attempts")} == there
@@ -104,9 +104,9 @@ def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: PipelineCo
     before = picture(works.tables_folder)
     assert rebuild(works, [dt.date(2026, 11, 15)]).kept == 1
     assert_same(picture(works.tables_folder), before)
-    floor.desk.advance(40 * 86_400)
+    floor.dispatcher.advance(40 * 86_400)
     work(peer, "q")
-    lake.add(floor.desk.events[written:])
+    lake.add(floor.dispatcher.events[written:])
     lake.close()
     run(works)
     assert len({row["date"] for row in rows(works.tables_folder, "daily")}) == 4, "ninety days are kept"
@@ -122,8 +122,8 @@ def test_many_small_files_become_few_with_the_same_rows(
     peer = floor.qless()
     for _ in range(4):
         work(peer, "q")
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
+        lake.add(floor.dispatcher.events)
+        floor.dispatcher.events.clear()
         works.prepare()
         assert take_in(works) is not None
     lake.close()

@@ -29,12 +29,14 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     load.go(120)
     early = len(load.events)
     extra = Extra(b'{"c":1}', tags=("red", "blue"))
-    load.floor.desk.do(c.Enqueue("faktory", [Spec("whole", "mail", "k", b"[1]", Form.JSON, 3, RULES, 0.0, extra)]))
+    load.floor.dispatcher.do(
+        c.Enqueue("faktory", [Spec("whole", "mail", "k", b"[1]", Form.JSON, 3, RULES, 0.0, extra)])
+    )
     raw, secret = b"\xff\x00", b'["[redacted]"]'
     for jid, payload, form in (("raw", raw, Form.RAW), ("none", b"", Form.NONE), ("secret", secret, Form.JSON)):
-        load.floor.desk.do(c.Enqueue("workq", [Spec(jid, "mail", "k", payload, form, 0.5, RULES)]))
+        load.floor.dispatcher.do(c.Enqueue("workq", [Spec(jid, "mail", "k", payload, form, 0.5, RULES)]))
     load.go(200)
-    load.floor.desk.do(m.Put("qless", 2.0, "w", "none", "mail", "k", b'{"n":0x1f}', Form.RAW))
+    load.floor.dispatcher.do(m.Put("qless", 2.0, "w", "none", "mail", "k", b'{"n":0x1f}', Form.RAW))
     found = Lake(folder)
     found.cut(load.events[early // 2 :], 150)
     yield folder

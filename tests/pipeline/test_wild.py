@@ -24,10 +24,10 @@ def grow(seed: int, works: PipelineContext, times: int, acts: int) -> None:
         written = len(load.events)
         run(works)
         if draw() < 0.5:
-            lake.expire(load.random.choice([1, 9, 40]), load.floor.desk.now.wall)
+            lake.expire(load.random.choice([1, 9, 40]), load.floor.dispatcher.now.wall)
             run(works)
         era = sum(type(event) is Flushed for event in load.events)
-        assert_live(load.floor.desk.memory.stats, works.tables_folder, era)
+        assert_live(load.floor.dispatcher.state.stats, works.tables_folder, era)
     before = picture(works.tables_folder)
     rebuild(works)
     assert_same(picture(works.tables_folder), before)

@@ -15,7 +15,7 @@ _DAY_H: Final = 24.0
 class WildLoad(MixedLoad):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.astray = Elsewhere(InProcess(self.floor.desk, self.floor.doors["redis"]))
+        self.astray = Elsewhere(InProcess(self.floor.dispatcher, self.floor.doors["redis"]))
         self._faktory = self.floor.faktory()
         self._old: list[str] = []
         self._bids: list[str] = []
@@ -40,7 +40,7 @@ class WildLoad(MixedLoad):
                 (peer.fail if self.random.random() < 0.3 else peer.succeed)(got.ident)
 
     def let_days_pass(self) -> None:
-        self.floor.desk.advance(self.random.choice([1, 2, 5, 20]) * 86_400.0 * self.random.random())
+        self.floor.dispatcher.advance(self.random.choice([1, 2, 5, 20]) * 86_400.0 * self.random.random())
         self._faktory = self.floor.faktory()  # who was silent for long was cut off
         self.peers[1:4] = self.floor.workq(), self.floor.masenko(), self._faktory
 

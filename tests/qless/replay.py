@@ -17,7 +17,7 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import UNIFIED
 from crossdock.protocols.redis.qless.notifications import in_scripts, notices
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def lines(path: Path) -> Iterator[Line]:
             yield Line(one["s"], one["call"], one["reply"], one["pub"], one.get("script", ""), one.get("nkeys", 0))
 
 
-class QlessDesk(PlainDesk):
+class QlessDesk(PlainDispatcher):
     """A desk that publishes, as the server's turn does."""
 
     dialect = UNIFIED
@@ -60,7 +60,7 @@ class QlessDesk(PlainDesk):
     def do(self, command: Command[T]) -> T:
         before = len(self.events)
         outcome = super().do(command)
-        self.published += [list(each) for each in notices(self.events[before:], self.memory.watched)]
+        self.published += [list(each) for each in notices(self.events[before:], self.state.watched)]
         return outcome
 
     def tell(self, channel: str, text: str) -> None:

@@ -17,7 +17,7 @@ from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp_values import read
 from tests.unit.test_redis_fuzz import wire
 
@@ -25,8 +25,8 @@ from tests.unit.test_redis_fuzz import wire
 SOON_S: Final = 5.0
 
 
-def put(desk: QlessDesk, jid: str, *more: str, data: str = "{}") -> None:
-    desk.call("put", "1", "w", "q", jid, "klass", data, "0", *more)
+def put(dispatcher: QlessDesk, jid: str, *more: str, data: str = "{}") -> None:
+    dispatcher.call("put", "1", "w", "q", jid, "klass", data, "0", *more)
 
 
 def test_a_number_without_an_end_is_passed_over_once() -> None:
@@ -46,51 +46,51 @@ def test_what_is_not_strict_json_may_have_so_many_parts(part: str) -> None:
 
 
 def test_a_job_asked_for_many_times_over() -> None:
-    desk = QlessDesk()
-    put(desk, "j", data=f'["{"x" * 1_000_000}"]')
-    assert len(desk.call("multiget", "1", *["j"] * 60)) > 60_000_000
+    dispatcher = QlessDesk()
+    put(dispatcher, "j", data=f'["{"x" * 1_000_000}"]')
+    assert len(dispatcher.call("multiget", "1", *["j"] * 60)) > 60_000_000
     with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
-        desk.call("multiget", "1", *["j"] * 25_000)
+        dispatcher.call("multiget", "1", *["j"] * 25_000)
 
 
 def test_tracked_jobs_are_shown_up_to_what_a_reply_may_hold() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for n in range(68):
-        put(desk, f"j{n}", data=f'["{"x" * 1_000_000}"]')
+        put(dispatcher, f"j{n}", data=f'["{"x" * 1_000_000}"]')
     for n in range(67):
-        desk.call("track", "1", "track", f"j{n}")
-    assert len(json.loads(desk.call("track", "1"))["jobs"]) == 67
-    desk.call("track", "1", "track", "j67")
+        dispatcher.call("track", "1", "track", f"j{n}")
+    assert len(json.loads(dispatcher.call("track", "1"))["jobs"]) == 67
+    dispatcher.call("track", "1", "track", "j67")
     with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
-        desk.call("track", "1")
+        dispatcher.call("track", "1")
 
 
 def test_a_pop_gets_as_many_jobs_as_a_reply_may_hold() -> None:
     """Ready ones, and ones whose leases ran out; none is passed over, and each call gets one at least."""
-    desk = QlessDesk()
-    desk.call("config.set", "1", "grace-period", "0")
+    dispatcher = QlessDesk()
+    dispatcher.call("config.set", "1", "grace-period", "0")
     for n in range(70):
-        put(desk, f"j{n:02}", data=f'["{"x" * 1_000_000}"]')
-    put(desk, "small")
+        put(dispatcher, f"j{n:02}", data=f'["{"x" * 1_000_000}"]')
+    put(dispatcher, "small")
     for t, found in (("1", [68, 3]), ("1000", [67, 4])):  # of the same time the last comes first, of leases the first
-        popped = [json.loads(desk.call("pop", t, "q", f"w{t}", "100")) for _ in range(2)]
+        popped = [json.loads(dispatcher.call("pop", t, "q", f"w{t}", "100")) for _ in range(2)]
         assert [len(jobs) for jobs in popped] == found
         assert sorted(job["jid"] for jobs in popped for job in jobs) == [*(f"j{n:02}" for n in range(70)), "small"]
 
 
 def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
-    desk = QlessDesk()
-    desk.call("config.set", "1", "max-job-history", "1000")
+    dispatcher = QlessDesk()
+    dispatcher.call("config.set", "1", "max-job-history", "1000")
     for jid in ("a", "b"):
-        put(desk, jid)
+        put(dispatcher, jid)
         for _ in range(600):
-            desk.call("log", "1", jid, "x" * qless_put.LOG_AT_MOST)
-    assert [len(json.loads(desk.call("pop", "1", "q", "w", "10"))) for _ in range(2)] == [1, 1]
+            dispatcher.call("log", "1", jid, "x" * qless_put.LOG_AT_MOST)
+    assert [len(json.loads(dispatcher.call("pop", "1", "q", "w", "10"))) for _ in range(2)] == [1, 1]
 
 
 def test_a_call_has_so_many_words() -> None:
     qless = Qless()
-    peer = Peer(PlainDesk(), RedisProtocol(libraries=(qless.library,)))
+    peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(qless.library,)))
     peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
     peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
     peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
@@ -100,70 +100,70 @@ def test_a_call_has_so_many_words() -> None:
 
 
 def test_a_job_needs_so_many_others() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     names = [f"j{each}" for each in range(10_000)]
     for jid in names:
-        put(desk, jid)
-    put(desk, "all", "depends", json.dumps(names))
+        put(dispatcher, jid)
+    put(dispatcher, "all", "depends", json.dumps(names))
     for refused in (
-        lambda: put(desk, "more", "depends", json.dumps([*names, "all"])),
-        lambda: desk.call("depends", "1", "all", "on", "all"),
+        lambda: put(dispatcher, "more", "depends", json.dumps([*names, "all"])),
+        lambda: dispatcher.call("depends", "1", "all", "on", "all"),
     ):
         with pytest.raises(Raised, match="a job needs more than 10000 others, the limit"):
             refused()
     begun = time.process_time()
-    desk.call("depends", "1", "all", "off", *(f"u{each}" for each in range(20_000)))
-    put(desk, "all", "depends", json.dumps([f"u{each}" for each in range(9_999)] + ["j0"]))
+    dispatcher.call("depends", "1", "all", "off", *(f"u{each}" for each in range(20_000)))
+    put(dispatcher, "all", "depends", json.dumps([f"u{each}" for each in range(9_999)] + ["j0"]))
     assert time.process_time() - begun < 1.0, "each name was looked for among all the others"
-    assert json.loads(desk.call("get", "1", "all"))["dependencies"] == ["j0"]
+    assert json.loads(dispatcher.call("get", "1", "all"))["dependencies"] == ["j0"]
 
 
 def test_tags_have_a_number_and_a_length() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     names = [f"t{each}" for each in range(1_000)]
-    put(desk, "j", "tags", json.dumps(names))
-    desk.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", "tags", json.dumps(names))
+    put(dispatcher, "j", "tags", json.dumps(names))
+    dispatcher.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", "tags", json.dumps(names))
     recur = ("recur", "1", "q", "s", "klass", "{}", "interval", "60", "0", "tags", json.dumps([*names, "one"]))
     for refused in (
-        lambda: put(desk, "k", "tags", json.dumps([*names, "one"])),
-        lambda: desk.call("tag", "1", "add", "j", "one"),
-        lambda: desk.call("tag", "1", "remove", "j", *names, "one"),
-        lambda: desk.call("recur.tag", "1", "r", "one"),
-        lambda: desk.call("recur.untag", "1", "r", *names, "one"),
-        lambda: desk.call(*recur),
+        lambda: put(dispatcher, "k", "tags", json.dumps([*names, "one"])),
+        lambda: dispatcher.call("tag", "1", "add", "j", "one"),
+        lambda: dispatcher.call("tag", "1", "remove", "j", *names, "one"),
+        lambda: dispatcher.call("recur.tag", "1", "r", "one"),
+        lambda: dispatcher.call("recur.untag", "1", "r", *names, "one"),
+        lambda: dispatcher.call(*recur),
     ):
         with pytest.raises(Raised, match="more than 1000 tags, the limit"):
             refused()
     long = "x" * 256
     for refused in (
-        lambda: put(desk, "k", "tags", json.dumps([long])),
-        lambda: desk.call("tag", "1", "remove", "j", long),
-        lambda: desk.call("recur.untag", "1", "r", long),
+        lambda: put(dispatcher, "k", "tags", json.dumps([long])),
+        lambda: dispatcher.call("tag", "1", "remove", "j", long),
+        lambda: dispatcher.call("recur.untag", "1", "r", long),
     ):
         with pytest.raises(Raised, match="more than 255 bytes"):
             refused()
-    assert len(json.loads(desk.call("tag", "1", "remove", "j", "t0"))) == 999
-    assert len(desk.memory.tags.uses) - len(desk.memory.tags.unused) == 999
+    assert len(json.loads(dispatcher.call("tag", "1", "remove", "j", "t0"))) == 999
+    assert len(dispatcher.state.tags.uses) - len(dispatcher.state.tags.unused) == 999
 
 
 def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edit, "UNFAILED_AT_MOST", 3)
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for jid in "abcde":
-        put(desk, jid)
-        desk.call("pop", "2", "q", "w", "1")
-        desk.call("fail", "3", jid, "w", "group", "message")
-    assert [desk.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
+        put(dispatcher, jid)
+        dispatcher.call("pop", "2", "q", "w", "1")
+        dispatcher.call("fail", "3", jid, "w", "group", "message")
+    assert [dispatcher.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
 
 
 def test_what_is_kept_beside_jobs_needs_room() -> None:
-    desk = QlessDesk()
-    put(desk, "j", "tags", '["known"]')
-    desk.call("pop", "1", "q", "w", "1")
+    dispatcher = QlessDesk()
+    put(dispatcher, "j", "tags", '["known"]')
+    dispatcher.call("pop", "1", "q", "w", "1")
     interval = ("klass", "{}", "interval", "60", "0")
-    desk.call("recur", "1", "q", "r", *interval)
-    desk.call("config.set", "1", "known", "1")
-    desk.full = "no room"
+    dispatcher.call("recur", "1", "q", "r", *interval)
+    dispatcher.call("config.set", "1", "known", "1")
+    dispatcher.full = "no room"
     for call in (
         ("recur", "1", "q", "s", *interval),
         ("recur", "1", "other", "r", *interval),
@@ -176,80 +176,80 @@ def test_what_is_kept_beside_jobs_needs_room() -> None:
         ("pause", "1", "q", "other"),
     ):
         with pytest.raises(Raised, match="no room"):
-            desk.call(*call)
-    desk.call("recur", "1", "q", "r", *interval)
-    desk.call("recur.update", "1", "r", "priority", "5")
-    desk.call("config.set", "1", "known", "2")
-    desk.call("tag", "1", "remove", "j", "known")
-    desk.call("pause", "1", "q")
-    assert desk.call("complete", "1", "j", "w", "q", "{}", "next", "q") == "waiting"
+            dispatcher.call(*call)
+    dispatcher.call("recur", "1", "q", "r", *interval)
+    dispatcher.call("recur.update", "1", "r", "priority", "5")
+    dispatcher.call("config.set", "1", "known", "2")
+    dispatcher.call("tag", "1", "remove", "j", "known")
+    dispatcher.call("pause", "1", "q")
+    assert dispatcher.call("complete", "1", "j", "w", "q", "{}", "next", "q") == "waiting"
 
 
 def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     with pytest.raises(Raised, match="the value of a setting has more than 65536 characters"):
-        desk.call("config.set", "1", "heartbeat", "1" * 65_537)
+        dispatcher.call("config.set", "1", "heartbeat", "1" * 65_537)
     monkeypatch.setattr(settings, "OPTIONS_AT_MOST", 2)
     for option in "ab":
-        desk.call("config.set", "1", option, "1")
-    desk.call("config.set", "1", "a", "2")
+        dispatcher.call("config.set", "1", option, "1")
+    dispatcher.call("config.set", "1", "a", "2")
     with pytest.raises(Raised, match=r"2 settings are there, the limit; config\.unset forgets one"):
-        desk.call("config.set", "1", "c", "1")
+        dispatcher.call("config.set", "1", "c", "1")
 
 
 @pytest.mark.parametrize("ready", [False, True])
 def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
     monkeypatch.setattr(WorkerIndex, "AT_MOST", 20)
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for n in range(100):
         if ready:
-            put(desk, f"j{n}")
-        desk.call("pop", str(n + 1), "q", f"w{n}", "1")
-    seen, given = desk.memory.workers.seen, desk.memory.workers.given
+            put(dispatcher, f"j{n}")
+        dispatcher.call("pop", str(n + 1), "q", f"w{n}", "1")
+    seen, given = dispatcher.state.workers.seen, dispatcher.state.workers.given
     assert 18 <= len(seen) <= 20 and seen["w99"] == 100.0
     assert not ready or list(given["w99"].values()) == [160.0]
     assert len(given) <= 20
 
 
 def test_recurring_jobs_wait_while_there_is_no_room() -> None:
-    desk = QlessDesk()
-    desk.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
-    desk.memory.room = 2
-    assert [job["jid"] for job in json.loads(desk.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
-    desk.memory.room = -5
-    assert desk.call("pop", "1000", "q", "w", "50") == desk.call("peek", "1000", "q", "50") == "{}"
-    desk.memory.room = 1_000
-    assert len(json.loads(desk.call("pop", "1000", "q", "w", "50"))) == 50
+    dispatcher = QlessDesk()
+    dispatcher.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
+    dispatcher.state.room = 2
+    assert [job["jid"] for job in json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
+    dispatcher.state.room = -5
+    assert dispatcher.call("pop", "1000", "q", "w", "50") == dispatcher.call("peek", "1000", "q", "50") == "{}"
+    dispatcher.state.room = 1_000
+    assert len(json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))) == 50
 
 
 @pytest.mark.parametrize("most", ["0", "-1", "2", "1e300", "5000"])
 def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     monkeypatch.setattr(history, "_HISTORY_AT_MOST", 10)
-    desk = QlessDesk()
-    desk.call("config.set", "1", "max-job-history", most)
-    put(desk, "j")
+    dispatcher = QlessDesk()
+    dispatcher.call("config.set", "1", "max-job-history", most)
+    put(dispatcher, "j")
     for n in range(30):
-        desk.call("log", "1", "j", f"message {n}")
-    assert [each["what"] for each in json.loads(desk.call("get", "1", "j"))["history"]] == [
+        dispatcher.call("log", "1", "j", f"message {n}")
+    assert [each["what"] for each in json.loads(dispatcher.call("get", "1", "j"))["history"]] == [
         "put",
         *(f"message {n}" for n in range(21, 30)),
     ]
 
 
 def test_what_is_logged_by_hand_has_a_length() -> None:
-    desk = QlessDesk()
-    put(desk, "j")
-    desk.call("log", "1", "j", "x" * 65_534, "{}")
+    dispatcher = QlessDesk()
+    put(dispatcher, "j")
+    dispatcher.call("log", "1", "j", "x" * 65_534, "{}")
     with pytest.raises(Raised, match=r"Log\(\): message and data have more than 65536 characters"):
-        desk.call("log", "1", "j", "x" * 65_535, "{}")
+        dispatcher.call("log", "1", "j", "x" * 65_535, "{}")
 
 
 @pytest.mark.parametrize("call", [("peek", "1", "q", "1e300"), ("queue.peek", "1", "q", "1", "1000000")])
 def test_so_many_jobs_are_peeked_at(monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...]) -> None:
     monkeypatch.setattr(pop, "PEEKED_AT_MOST", 3)
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for jid in "abcde":
-        put(desk, jid)
+        put(dispatcher, jid)
     answer = unified.answering(REQLESS if call[0] == "queue.peek" else UNIFIED)
-    shown = answer(desk, [], [word.encode() for word in call], desk.tell)
+    shown = answer(dispatcher, [], [word.encode() for word in call], dispatcher.tell)
     assert len(json.loads(str(shown))) == 3

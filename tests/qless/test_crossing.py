@@ -29,30 +29,30 @@ from tests.support.picture import picture
 
 
 @pytest.fixture
-def desk() -> QlessDesk:
+def dispatcher() -> QlessDesk:
     return QlessDesk()
 
 
 @pytest.fixture
-def faktory(desk: QlessDesk) -> Conversation:
-    return worker(desk, Door(desk), "wid")
+def faktory(dispatcher: QlessDesk) -> Conversation:
+    return worker(dispatcher, Door(dispatcher), "wid")
 
 
-def t(desk: QlessDesk, later: float = 0.0) -> str:
-    return repr(desk.now.wall + later)
+def t(dispatcher: QlessDesk, later: float = 0.0) -> str:
+    return repr(dispatcher.now.wall + later)
 
 
-def put(desk: QlessDesk, jid: str, *more: str, queue: str = "q", delay: str = "0", data: str = "{}") -> None:
-    assert desk.call("put", t(desk), "w", queue, jid, "klass", data, delay, *more) == jid
+def put(dispatcher: QlessDesk, jid: str, *more: str, queue: str = "q", delay: str = "0", data: str = "{}") -> None:
+    assert dispatcher.call("put", t(dispatcher), "w", queue, jid, "klass", data, delay, *more) == jid
 
 
-def get(desk: QlessDesk, jid: str) -> Any:
-    found = desk.call("get", t(desk), jid)
+def get(dispatcher: QlessDesk, jid: str) -> Any:
+    found = dispatcher.call("get", t(dispatcher), jid)
     return None if found is None else json.loads(found)
 
 
-def pop(desk: QlessDesk, *, later: float = 0.0, name: str = "w", queue: str = "q", count: str = "1") -> list[Any]:
-    return list(json.loads(desk.call("pop", t(desk, later), queue, name, count)))
+def pop(dispatcher: QlessDesk, *, later: float = 0.0, name: str = "w", queue: str = "q", count: str = "1") -> list[Any]:
+    return list(json.loads(dispatcher.call("pop", t(dispatcher, later), queue, name, count)))
 
 
 def fetched(faktory: Conversation, queue: str = "q") -> Any:
@@ -60,32 +60,32 @@ def fetched(faktory: Conversation, queue: str = "q") -> Any:
     return json.loads(said.split(b"\r\n")[1]) if said.startswith(b"$") and not said.startswith(b"$-1") else None
 
 
-def test_a_faktory_job_is_popped_tagged_followed_and_completed(desk: QlessDesk, faktory: Conversation) -> None:
+def test_a_faktory_job_is_popped_tagged_followed_and_completed(dispatcher: QlessDesk, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1,"a"]}')
-    [job] = pop(desk)
+    [job] = pop(dispatcher)
     assert (job["jid"], job["klass"], job["state"], job["worker"]) == ("12345678", "mail", "running", "w")
     assert json.loads(job["data"]) == [1, "a"]
     assert [each["what"] for each in job["history"]] == ["put", "popped"]
-    assert desk.call("tag", t(desk), "add", "12345678", "red") == '["red"]'
-    assert desk.call("track", t(desk), "track", "12345678") == "1"
-    assert desk.call("heartbeat", t(desk, 5), "12345678", "w") == int(desk.now.wall) + 65
-    desk.published.clear()
-    assert desk.call("complete", t(desk, 7), "12345678", "w", "q", "{}") == "complete"
-    assert desk.published == [
+    assert dispatcher.call("tag", t(dispatcher), "add", "12345678", "red") == '["red"]'
+    assert dispatcher.call("track", t(dispatcher), "track", "12345678") == "1"
+    assert dispatcher.call("heartbeat", t(dispatcher, 5), "12345678", "w") == int(dispatcher.now.wall) + 65
+    dispatcher.published.clear()
+    assert dispatcher.call("complete", t(dispatcher, 7), "12345678", "w", "q", "{}") == "complete"
+    assert dispatcher.published == [
         ["ql:completed", "12345678"],
         ["ql:log", '{"jid":"12345678","event":"completed","queue":"q"}'],
     ]
-    assert get(desk, "12345678") is None, "its own rules say: gone"
-    assert json.loads(desk.call("tag", t(desk), "get", "red")) == {"jobs": {}, "total": 0}
+    assert get(dispatcher, "12345678") is None, "its own rules say: gone"
+    assert json.loads(dispatcher.call("tag", t(dispatcher), "get", "red")) == {"jobs": {}, "total": 0}
 
 
 def test_one_that_goes_on_to_a_next_queue_is_one_of_qless_with_its_history_and_its_tries(
-    desk: QlessDesk, faktory: Conversation
+    dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1],"retry":1}')
-    pop(desk)
-    assert desk.call("complete", t(desk), "12345678", "w", "q", '{"a":1}', "next", "q2") == "waiting"
-    [job] = pop(desk, queue="q2")
+    pop(dispatcher)
+    assert dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", '{"a":1}', "next", "q2") == "waiting"
+    [job] = pop(dispatcher, queue="q2")
     assert [(each["what"], each.get("q", "")) for each in job["history"]] == [
         ("put", "q"),
         ("popped", ""),
@@ -93,348 +93,360 @@ def test_one_that_goes_on_to_a_next_queue_is_one_of_qless_with_its_history_and_i
         ("put", "q2"),
         ("popped", ""),
     ]
-    assert (job["retries"], job["remaining"], job["expires"]) == (1, 1, float(t(desk, 60)))
-    assert desk.call("retry", t(desk), "12345678", "q2", "w") == 0
-    assert get(desk, "12345678")["state"] == "waiting"
-    pop(desk, queue="q2")
-    assert desk.call("retry", t(desk), "12345678", "q2", "w") == -1
-    assert get(desk, "12345678")["state"] == "failed"
-    assert json.loads(desk.call("failed", t(desk))) == {"failed-retries-q2": 1}
-    invariants.check(desk.memory)
+    assert (job["retries"], job["remaining"], job["expires"]) == (1, 1, float(t(dispatcher, 60)))
+    assert dispatcher.call("retry", t(dispatcher), "12345678", "q2", "w") == 0
+    assert get(dispatcher, "12345678")["state"] == "waiting"
+    pop(dispatcher, queue="q2")
+    assert dispatcher.call("retry", t(dispatcher), "12345678", "q2", "w") == -1
+    assert get(dispatcher, "12345678")["state"] == "failed"
+    assert json.loads(dispatcher.call("failed", t(dispatcher))) == {"failed-retries-q2": 1}
+    invariants.check(dispatcher.state)
 
 
-def test_one_that_went_on_is_kept_when_it_has_succeeded(desk: QlessDesk, faktory: Conversation) -> None:
+def test_one_that_went_on_is_kept_when_it_has_succeeded(dispatcher: QlessDesk, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
-    pop(desk)
-    desk.call("complete", t(desk), "12345678", "w", "q", "{}", "next", "q2")
+    pop(dispatcher)
+    dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", "{}", "next", "q2")
     assert fetched(faktory, "q2")["jid"] == "12345678"
     faktory.ask('ACK {"jid":"12345678"}')
-    assert get(desk, "12345678")["state"] == "complete"
-    assert desk.call("jobs", t(desk), "complete") == ["12345678"]
-    invariants.check(desk.memory)
+    assert get(dispatcher, "12345678")["state"] == "complete"
+    assert dispatcher.call("jobs", t(dispatcher), "complete") == ["12345678"]
+    invariants.check(dispatcher.state)
 
 
 def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
-    desk: QlessDesk, faktory: Conversation
+    dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
-    desk.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, RULES)]))
-    [job] = pop(desk)
+    dispatcher.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, RULES)]))
+    [job] = pop(dispatcher)
     assert json.loads(job["data"]) == {"payload": "raw"}
-    desk.call("complete", t(desk), "12345678", "w", "q", '{"payload":"raw","step":2}', "next", "q2")
+    dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", '{"payload":"raw","step":2}', "next", "q2")
     assert fetched(faktory, "q2")["args"] == [{"payload": "raw", "step": 2}]
 
 
-def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(desk: QlessDesk) -> None:
+def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(dispatcher: QlessDesk) -> None:
     its_rules = replace(RULES, max_failures=0, lapse=LeaseExpiry.RETURN)
-    desk.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
-    pop(desk)
-    desk.call("complete", t(desk), "12345678", "w", "q", "{}", "next", "q2")
-    assert get(desk, "12345678")["remaining"] == 5
+    dispatcher.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
+    pop(dispatcher)
+    dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", "{}", "next", "q2")
+    assert get(dispatcher, "12345678")["remaining"] == 5
 
 
-def test_a_put_over_it_goes_on_with_its_history(desk: QlessDesk, faktory: Conversation) -> None:
+def test_a_put_over_it_goes_on_with_its_history(dispatcher: QlessDesk, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
-    pop(desk)
-    put(desk, "12345678", queue="q2")
-    shown = [(each["what"], each.get("q", "")) for each in get(desk, "12345678")["history"]]
+    pop(dispatcher)
+    put(dispatcher, "12345678", queue="q2")
+    shown = [(each["what"], each.get("q", "")) for each in get(dispatcher, "12345678")["history"]]
     assert shown == [("put", "q"), ("popped", ""), ("put", "q2")]
 
 
-def test_its_retry_with_a_delay_is_listed_where_it_is_counted(desk: QlessDesk, faktory: Conversation) -> None:
+def test_its_retry_with_a_delay_is_listed_where_it_is_counted(dispatcher: QlessDesk, faktory: Conversation) -> None:
     for jid in ("12345678", "23456789"):
         faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
-    pop(desk)
-    assert desk.call("retry", t(desk), "12345678", "q", "w", "30") == 24
-    put(desk, "own", delay="60")
-    assert json.loads(desk.call("queues", t(desk), "q"))["scheduled"] == 2
-    assert desk.call("jobs", t(desk), "scheduled", "q") == ["own", "12345678"]
-    assert desk.call("jobs", t(desk), "scheduled", "q", "-1") == ["12345678"]
-    assert desk.call("jobs", t(desk), "scheduled", "p") == []
+    pop(dispatcher)
+    assert dispatcher.call("retry", t(dispatcher), "12345678", "q", "w", "30") == 24
+    put(dispatcher, "own", delay="60")
+    assert json.loads(dispatcher.call("queues", t(dispatcher), "q"))["scheduled"] == 2
+    assert dispatcher.call("jobs", t(dispatcher), "scheduled", "q") == ["own", "12345678"]
+    assert dispatcher.call("jobs", t(dispatcher), "scheduled", "q", "-1") == ["12345678"]
+    assert dispatcher.call("jobs", t(dispatcher), "scheduled", "p") == []
 
 
-def test_its_failure_here_is_final_by_its_own_rules(desk: QlessDesk, faktory: Conversation) -> None:
+def test_its_failure_here_is_final_by_its_own_rules(dispatcher: QlessDesk, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
-    pop(desk)
-    assert desk.call("fail", t(desk), "12345678", "w", "boom", "text") == "12345678"
-    assert desk.memory.jobs[1].state is State.DEAD
-    assert (get(desk, "12345678")["state"], get(desk, "12345678")["failure"]["group"]) == ("failed", "boom")
-    assert desk.call("failed", t(desk)) == "{}", "a dead job is in no group"
+    pop(dispatcher)
+    assert dispatcher.call("fail", t(dispatcher), "12345678", "w", "boom", "text") == "12345678"
+    assert dispatcher.state.jobs[1].state is State.DEAD
+    assert (get(dispatcher, "12345678")["state"], get(dispatcher, "12345678")["failure"]["group"]) == ("failed", "boom")
+    assert dispatcher.call("failed", t(dispatcher)) == "{}", "a dead job is in no group"
 
 
-def test_a_qless_job_is_fetched_and_acknowledged_over_there(desk: QlessDesk, faktory: Conversation) -> None:
-    put(desk, "first", data='{"a":1}')
-    put(desk, "second", "depends", '["first"]')
-    put(desk, "third", "depends", '["second"]', delay="20")
-    assert desk.call("track", t(desk), "track", "first") == "1"
-    desk.published.clear()
+def test_a_qless_job_is_fetched_and_acknowledged_over_there(dispatcher: QlessDesk, faktory: Conversation) -> None:
+    put(dispatcher, "first", data='{"a":1}')
+    put(dispatcher, "second", "depends", '["first"]')
+    put(dispatcher, "third", "depends", '["second"]', delay="20")
+    assert dispatcher.call("track", t(dispatcher), "track", "first") == "1"
+    dispatcher.published.clear()
     job = fetched(faktory)
     assert (job["jid"], job["jobtype"], job["args"]) == ("first", "klass", [{"a": 1}])
-    assert desk.published == [["ql:popped", "first"]]
-    shown = get(desk, "first")
+    assert dispatcher.published == [["ql:popped", "first"]]
+    shown = get(dispatcher, "first")
     assert (shown["state"], shown["worker"]) == ("running", "wid")
     assert faktory.ask('ACK {"jid":"first"}') == b"+OK\r\n"
-    shown = get(desk, "first")
+    shown = get(dispatcher, "first")
     assert (shown["state"], [each["what"] for each in shown["history"]]) == ("complete", ["put", "popped", "done"])
-    assert desk.call("jobs", t(desk), "complete") == ["first"]
-    assert get(desk, "second")["state"] == "waiting"
+    assert dispatcher.call("jobs", t(dispatcher), "complete") == ["first"]
+    assert get(dispatcher, "second")["state"] == "waiting"
     assert fetched(faktory)["jid"] == "second"
     faktory.ask('ACK {"jid":"second"}')
-    assert get(desk, "third")["state"] == "scheduled"
+    assert get(dispatcher, "third")["state"] == "scheduled"
 
 
-def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(desk: QlessDesk, faktory: Conversation) -> None:
-    put(desk, "j")
-    pop(desk)
-    assert desk.call("timeout", t(desk), "j") is None
+def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(
+    dispatcher: QlessDesk, faktory: Conversation
+) -> None:
+    put(dispatcher, "j")
+    pop(dispatcher)
+    assert dispatcher.call("timeout", t(dispatcher), "j") is None
     assert fetched(faktory)["jid"] == "j"
     with pytest.raises(Raised, match="has been handed out to another worker: wid"):
-        desk.call("complete", t(desk), "j", "w", "q", "{}")
+        dispatcher.call("complete", t(dispatcher), "j", "w", "q", "{}")
     assert faktory.ask('ACK {"jid":"j"}') == b"+OK\r\n"
-    assert get(desk, "j")["state"] == "complete"
+    assert get(dispatcher, "j")["state"] == "complete"
 
 
-def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(desk: QlessDesk, faktory: Conversation) -> None:
+def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(
+    dispatcher: QlessDesk, faktory: Conversation
+) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
     assert fetched(faktory)["jid"] == "12345678"
-    desk.published.clear()
-    put(desk, "12345678", "retries", "2", queue="other")
-    assert [channel for channel, _ in desk.published] == ["ql:log", "ql:w:wid", "ql:log"]
-    shown = get(desk, "12345678")
+    dispatcher.published.clear()
+    put(dispatcher, "12345678", "retries", "2", queue="other")
+    assert [channel for channel, _ in dispatcher.published] == ["ql:log", "ql:w:wid", "ql:log"]
+    shown = get(dispatcher, "12345678")
     assert (shown["queue"], shown["retries"], shown["state"]) == ("other", 2, "waiting")
     faktory.ask('ACK {"jid":"12345678"}')
-    assert get(desk, "12345678")["state"] == "waiting", "its lease is over"
+    assert get(dispatcher, "12345678")["state"] == "waiting", "its lease is over"
 
 
 def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
-    desk: QlessDesk, faktory: Conversation
+    dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
     for jid in ("11111111", "22222222"):
         faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
-    pop(desk)
-    desk.call("timeout", t(desk), "11111111")
-    assert [get(desk, jid)["state"] for jid in ("11111111", "22222222")] == ["stalled", "waiting"]
-    assert [job["state"] for job in pop(desk, count="2")] == ["running", "running"]
+    pop(dispatcher)
+    dispatcher.call("timeout", t(dispatcher), "11111111")
+    assert [get(dispatcher, jid)["state"] for jid in ("11111111", "22222222")] == ["stalled", "waiting"]
+    assert [job["state"] for job in pop(dispatcher, count="2")] == ["running", "running"]
     faktory.ask('PUSH {"jid":"33333333","jobtype":"mail","queue":"q","args":[]}')
-    desk.do(SetPriority("qless", desk.now.wall, next(desk.memory.named("33333333")).number, float("inf")))
-    assert get(desk, "33333333")["state"] == "waiting", "first by its own priority"
+    dispatcher.do(
+        SetPriority("qless", dispatcher.now.wall, next(dispatcher.state.named("33333333")).number, float("inf"))
+    )
+    assert get(dispatcher, "33333333")["state"] == "waiting", "first by its own priority"
 
 
 # Two clocks
 
 
 @pytest.mark.parametrize("later", [1e9, -1e9, 4e15, -4e15])
-def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(desk: QlessDesk, later: float) -> None:
-    put(desk, "held")
-    job = desk.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
+def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(dispatcher: QlessDesk, later: float) -> None:
+    put(dispatcher, "held")
+    job = dispatcher.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
     assert job is not None
-    desk.do(c.Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, desk.now.wall + 60)]))
+    dispatcher.do(c.Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, dispatcher.now.wall + 60)]))
     for command in (["pop", "q", "w", "5"], ["peek", "q", "5"], ["queues"], ["jobs", "scheduled", "q"]):
-        desk.call(command[0], t(desk, later), *command[1:])
-    assert get(desk, "held")["worker"] == "wid"
-    assert get(desk, "due")["state"] == "scheduled"
+        dispatcher.call(command[0], t(dispatcher, later), *command[1:])
+    assert get(dispatcher, "held")["worker"] == "wid"
+    assert get(dispatcher, "due")["state"] == "scheduled"
 
 
-def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(desk: QlessDesk, faktory: Conversation) -> None:
+def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(dispatcher: QlessDesk, faktory: Conversation) -> None:
     """Though its caller's clock is a year behind: no timer carries it out, the fetch does."""
-    early = repr(desk.now.wall - 3e7)
-    desk.call("put", early, "w", "q", "j", "klass", "{}", "30")
+    early = repr(dispatcher.now.wall - 3e7)
+    dispatcher.call("put", early, "w", "q", "j", "klass", "{}", "30")
     assert faktory.ask("FETCH q") == b""
-    desk.advance(1.0)
+    dispatcher.advance(1.0)
     assert faktory.take() == b""
     faktory.close()
-    again = worker(desk, Door(desk), "wid")
-    desk.advance(29.5)
-    assert get(desk, "j")["state"] == "scheduled", "nothing happens by itself"
+    again = worker(dispatcher, Door(dispatcher), "wid")
+    dispatcher.advance(29.5)
+    assert get(dispatcher, "j")["state"] == "scheduled", "nothing happens by itself"
     assert fetched(again)["jid"] == "j"
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: QlessDesk, faktory: Conversation) -> None:
-    put(desk, "j", delay="1.5")
+def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: QlessDesk, faktory: Conversation) -> None:
+    put(dispatcher, "j", delay="1.5")
     assert faktory.ask("FETCH q") == b""
-    desk.advance(1.75)
+    dispatcher.advance(1.75)
     assert b'"jid":"j"' in faktory.take()
 
 
-def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(desk: QlessDesk, faktory: Conversation) -> None:
-    put(desk, "j", "retries", "1")
-    pop(desk)
-    desk.advance(61.0)
-    desk.published.clear()
+def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(
+    dispatcher: QlessDesk, faktory: Conversation
+) -> None:
+    put(dispatcher, "j", "retries", "1")
+    pop(dispatcher)
+    dispatcher.advance(61.0)
+    dispatcher.published.clear()
     assert faktory.ask("FETCH q") == b""
-    assert [channel for channel, _ in desk.published] == ["ql:w:w", "ql:log"], "the grace begins"
-    desk.advance(3.0)
+    assert [channel for channel, _ in dispatcher.published] == ["ql:w:w", "ql:log"], "the grace begins"
+    dispatcher.advance(3.0)
     assert faktory.take() == b"$-1\r\n"
-    desk.advance(6.5)
-    again = worker(desk, Door(desk), "wid")
+    dispatcher.advance(6.5)
+    again = worker(dispatcher, Door(dispatcher), "wid")
     assert again.ask("FETCH q") == b""
-    desk.advance(1.0)
+    dispatcher.advance(1.0)
     assert b'"jid":"j"' in again.take(), "the grace is over while it waits"
-    assert get(desk, "j")["remaining"] == 0
+    assert get(dispatcher, "j")["remaining"] == 0
     with pytest.raises(Raised, match="given out to another worker: wid"):
-        desk.call("heartbeat", t(desk), "j", "w")
+        dispatcher.call("heartbeat", t(dispatcher), "j", "w")
 
 
-def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(desk: QlessDesk, faktory: Conversation) -> None:
-    desk.call("recur", repr(desk.now.wall - 1e8), "q", "r", "klass", "{}", "interval", "60", "0")
+def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(
+    dispatcher: QlessDesk, faktory: Conversation
+) -> None:
+    dispatcher.call("recur", repr(dispatcher.now.wall - 1e8), "q", "r", "klass", "{}", "interval", "60", "0")
     assert fetched(faktory)["jid"] == "r-1"
     assert faktory.ask("FETCH q") == b""
-    desk.advance(1.0)
-    assert json.loads(desk.call("recur.get", t(desk), "r"))["count"] == 1
+    dispatcher.advance(1.0)
+    assert json.loads(dispatcher.call("recur.get", t(dispatcher), "r"))["count"] == 1
     faktory.close()
-    again = worker(desk, Door(desk), "wid")
-    desk.advance(60.0)
+    again = worker(dispatcher, Door(dispatcher), "wid")
+    dispatcher.advance(60.0)
     assert fetched(again)["jid"] == "r-2"
 
 
-def recur(desk: QlessDesk, jid: str) -> None:
-    desk.call("recur", t(desk), "q", jid, "klass", "{}", "interval", "60", "30")
+def recur(dispatcher: QlessDesk, jid: str) -> None:
+    dispatcher.call("recur", t(dispatcher), "q", jid, "klass", "{}", "interval", "60", "30")
 
 
 @pytest.mark.parametrize("word", ["peek", "pop"])
-def test_no_callers_clock_brings_forward_what_an_operator_made(desk: QlessDesk, word: str) -> None:
-    ControlPeer(desk).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
-    recur(desk, "theirs")
-    first = desk.now.wall + 40
+def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: QlessDesk, word: str) -> None:
+    ControlPeer(dispatcher).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
+    recur(dispatcher, "theirs")
+    first = dispatcher.now.wall + 40
     who = ("q", "w", "500") if word == "pop" else ("q", "500")
-    ahead = json.loads(desk.call(word, t(desk, 1e6), *who))
+    ahead = json.loads(dispatcher.call(word, t(dispatcher, 1e6), *who))
     assert {job["spawned_from_jid"] for job in ahead} == {"theirs"}
-    assert desk.call("jobs", t(desk), "recurring", "q") == ["sweep", "theirs"]
-    assert json.loads(desk.call("queues", t(desk), "q"))["recurring"] == 2
-    assert desk.memory.intervals["sweep"].next == first
-    desk.call("unrecur", t(desk), "theirs")
-    desk.advance(40.0)
-    behind = json.loads(desk.call(word, "1", *who))
+    assert dispatcher.call("jobs", t(dispatcher), "recurring", "q") == ["sweep", "theirs"]
+    assert json.loads(dispatcher.call("queues", t(dispatcher), "q"))["recurring"] == 2
+    assert dispatcher.state.intervals["sweep"].next == first
+    dispatcher.call("unrecur", t(dispatcher), "theirs")
+    dispatcher.advance(40.0)
+    behind = json.loads(dispatcher.call(word, "1", *who))
     assert [job["jid"] for job in behind if job["spawned_from_jid"] == "sweep"] == ["sweep-1"], "it has come here"
-    assert desk.memory.intervals["sweep"].next == int(first) + 60
+    assert dispatcher.state.intervals["sweep"].next == int(first) + 60
 
 
-def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(desk: QlessDesk) -> None:
-    operator = ControlPeer(desk)
+def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
+    operator = ControlPeer(dispatcher)
     operator.ask("recur", id="own", queue="q", kind="K", interval_s=60)
-    recur(desk, "theirs")
-    desk.call("recur.update", t(desk), "own", "priority", "3", "interval", "90")
+    recur(dispatcher, "theirs")
+    dispatcher.call("recur.update", t(dispatcher), "own", "priority", "3", "interval", "90")
     operator.ask("recur", id="theirs", priority=3)
-    assert {jid: each.by_server for jid, each in desk.memory.intervals.items()} == {"own": True, "theirs": False}
-    recur(desk, "own")
-    assert not desk.memory.intervals["own"].by_server, "it was made anew"
+    assert {jid: each.by_server for jid, each in dispatcher.state.intervals.items()} == {"own": True, "theirs": False}
+    recur(dispatcher, "own")
+    assert not dispatcher.state.intervals["own"].by_server, "it was made anew"
 
 
-def test_a_limit_of_a_queue_holds_for_every_door(desk: QlessDesk, faktory: Conversation) -> None:
-    desk.call("config.set", t(desk), "q-max-concurrency", "1")
-    put(desk, "a")
-    put(desk, "b")
+def test_a_limit_of_a_queue_holds_for_every_door(dispatcher: QlessDesk, faktory: Conversation) -> None:
+    dispatcher.call("config.set", t(dispatcher), "q-max-concurrency", "1")
+    put(dispatcher, "a")
+    put(dispatcher, "b")
     assert fetched(faktory)["jid"] == "b", "of two put at once the greater name"
-    assert desk.call("pop", t(desk), "q", "w", "1") == "{}"
+    assert dispatcher.call("pop", t(dispatcher), "q", "w", "1") == "{}"
     assert faktory.ask("FETCH q") == b""
-    second = worker(desk, Door(desk), "wid2")
+    second = worker(dispatcher, Door(dispatcher), "wid2")
     second.ask('ACK {"jid":"b"}')
-    desk.do(c.Succeed("b", c.Claim("faktory", "wid")))
+    dispatcher.do(c.Succeed("b", c.Claim("faktory", "wid")))
     assert b'"jid":"a"' in faktory.take(), "the end of a lease is what it waited for"
 
 
-def test_a_need_that_is_gone_fails_who_waits_for_it(desk: QlessDesk) -> None:
-    put(desk, "need")
-    put(desk, "needy", "depends", '["need"]')
-    number = next(desk.memory.named("need")).number
-    desk.do(admin.Remove("faktory", "discarded", [number], frozenset(State)))
-    shown = get(desk, "needy")
+def test_a_need_that_is_gone_fails_who_waits_for_it(dispatcher: QlessDesk) -> None:
+    put(dispatcher, "need")
+    put(dispatcher, "needy", "depends", '["need"]')
+    number = next(dispatcher.state.named("need")).number
+    dispatcher.do(admin.Remove("faktory", "discarded", [number], frozenset(State)))
+    shown = get(dispatcher, "needy")
     assert (shown["state"], shown["failure"]["group"]) == ("failed", "dependency-lost")
-    assert json.loads(desk.call("failed", t(desk))) == {"dependency-lost": 1}
+    assert json.loads(dispatcher.call("failed", t(dispatcher))) == {"dependency-lost": 1}
 
 
-def test_a_need_that_failed_is_waited_for(desk: QlessDesk) -> None:
-    put(desk, "need")
-    put(desk, "needy", "depends", '["need"]')
-    pop(desk)
-    desk.call("fail", t(desk), "need", "w", "boom", "text")
-    assert get(desk, "needy")["state"] == "depends"
-    put(desk, "need")
-    pop(desk)
-    desk.call("complete", t(desk), "need", "w", "q", "{}")
-    assert get(desk, "needy")["state"] == "waiting"
+def test_a_need_that_failed_is_waited_for(dispatcher: QlessDesk) -> None:
+    put(dispatcher, "need")
+    put(dispatcher, "needy", "depends", '["need"]')
+    pop(dispatcher)
+    dispatcher.call("fail", t(dispatcher), "need", "w", "boom", "text")
+    assert get(dispatcher, "needy")["state"] == "depends"
+    put(dispatcher, "need")
+    pop(dispatcher)
+    dispatcher.call("complete", t(dispatcher), "need", "w", "q", "{}")
+    assert get(dispatcher, "needy")["state"] == "waiting"
 
 
-def test_flush_empties_all_of_it(desk: QlessDesk) -> None:
-    put(desk, "j", "tags", '["red"]')
-    put(desk, "k", delay="9")
-    pop(desk)
-    desk.call("recur", t(desk), "q", "r", "klass", "{}", "interval", "60", "0")
-    desk.call("config.set", t(desk), "heartbeat", "5")
-    desk.call("track", t(desk), "track", "j")
-    desk.call("pause", t(desk), "never used")
-    desk.do(admin.Flush("faktory"))
-    memory = desk.memory
-    assert not any((memory.jobs, memory.queues, memory.lazy.queues, memory.lazy.walls.at))
-    assert not any((memory.tags.uses, memory.workers.seen, memory.workers.given, memory.watched, memory.config))
-    assert not any((memory.intervals, memory.limits, memory.stats.days, memory.completed, memory.failed_in))
-    assert desk.engine.due_in(desk.now) is None
+def test_flush_empties_all_of_it(dispatcher: QlessDesk) -> None:
+    put(dispatcher, "j", "tags", '["red"]')
+    put(dispatcher, "k", delay="9")
+    pop(dispatcher)
+    dispatcher.call("recur", t(dispatcher), "q", "r", "klass", "{}", "interval", "60", "0")
+    dispatcher.call("config.set", t(dispatcher), "heartbeat", "5")
+    dispatcher.call("track", t(dispatcher), "track", "j")
+    dispatcher.call("pause", t(dispatcher), "never used")
+    dispatcher.do(admin.Flush("faktory"))
+    state = dispatcher.state
+    assert not any((state.jobs, state.queues, state.lazy.queues, state.lazy.walls.at))
+    assert not any((state.tags.uses, state.workers.seen, state.workers.given, state.watched, state.config))
+    assert not any((state.intervals, state.limits, state.stats.days, state.completed, state.failed_in))
+    assert dispatcher.engine.due_in(dispatcher.now) is None
 
 
-def test_after_a_restart_everything_goes_on(desk: QlessDesk) -> None:
-    put(desk, "j", "retries", "3")
-    pop(desk)
-    before = get(desk, "j")
-    again = desk.restarted()
-    assert json.loads(QlessDesk(again.memory, again.now).call("get", t(desk), "j")) == before
+def test_after_a_restart_everything_goes_on(dispatcher: QlessDesk) -> None:
+    put(dispatcher, "j", "retries", "3")
+    pop(dispatcher)
+    before = get(dispatcher, "j")
+    again = dispatcher.restarted()
+    assert json.loads(QlessDesk(again.state, again.now).call("get", t(dispatcher), "j")) == before
 
 
-def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(desk: QlessDesk) -> None:
+def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(dispatcher: QlessDesk) -> None:
     """Workers send all of it with every call."""
     long = json.dumps({"text": "x" * 1_000})
 
     def written(*words: str) -> bytes | None:
-        before = len(desk.events)
-        desk.call(*words)
-        [event] = [each for each in desk.events[before:] if hasattr(each, "payload")]
+        before = len(dispatcher.events)
+        dispatcher.call(*words)
+        [event] = [each for each in dispatcher.events[before:] if hasattr(each, "payload")]
         assert isinstance(event, Renewed | Succeeded | Failed)
         return event.payload
 
     for jid in ("a", "b"):
-        put(desk, jid, data=long)
-    pop(desk, count="2")
-    assert written("heartbeat", t(desk), "a", "w", long) is None
-    assert written("heartbeat", t(desk), "a", "w", "{}") == b"{}"
-    assert written("complete", t(desk), "a", "w", "q", "{}") is None
-    assert written("fail", t(desk), "b", "w", "group", "message", long) is None
-    assert (get(desk, "a")["data"], get(desk, "b")["data"]) == ("{}", long)
+        put(dispatcher, jid, data=long)
+    pop(dispatcher, count="2")
+    assert written("heartbeat", t(dispatcher), "a", "w", long) is None
+    assert written("heartbeat", t(dispatcher), "a", "w", "{}") == b"{}"
+    assert written("complete", t(dispatcher), "a", "w", "q", "{}") is None
+    assert written("fail", t(dispatcher), "b", "w", "group", "message", long) is None
+    assert (get(dispatcher, "a")["data"], get(dispatcher, "b")["data"]) == ("{}", long)
 
 
 ANONYMOUS = "class@anonymous\0/srv/app/" + "very/long/path/" * 20 + "Report.php:12$0"
 
 
-def test_a_php_anonymous_class_is_a_klass_at_every_door(desk: QlessDesk, faktory: Conversation, tmp_path: Path) -> None:
+def test_a_php_anonymous_class_is_a_klass_at_every_door(
+    dispatcher: QlessDesk, faktory: Conversation, tmp_path: Path
+) -> None:
     for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS):
-        desk.dialect = dialect
+        dispatcher.dialect = dialect
         queue, jid = f"of-{dialect.name}", f"put-by-{dialect.name}"
         worker_name = () if dialect.old else ("w",)
         name, given = ("queue.put", "job.get") if dialect.renamed else ("put", "get")
-        assert desk.call(name, t(desk), *worker_name, queue, jid, ANONYMOUS, "{}", "0") == jid
-        assert json.loads(desk.call(given, t(desk), jid))["klass"] == ANONYMOUS
+        assert dispatcher.call(name, t(dispatcher), *worker_name, queue, jid, ANONYMOUS, "{}", "0") == jid
+        assert json.loads(dispatcher.call(given, t(dispatcher), jid))["klass"] == ANONYMOUS
         assert fetched(faktory, queue)["jobtype"] == ANONYMOUS
-    line = Line("", ["q", "by-script", ANONYMOUS, "{}", t(desk), "0"], {}, [], "put", 1)
-    assert desk.answer_script(line) == {"bulk": "by-script"}
-    desk.dialect = UNIFIED
-    [job] = pop(desk)
+    line = Line("", ["q", "by-script", ANONYMOUS, "{}", t(dispatcher), "0"], {}, [], "put", 1)
+    assert dispatcher.answer_script(line) == {"bulk": "by-script"}
+    dispatcher.dialect = UNIFIED
+    [job] = pop(dispatcher)
     assert job["klass"] == ANONYMOUS
-    desk.call("recur", t(desk), "again", "r", ANONYMOUS, "{}", "interval", "60", "0")
-    assert json.loads(desk.call("recur.get", t(desk), "r"))["klass"] == ANONYMOUS
-    assert desk.call("recur.update", t(desk), "r", "klass", ANONYMOUS + "1") == 1
-    assert [each["klass"] for each in pop(desk, queue="again")] == [ANONYMOUS + "1"]
-    masenko = MasenkoPeer(desk, MasenkoProtocol())
-    put(desk, "m", queue="m")
-    desk.call("put", t(desk), "w", "m", "m", ANONYMOUS, "{}", "0")
+    dispatcher.call("recur", t(dispatcher), "again", "r", ANONYMOUS, "{}", "interval", "60", "0")
+    assert json.loads(dispatcher.call("recur.get", t(dispatcher), "r"))["klass"] == ANONYMOUS
+    assert dispatcher.call("recur.update", t(dispatcher), "r", "klass", ANONYMOUS + "1") == 1
+    assert [each["klass"] for each in pop(dispatcher, queue="again")] == [ANONYMOUS + "1"]
+    masenko = MasenkoPeer(dispatcher, MasenkoProtocol())
+    put(dispatcher, "m", queue="m")
+    dispatcher.call("put", t(dispatcher), "w", "m", "m", ANONYMOUS, "{}", "0")
     assert json.loads(masenko.ask('FETCH {"queues":["m"]}').partition(b" ")[2])["name"] == ANONYMOUS
-    assert picture(replayed(desk)) == picture(desk.memory)
-    assert picture(from_snapshot(desk.memory, tmp_path)) == picture(desk.memory)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
+    assert picture(from_snapshot(dispatcher.state, tmp_path)) == picture(dispatcher.state)
 
 
-def test_a_klass_has_an_end(desk: QlessDesk) -> None:
-    put_klass = ("put", t(desk), "w", "q", "j")
-    assert desk.call(*put_klass, "ü" * (KIND_BYTES // 2), "{}", "0") == "j"
+def test_a_klass_has_an_end(dispatcher: QlessDesk) -> None:
+    put_klass = ("put", t(dispatcher), "w", "q", "j")
+    assert dispatcher.call(*put_klass, "ü" * (KIND_BYTES // 2), "{}", "0") == "j"
     for klass in ("ü" * (KIND_BYTES // 2) + "x", "x" * (KIND_BYTES + 1)):
         with pytest.raises(Raised, match=f"a klass has more than {KIND_BYTES} bytes"):
-            desk.call(*put_klass, klass, "{}", "0")
+            dispatcher.call(*put_klass, klass, "{}", "0")
     with pytest.raises(Raised, match="a klass has more than"):
-        desk.call("recur", t(desk), "q", "r", "x" * (KIND_BYTES + 1), "{}", "interval", "60", "0")
+        dispatcher.call("recur", t(dispatcher), "q", "r", "x" * (KIND_BYTES + 1), "{}", "interval", "60", "0")
     with pytest.raises(Raised, match="a name has more than 255 bytes, or NUL"):
-        desk.call("put", t(desk), "w", "q", "j\0", "klass", "{}", "0")
+        dispatcher.call("put", t(dispatcher), "w", "q", "j\0", "klass", "{}", "0")

@@ -12,7 +12,7 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
-from tests.support.desk import BEGIN, PlainDesk
+from tests.support.dispatcher import BEGIN, PlainDispatcher
 
 T = str(BEGIN.wall)
 
@@ -24,10 +24,10 @@ PUT = b"error('Put(): Expected 1 KEYS argument')"
 class House:
     def __init__(self, **settings: Any) -> None:
         qless = Qless(**settings)
-        self.desk = PlainDesk()
-        self.desk.herald = qless.tell
+        self.dispatcher = PlainDispatcher()
+        self.dispatcher.herald = qless.tell
         self.door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-        self.peer = Peer(self.desk, self.door)
+        self.peer = Peer(self.dispatcher, self.door)
 
     def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
         """One request of the usual peer, and all that it hears then."""
@@ -49,7 +49,7 @@ class House:
         return jobs or []
 
     def listener(self, *words: str) -> Peer:
-        peer = Peer(self.desk, self.door)
+        peer = Peer(self.dispatcher, self.door)
         self.ask(*words, peer=peer)
         peer.said.clear()
         return peer

@@ -26,31 +26,31 @@ INF = float("inf")
 
 @pytest.mark.parametrize("backlog", ["inf", "-inf", "1e400", "-1e400", "nan"])
 def test_a_backlog_without_an_end_is_refused(backlog: str) -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     interval = ("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0")
-    desk.call(*interval)
+    dispatcher.call(*interval)
     for refused in ((*interval, "backlog", backlog), ("recur.update", "1", "r", "backlog", backlog)):
         with pytest.raises(Raised, match=rf'Recur\(\): Arg "backlog" not a number: {backlog}'):
-            desk.call(*refused)
-    assert [job["jid"] for job in json.loads(desk.call("pop", "1", "q", "w", "1"))] == ["r-1"]
+            dispatcher.call(*refused)
+    assert [job["jid"] for job in json.loads(dispatcher.call("pop", "1", "q", "w", "1"))] == ["r-1"]
 
 
 @pytest.mark.parametrize("backlog", [INF, -INF, -1e308])
 def test_a_pop_takes_an_interval_of_a_journal_whose_backlog_has_no_end(backlog: float) -> None:
-    desk = QlessDesk()
-    desk.do(SetInterval(Interval("r", "q", "klass", b"{}", Form.JSON, 60, 1.0, 1.0, backlog=backlog), 1.0))
-    popped = json.loads(desk.call("pop", "1000", "q", "w", "50"))
+    dispatcher = QlessDesk()
+    dispatcher.do(SetInterval(Interval("r", "q", "klass", b"{}", Form.JSON, 60, 1.0, 1.0, backlog=backlog), 1.0))
+    popped = json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))
     assert len(popped) == (17 if backlog > 0 else 0), "below 0 it puts the next slot off"
-    assert json.loads(desk.call("pop", "1000", "q", "w", "50")) == {}
+    assert json.loads(dispatcher.call("pop", "1000", "q", "w", "50")) == {}
 
 
 @pytest.mark.parametrize(("priority", "shown"), [(INF, 9), (-INF, 1), (1e308, 9), (100, 9), (-5, 1), (2, 7)])
 def test_a_faktory_job_is_fetched_whatever_priority_it_was_given_here(priority: float, shown: int) -> None:
     """Journals may hold one without an end."""
-    desk = QlessDesk()
-    faktory = worker(desk, Door(desk), "wid")
+    dispatcher = QlessDesk()
+    faktory = worker(dispatcher, Door(dispatcher), "wid")
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[],"priority":5}')
-    desk.do(SetPriority("qless", desk.now.wall, next(desk.memory.named("12345678")).number, priority))
+    dispatcher.do(SetPriority("qless", dispatcher.now.wall, next(dispatcher.state.named("12345678")).number, priority))
     assert json.loads(faktory.ask("FETCH q").split(b"\r\n")[1])["priority"] == shown
 
 
@@ -63,21 +63,21 @@ def test_a_whole_number_that_no_double_holds_is_read_as_one_without_an_end() -> 
 
 
 def test_such_a_number_in_a_history_or_as_a_tag_is_shown() -> None:
-    desk = QlessDesk()
-    desk.call("put", "1", "w", "q", "j", "klass", f'{{"x":{LONG}}}', "0", "tags", f"[{LONG}]")
-    desk.call("log", "1", "j", "said", f'{{"x":{LONG},"y":[-{LONG}]}}')
-    [job] = json.loads(desk.call("pop", "1", "q", "w", "1"))
+    dispatcher = QlessDesk()
+    dispatcher.call("put", "1", "w", "q", "j", "klass", f'{{"x":{LONG}}}', "0", "tags", f"[{LONG}]")
+    dispatcher.call("log", "1", "j", "said", f'{{"x":{LONG},"y":[-{LONG}]}}')
+    [job] = json.loads(dispatcher.call("pop", "1", "q", "w", "1"))
     assert job["tags"] == [INF]
     assert job["history"][1] == {"when": 1, "what": "said", "x": INF, "y": [-INF]}
-    assert json.loads(desk.call("tag", "1", "get", "inf")) == {"jobs": ["j"], "total": 1}
-    assert desk.call("complete", "1", "j", "w", "q", f'{{"x":{LONG}}}') == "complete"
+    assert json.loads(dispatcher.call("tag", "1", "get", "inf")) == {"jobs": ["j"], "total": 1}
+    assert dispatcher.call("complete", "1", "j", "w", "q", f'{{"x":{LONG}}}') == "complete"
 
 
 @pytest.mark.parametrize("delay", ["inf", "-inf", "1e400", "nan"])
 def test_a_delay_without_an_end_is_refused(delay: str) -> None:
-    desk = QlessDesk()
-    desk.call("put", "1", "w", "q", "j", "klass", "{}", "0")
-    desk.call("pop", "1", "q", "w", "1")
+    dispatcher = QlessDesk()
+    dispatcher.call("put", "1", "w", "q", "j", "klass", "{}", "0")
+    dispatcher.call("pop", "1", "q", "w", "1")
     for words, said in (
         (("put", "1", "w", "q", "k", "klass", "{}", delay), rf'Put\(\): Arg "delay" not a number: {delay}'),
         (("put", "1", "w", "q", "k", "klass", "{}", delay, "priority", "1"), 'Arg "delay" not a number'),
@@ -85,15 +85,15 @@ def test_a_delay_without_an_end_is_refused(delay: str) -> None:
         (("complete", "1", "j", "w", "q", "{}", "next", "q", "delay", delay), "assertion failed!"),
     ):
         with pytest.raises(Raised, match=said):
-            desk.call(*words)
-    assert [job.jid for job in desk.memory.jobs.values()] == ["j"]
+            dispatcher.call(*words)
+    assert [job.jid for job in dispatcher.state.jobs.values()] == ["j"]
 
 
 @pytest.mark.parametrize("delay", [INF, 1e300])
 def test_a_job_of_a_journal_that_is_due_beyond_the_calendar_is_listed(delay: float) -> None:
-    desk = QlessDesk()
-    desk.do(Put("qless", 1.0, "w", "j", "q", "klass", b"{}", Form.JSON, delay))
-    assert b"9999-12-31T23:59:59Z" in Peer(desk, WorkqProtocol()).ask("inspect scheduled-jobs q 0 10")
+    dispatcher = QlessDesk()
+    dispatcher.do(Put("qless", 1.0, "w", "j", "q", "klass", b"{}", Form.JSON, delay))
+    assert b"9999-12-31T23:59:59Z" in Peer(dispatcher, WorkqProtocol()).ask("inspect scheduled-jobs q 0 10")
 
 
 @pytest.mark.parametrize(("at", "shown"), [(INF, "9999-12-31T23:59:59Z"), (-INF, "0001-01-01T00:00:00Z")])
@@ -104,11 +104,11 @@ def test_a_time_without_an_end_is_shown_as_the_calendars(at: float, shown: str) 
 
 @pytest.mark.parametrize("seconds", ["1e300", "1e306", "1e18"])
 def test_the_end_of_a_throttle_is_told_in_64_bits(seconds: str) -> None:
-    desk = QlessDesk()
-    desk.dialect = THROTTLES
-    desk.call("throttle.set", "1", "t", "2", seconds)
-    assert 0 < desk.call("throttle.ttl", "1", "t") < 2**63
-    context = cast(Any, SimpleNamespace(desk=desk, door=SimpleNamespace(views=Views((QlessView(),)))))
+    dispatcher = QlessDesk()
+    dispatcher.dialect = THROTTLES
+    dispatcher.call("throttle.set", "1", "t", "2", seconds)
+    assert 0 < dispatcher.call("throttle.ttl", "1", "t") < 2**63
+    context = cast(Any, SimpleNamespace(dispatcher=dispatcher, door=SimpleNamespace(views=Views((QlessView(),)))))
     for told in (generic.ttl, generic.pttl):
         left = told(context, [b"ql:th:t"])
         assert isinstance(left, int) and 0 < left < 2**63

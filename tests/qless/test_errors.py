@@ -106,7 +106,7 @@ def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
     house.pop(1)
     assert house.call("heartbeat", T, "j", "w", "false").startswith(b":")
     assert house.call("fail", T, "j", "w", "g", "m", "false") == bulk("j")
-    (job,) = house.desk.memory.jobs.values()
+    (job,) = house.dispatcher.state.jobs.values()
     assert job.payload == b"{}"
 
 
@@ -115,7 +115,7 @@ def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
     house = House()
     said = house.call(words[0], T, *words[1:])
     assert said.decode() == f"-ERR user_function:1: {text} script: qless, on @user_function:1.\r\n"
-    assert not house.desk.memory.jobs
+    assert not house.dispatcher.state.jobs
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_scripts_that_nobody_knows() -> None:
     assert house.ask("EVALSHA", "0" * 40, "1") == b"-ERR Number of keys can't be greater than number of args\r\n"
     assert house.ask("FCALL", "qless", "one") == b"-ERR Bad number of keys provided\r\n"
     assert house.ask("FCALL", "qless") == b"-ERR wrong number of arguments for 'fcall' command\r\n"
-    assert not house.desk.memory.scripts
+    assert not house.dispatcher.state.scripts
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_lengths_that_are_none_end_the_connection(sent: bytes, text: str) -> Non
     house.peer.send(sent)
     assert bytes(house.peer.said) == f"-ERR Protocol error: {text}\r\n".encode()
     assert house.peer.is_closed
-    again = Peer(house.desk, house.door)
+    again = Peer(house.dispatcher, house.door)
     assert house.ask("FCALL", "qless", "0", "length", T, "q", peer=again) == b":0\r\n"
 
 

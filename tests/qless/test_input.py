@@ -27,7 +27,7 @@ MORE: Final = [b"add", b"remove", b"top", b"on", b"off", b"track", b"untrack", b
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None:
-    random, desk, answer = Random(seed), QlessDesk(), unified.answering(dialect)
+    random, dispatcher, answer = Random(seed), QlessDesk(), unified.answering(dialect)
     pools = [NUMBERS, NUMBERS, NAMES, NAMES, TEXTS, WORDS, MORE]
     commands = [name.encode() for name in unified.COMMANDS]
     answered = 0
@@ -40,18 +40,18 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
             args = [random.choice(random.choice(pools)) for _ in range(random.randrange(9))]
             call = [random.choice(commands), random.choice([b"5", b"9", *NUMBERS]), *args]
         try:
-            answer(desk, [], call, desk.tell)
+            answer(dispatcher, [], call, dispatcher.tell)
             answered += 1
         except Raised:
             pass
     assert answered > 500
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
-    random, desk = Random(seed), QlessDesk()
+    random, dispatcher = Random(seed), QlessDesk()
     pools = [NUMBERS, NUMBERS, NAMES, TEXTS, WORDS, MORE]
     answered = 0
     for _ in range(3_000):
@@ -60,148 +60,152 @@ def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
         if script in ("put", "pop") and random.random() < 0.7:
             args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
         try:
-            perscript.answering(script)(desk, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
+            perscript.answering(script)(
+                dispatcher, [b"q"] if script in ("put", "pop", "peek") else [], args, dispatcher.tell
+            )
             answered += 1
         except Raised:
             pass
     assert answered > 300
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 def test_a_name_is_text_and_not_too_long() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     with pytest.raises(Raised, match="more than 255 bytes"):
-        desk.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
+        dispatcher.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
     with pytest.raises(Raised, match="must be UTF-8"):
-        unified.answering(UNIFIED)(desk, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], desk.tell)
-    assert not desk.memory.jobs
+        unified.answering(UNIFIED)(
+            dispatcher, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], dispatcher.tell
+        )
+    assert not dispatcher.state.jobs
 
 
 def test_a_tag_is_text_where_another_meaning_of_its_script_has_data() -> None:
-    desk, recur = QlessDesk(), perscript.answering("recur")
+    dispatcher, recur = QlessDesk(), perscript.answering("recur")
     on = [b"on", b"q", b"j", b"k", b'"\xff"', b"1", b"interval", b"60", b"0", b"tags", b"[]"]
-    assert recur(desk, [], on, desk.tell) == "j"
+    assert recur(dispatcher, [], on, dispatcher.tell) == "j"
     with pytest.raises(Raised, match="must be UTF-8"):
-        recur(desk, [], [b"tag", b"j", b"a", b"b", b"\xff"], desk.tell)
-    assert picture(replayed(desk)) == picture(desk.memory)
+        recur(dispatcher, [], [b"tag", b"j", b"a", b"b", b"\xff"], dispatcher.tell)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 def test_data_may_be_any_bytes() -> None:
-    desk = QlessDesk()
-    unified.answering(UNIFIED)(desk, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], desk.tell)
-    assert next(desk.memory.named("j")).payload == b'"\xff"'
+    dispatcher = QlessDesk()
+    unified.answering(UNIFIED)(dispatcher, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], dispatcher.tell)
+    assert next(dispatcher.state.named("j")).payload == b'"\xff"'
 
 
 def test_no_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = QlessDesk()
-    desk.full = "the disk is full"
+    dispatcher = QlessDesk()
+    dispatcher.full = "the disk is full"
     with pytest.raises(Raised, match="the disk is full"):
-        desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
+        dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
 
 
 @pytest.mark.parametrize("time", ["nan", "inf", "1e300"])
 def test_a_time_that_is_none_is_refused_by_what_keeps_it(time: str) -> None:
-    desk = QlessDesk()
-    assert desk.call("get", time, "j") is None
+    dispatcher = QlessDesk()
+    assert dispatcher.call("get", time, "j") is None
     with pytest.raises(Raised, match='Arg "now" missing or not a number'):
-        desk.call("put", time, "w", "q", "j", "k", "{}", "0")
+        dispatcher.call("put", time, "w", "q", "j", "k", "{}", "0")
 
 
 def test_keys_are_refused() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     with pytest.raises(Raised, match="No Keys should be provided"):
-        unified.answering(UNIFIED)(desk, [b"q"], [b"get", b"1", b"j"], desk.tell)
+        unified.answering(UNIFIED)(dispatcher, [b"q"], [b"get", b"1", b"j"], dispatcher.tell)
     with pytest.raises(Raised, match="Must provide a command"):
-        unified.answering(UNIFIED)(desk, [], [], desk.tell)
+        unified.answering(UNIFIED)(dispatcher, [], [], dispatcher.tell)
 
 
 def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> None:
-    desk = QlessDesk()
-    desk.call("put", "1", "w", "", "j", "k", "{}", "1")
-    desk.call("queue.forget", "1", "")
-    assert '"jid":"j"' in desk.call("peek", "3", "", "1")
-    assert picture(replayed(desk)) == picture(desk.memory)
+    dispatcher = QlessDesk()
+    dispatcher.call("put", "1", "w", "", "j", "k", "{}", "1")
+    dispatcher.call("queue.forget", "1", "")
+    assert '"jid":"j"' in dispatcher.call("peek", "3", "", "1")
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 @pytest.mark.parametrize(
     ("setting", "seconds"), [("0x10", 16), (" 16 ", 16), ("1_6", 60), ("\u0661", 60), ("0x1p9999", 60), ("soon", 60)]
 )
 def test_a_setting_is_a_number_where_the_scripts_take_it_for_one(setting: str, seconds: int) -> None:
-    desk = QlessDesk()
-    desk.call("config.set", "1", "heartbeat", setting)
-    desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
-    assert f'"expires":{1 + seconds},' in desk.call("pop", "1", "q", "w", "1")
+    dispatcher = QlessDesk()
+    dispatcher.call("config.set", "1", "heartbeat", setting)
+    dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
+    assert f'"expires":{1 + seconds},' in dispatcher.call("pop", "1", "q", "w", "1")
 
 
 def test_the_oldest_track_does_not_mind_capitals() -> None:
-    desk, track = QlessDesk(), perscript.answering("track")
-    perscript.answering("put")(desk, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], desk.tell)
-    assert track(desk, [], [b"TRACK", b"j", b"1"], desk.tell) == 1
-    assert "j" in desk.memory.watched
+    dispatcher, track = QlessDesk(), perscript.answering("track")
+    perscript.answering("put")(dispatcher, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], dispatcher.tell)
+    assert track(dispatcher, [], [b"TRACK", b"j", b"1"], dispatcher.tell) == 1
+    assert "j" in dispatcher.state.watched
     with pytest.raises(Raised, match='Unknown action "FOLLOW"'):
-        track(desk, [], [b"FOLLOW", b"j", b"1"], desk.tell)
+        track(dispatcher, [], [b"FOLLOW", b"j", b"1"], dispatcher.tell)
 
 
 @pytest.mark.parametrize("change", [("recur.update", "20", "r", "retries", "4"), ("recur.tag", "20", "r", "x")])
 def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tuple[str, ...]) -> None:
-    desk = QlessDesk()
-    desk.call("recur", "10", "q", "r", "klass", "{}", "interval", "60", "0")
-    desk.call("queue.forget", "11", "q")
-    desk.call(*change)
-    assert desk.call("queues", "21") == "{}"
-    desk.call("recur.update", "22", "r", "queue", "q")
-    assert json.loads(desk.call("queues", "23"))[0]["recurring"] == 1
+    dispatcher = QlessDesk()
+    dispatcher.call("recur", "10", "q", "r", "klass", "{}", "interval", "60", "0")
+    dispatcher.call("queue.forget", "11", "q")
+    dispatcher.call(*change)
+    assert dispatcher.call("queues", "21") == "{}"
+    dispatcher.call("recur.update", "22", "r", "queue", "q")
+    assert json.loads(dispatcher.call("queues", "23"))[0]["recurring"] == 1
 
 
-def script(desk: QlessDesk, name: str, *words: str, keys: int = 0) -> Any:
+def script(dispatcher: QlessDesk, name: str, *words: str, keys: int = 0) -> Any:
     """One call of the oldest form."""
     args = [word.encode() for word in words]
-    return perscript.answering(name)(desk, args[:keys], args[keys:], desk.tell)
+    return perscript.answering(name)(dispatcher, args[:keys], args[keys:], dispatcher.tell)
 
 
 def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> None:
     """Its script writes the queue into the job and nowhere else; a pop there finds what it makes all the same."""
-    desk = QlessDesk()
-    call = partial(script, desk)
+    dispatcher = QlessDesk()
+    call = partial(script, dispatcher)
     call("recur", "on", "q", "r", "klass", "{}", "10", "interval", "60", "0", "tags", "[]")
     assert call("recur", "update", "r", "queue", "elsewhere") == 1
     assert [each["name"] for each in json.loads(call("queues", "20"))] == ["q"]
     assert json.loads(call("queues", "20", "elsewhere"))["recurring"] == 1
     [made] = call("pop", "elsewhere", "w", "1", "30", keys=1)
     assert json.loads(made)["jid"] == "r-1"
-    invariants.check(desk.memory)
+    invariants.check(dispatcher.state)
 
 
 @pytest.mark.parametrize("then", [["put"], ["retag"], ["overwrite"], ["put", "retag"], ["put", "overwrite", "put"]])
 def test_tags_that_the_oldest_put_leaves_behind_go_with_their_job(then: list[str], tmp_path: Path) -> None:
     """Whatever form is spoken in between: who is found under a tag and gone could not be read back from a snapshot."""
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for tag in ("x", "z"):
-        script(desk, "put", "q", "r-1", "klass", "{}", "1", "0", "tags", f'["{tag}"]', keys=1)
-    assert desk.call("tag", "2", "get", "x") == '{"jobs":["r-1"],"total":1}', "as its script leaves it"
+        script(dispatcher, "put", "q", "r-1", "klass", "{}", "1", "0", "tags", f'["{tag}"]', keys=1)
+    assert dispatcher.call("tag", "2", "get", "x") == '{"jobs":["r-1"],"total":1}', "as its script leaves it"
     for act in then:
         if act == "put":
-            desk.call("put", "3", "w", "q", "r-1", "klass", "{}", "0", "tags", '["y"]')
-            assert desk.call("tag", "4", "get", "z") == '{"jobs":{},"total":0}'
+            dispatcher.call("put", "3", "w", "q", "r-1", "klass", "{}", "0", "tags", '["y"]')
+            assert dispatcher.call("tag", "4", "get", "z") == '{"jobs":{},"total":0}'
         elif act == "retag":
-            script(desk, "put", "q", "r-1", "klass", "{}", "5", "0", "tags", '["x","v"]', keys=1)
+            script(dispatcher, "put", "q", "r-1", "klass", "{}", "5", "0", "tags", '["x","v"]', keys=1)
         else:
-            desk.call("recur", "6", "q", "r", "klass", "{}", "interval", "60", "0", "tags", '["u"]')
-            desk.call("peek", "6", "q", "1")
-    invariants.check(desk.memory)
-    desk.call("cancel", "7", "r-1")
-    assert desk.memory.tags.since == {}
-    invariants.check(desk.memory)
-    assert picture(from_snapshot(desk.memory, tmp_path)) == picture(desk.memory)
+            dispatcher.call("recur", "6", "q", "r", "klass", "{}", "interval", "60", "0", "tags", '["u"]')
+            dispatcher.call("peek", "6", "q", "1")
+    invariants.check(dispatcher.state)
+    dispatcher.call("cancel", "7", "r-1")
+    assert dispatcher.state.tags.since == {}
+    invariants.check(dispatcher.state)
+    assert picture(from_snapshot(dispatcher.state, tmp_path)) == picture(dispatcher.state)
 
 
 def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for jid, t in (("before", "-5"), ("at", "0"), ("after", "5")):
-        desk.call("recur", t, "q", jid, "klass", "{}", "interval", "60", "0")
-    assert desk.call("jobs", "10", "recurring", "q") == ["at", "after"]
-    assert desk.call("jobs", "10", "recurring", "q", "1", "-1") == ["after"]
+        dispatcher.call("recur", t, "q", jid, "klass", "{}", "interval", "60", "0")
+    assert dispatcher.call("jobs", "10", "recurring", "q") == ["at", "after"]
+    assert dispatcher.call("jobs", "10", "recurring", "q", "1", "-1") == ["after"]
 
 
 @pytest.mark.parametrize(
@@ -209,29 +213,29 @@ def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
     [(UNIFIED, ("timeout", "j")), (REQLESS_013, ("timeout", "j")), (UNIFIED_2013, ("fail", "j", "another", "g", "m"))],
 )
 def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dialect, act: tuple[str, ...]) -> None:
-    desk = QlessDesk()
-    desk.dialect = dialect
+    dispatcher = QlessDesk()
+    dispatcher.dialect = dialect
     worker = [] if dialect.old else ["w"]
-    desk.call("put", "10", *worker, "q", "j", "klass", "{}", "0")
-    desk.call("pop", "11", "q", "w", "1")
-    desk.call("pop", "100", "q", "w", "1")
-    desk.call(act[0], "101", *act[1:])
-    assert json.loads(desk.call("workers", "102", "w")) == {"jobs": {}, "stalled": {}}
+    dispatcher.call("put", "10", *worker, "q", "j", "klass", "{}", "0")
+    dispatcher.call("pop", "11", "q", "w", "1")
+    dispatcher.call("pop", "100", "q", "w", "1")
+    dispatcher.call(act[0], "101", *act[1:])
+    assert json.loads(dispatcher.call("workers", "102", "w")) == {"jobs": {}, "stalled": {}}
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS])
 def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_and_no_error(dialect: Dialect) -> None:
-    desk = QlessDesk()
-    desk.dialect = dialect
+    dispatcher = QlessDesk()
+    dispatcher.dialect = dialect
     pop, pause, empty = ("queue.pop", "queue.pause", "[]") if dialect.renamed else ("pop", "pause", "{}")
-    desk.call(pause, "1", "q")
-    assert desk.call(pop, "2", "q", "w", "1.5") == empty
+    dispatcher.call(pause, "1", "q")
+    assert dispatcher.call(pop, "2", "q", "w", "1.5") == empty
     with pytest.raises(Raised, match="not an integer"):
-        desk.call(pop, "2", "other", "w", "1.5")
+        dispatcher.call(pop, "2", "other", "w", "1.5")
 
 
 def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_by_the_oldest_script() -> None:
-    desk = QlessDesk()
-    desk.call("pause", "1", "q")
-    assert desk.answer_script(Line("", ["q", "w", "1.5", "2"], {}, [], "pop", 1)) == {"array": []}
-    assert "err" in desk.answer_script(Line("", ["other", "w", "1.5", "2"], {}, [], "pop", 1))
+    dispatcher = QlessDesk()
+    dispatcher.call("pause", "1", "q")
+    assert dispatcher.answer_script(Line("", ["q", "w", "1.5", "2"], {}, [], "pop", 1)) == {"array": []}
+    assert "err" in dispatcher.answer_script(Line("", ["other", "w", "1.5", "2"], {}, [], "pop", 1))

@@ -38,15 +38,15 @@ def test_others_by_what_they_contain(text: bytes, dialect: str | None) -> None:
 
 
 def test_each_dialect_is_answered() -> None:
-    desk, answers = QlessDesk(), library.Dialects().answers
+    dispatcher, answers = QlessDesk(), library.Dialects().answers
     data = [b"klass", b"{}"]
-    assert answers["qless"](desk, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], desk.tell) == "a"
-    assert answers["qless-2013"](desk, [], [b"put", b"1", b"q", b"b", *data, b"0"], desk.tell) == "b"
-    assert answers["qless/put"](desk, [b"q"], [b"c", *data, b"1", b"0"], desk.tell) == "c"
+    assert answers["qless"](dispatcher, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], dispatcher.tell) == "a"
+    assert answers["qless-2013"](dispatcher, [], [b"put", b"1", b"q", b"b", *data, b"0"], dispatcher.tell) == "b"
+    assert answers["qless/put"](dispatcher, [b"q"], [b"c", *data, b"1", b"0"], dispatcher.tell) == "c"
     named = [b"put", b"1", b"w", b"q", b"d", *data, b"0", b"throttles", b'["t"]']
-    assert answers["qless-throttles"](desk, [], named, desk.tell) == "d"
-    assert answers["reqless"](desk, [], [b"queue.put", *named[1:4], b"e", *named[5:]], desk.tell) == "e"
-    assert answers["qless-php"](desk, [], [b"workersCount", b"1"], desk.tell) == 0
-    assert answers["qless/cancel"](desk, [], [b"unknown"], desk.tell) is None
+    assert answers["qless-throttles"](dispatcher, [], named, dispatcher.tell) == "d"
+    assert answers["reqless"](dispatcher, [], [b"queue.put", *named[1:4], b"e", *named[5:]], dispatcher.tell) == "e"
+    assert answers["qless-php"](dispatcher, [], [b"workersCount", b"1"], dispatcher.tell) == 0
+    assert answers["qless/cancel"](dispatcher, [], [b"unknown"], dispatcher.tell) is None
     with pytest.raises(Raised, match="No Keys should be provided"):
-        answers["qless/get"](desk, [b"q"], [b"c"], desk.tell)
+        answers["qless/get"](dispatcher, [b"q"], [b"c"], dispatcher.tell)

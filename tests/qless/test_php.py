@@ -16,7 +16,7 @@ from tests.support.picture import picture
 
 
 @pytest.fixture
-def desk() -> QlessDesk:
+def dispatcher() -> QlessDesk:
     found = QlessDesk()
     found.dialect = PHP
     for jid in ("a", "b", "c"):
@@ -24,155 +24,157 @@ def desk() -> QlessDesk:
     return found
 
 
-def read(desk: QlessDesk, *call: str) -> Any:
-    return json.loads(desk.call(*call))
+def read(dispatcher: QlessDesk, *call: str) -> Any:
+    return json.loads(dispatcher.call(*call))
 
 
-def test_one_job_by_its_name(desk: QlessDesk) -> None:
-    [job] = read(desk, "popByJid", "2", "q", "b", "w1")
+def test_one_job_by_its_name(dispatcher: QlessDesk) -> None:
+    [job] = read(dispatcher, "popByJid", "2", "q", "b", "w1")
     assert (job["jid"], job["state"], job["worker"], job["tags"]) == ("b", "running", "w1", ["red", "blue"])
-    assert desk.call("workersCount", "200") == 1
-    assert read(desk, "workerJobs", "200", "w1") == ["b"]
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+    assert dispatcher.call("workersCount", "200") == 1
+    assert read(dispatcher, "workerJobs", "200", "w1") == ["b"]
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(desk: QlessDesk) -> None:
-    desk.call("put", "1", "w", "q", "later", "klass", "{}", "100")
-    desk.call("put", "1", "w", "q", "blocked", "klass", "{}", "0", "depends", '["a"]')
-    desk.call("popByJid", "2", "q", "b", "w1")
-    desk.call("popByJid", "2", "q", "c", "w1")
-    desk.call("complete", "3", "c", "w1", "q", "{}")
+def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(dispatcher: QlessDesk) -> None:
+    dispatcher.call("put", "1", "w", "q", "later", "klass", "{}", "100")
+    dispatcher.call("put", "1", "w", "q", "blocked", "klass", "{}", "0", "depends", '["a"]')
+    dispatcher.call("popByJid", "2", "q", "b", "w1")
+    dispatcher.call("popByJid", "2", "q", "c", "w1")
+    dispatcher.call("complete", "3", "c", "w1", "q", "{}")
     for jid in ("b", "c", "later", "blocked"):
-        assert desk.call("popByJid", "4", "q", jid, "w2") == "[{}]", jid
-    assert desk.call("popByJid", "4", "elsewhere", "a", "w2") == "[{}]"
-    desk.call("timeout", "4", "b")
-    assert desk.call("popByJid", "4", "q", "b", "w2") == "[{}]", "it is stalled"
+        assert dispatcher.call("popByJid", "4", "q", jid, "w2") == "[{}]", jid
+    assert dispatcher.call("popByJid", "4", "elsewhere", "a", "w2") == "[{}]"
+    dispatcher.call("timeout", "4", "b")
+    assert dispatcher.call("popByJid", "4", "q", "b", "w2") == "[{}]", "it is stalled"
     with pytest.raises(Raised, match=r"bad argument #1 to 'unpack' \(table expected, got nil\)"):
-        desk.call("popByJid", "4", "q", "nobody", "w2")
-    assert "w2" not in desk.memory.workers.seen, "it was given nothing"
+        dispatcher.call("popByJid", "4", "q", "nobody", "w2")
+    assert "w2" not in dispatcher.state.workers.seen, "it was given nothing"
 
 
-def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran_out(desk: QlessDesk) -> None:
-    desk.call("popByJid", "2", "q", "b", "w1")
-    desk.published = []
-    assert desk.call("popByJid", "61", "q", "b", "w2") == "[{}]"
-    assert desk.published == []
+def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran_out(dispatcher: QlessDesk) -> None:
+    dispatcher.call("popByJid", "2", "q", "b", "w1")
+    dispatcher.published = []
+    assert dispatcher.call("popByJid", "61", "q", "b", "w2") == "[{}]"
+    assert dispatcher.published == []
     for t in ("62", "100", "200"):
-        assert desk.call("popByJid", t, "q", "b", "w2") == "[{}]"
+        assert dispatcher.call("popByJid", t, "q", "b", "w2") == "[{}]"
     lost = '{"jid":"b","event":"lock_lost","worker":"w1"}'
-    assert desk.published == [["ql:w:w1", lost], ["ql:log", lost]]
-    assert read(desk, "get", "200", "b")["worker"] == "w1"
-    assert [job["jid"] for job in read(desk, "pop", "201", "q", "w2", "1")] == ["b"], "a pop hands it over"
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+    assert dispatcher.published == [["ql:w:w1", lost], ["ql:log", lost]]
+    assert read(dispatcher, "get", "200", "b")["worker"] == "w1"
+    assert [job["jid"] for job in read(dispatcher, "pop", "201", "q", "w2", "1")] == ["b"], "a pop hands it over"
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_paused_queue_answers_nothing(desk: QlessDesk) -> None:
-    desk.call("pause", "2", "q")
-    assert desk.call("popByJid", "3", "q", "a", "w1") == "[{}]"
-    assert read(desk, "get", "3", "a")["state"] == "waiting"
-    assert desk.call("workersCount", "3") == 0
-    desk.call("unpause", "4", "q")
-    assert read(desk, "popByJid", "5", "q", "a", "w1")[0]["worker"] == "w1"
+def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDesk) -> None:
+    dispatcher.call("pause", "2", "q")
+    assert dispatcher.call("popByJid", "3", "q", "a", "w1") == "[{}]"
+    assert read(dispatcher, "get", "3", "a")["state"] == "waiting"
+    assert dispatcher.call("workersCount", "3") == 0
+    dispatcher.call("unpause", "4", "q")
+    assert read(dispatcher, "popByJid", "5", "q", "a", "w1")[0]["worker"] == "w1"
 
 
-def test_lists(desk: QlessDesk) -> None:
-    assert desk.call("jobs", "2", "waiting", "q") == ["c", "b", "a"]
-    assert desk.call("jobs", "2", "waiting", "q", "1", "1") == ["b"]
-    assert desk.call("jobs", "2", "waiting", "elsewhere") == []
+def test_lists(dispatcher: QlessDesk) -> None:
+    assert dispatcher.call("jobs", "2", "waiting", "q") == ["c", "b", "a"]
+    assert dispatcher.call("jobs", "2", "waiting", "q", "1", "1") == ["b"]
+    assert dispatcher.call("jobs", "2", "waiting", "elsewhere") == []
     for jid in ("a", "c"):
-        desk.call("popByJid", "2", "q", jid, "w")
-        desk.call("complete", "3", jid, "w", "q", "{}")
-    assert desk.call("jobs", "4", "complete", "q") == ["c", "a"]
-    assert desk.call("jobs", "4", "complete", "elsewhere") == []
-    assert desk.call("jobs", "4", "complete", "") == ["c", "a"]
+        dispatcher.call("popByJid", "2", "q", jid, "w")
+        dispatcher.call("complete", "3", jid, "w", "q", "{}")
+    assert dispatcher.call("jobs", "4", "complete", "q") == ["c", "a"]
+    assert dispatcher.call("jobs", "4", "complete", "elsewhere") == []
+    assert dispatcher.call("jobs", "4", "complete", "") == ["c", "a"]
     with pytest.raises(Raised, match="no queue name provided"):
-        desk.call("jobs", "4", "complete")
-    desk.call("track", "5", "track", "b")
-    assert read(desk, "tracked", "5") == ["b"]
-    assert [each["name"] for each in read(desk, "workers", "5")] == ["w"]
-    assert read(desk, "workers", "5", "", "1", "5") == {}
-    assert desk.call("worker.deregister", "5", "w", "nobody") == 1
-    assert read(desk, "config.get", "5")["backoff-factor"] == 3
+        dispatcher.call("jobs", "4", "complete")
+    dispatcher.call("track", "5", "track", "b")
+    assert read(dispatcher, "tracked", "5") == ["b"]
+    assert [each["name"] for each in read(dispatcher, "workers", "5")] == ["w"]
+    assert read(dispatcher, "workers", "5", "", "1", "5") == {}
+    assert dispatcher.call("worker.deregister", "5", "w", "nobody") == 1
+    assert read(dispatcher, "config.get", "5")["backoff-factor"] == 3
 
 
-def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(desk: QlessDesk) -> None:
+def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispatcher: QlessDesk) -> None:
     for t, jid in enumerate(("a", "b", "c"), 2):
-        desk.call("popByJid", str(t), "q", jid, "w")
-        desk.call("complete", str(t), jid, "w", "q", "{}", *(("next", "q2") if jid != "b" else ()))
-    assert desk.call("jobs", "5", "complete", "q") == ["c", "b", "a"]
-    assert desk.call("jobs", "5", "complete", "") == ["b"]
-    desk.call("cancel", "5", "c")
-    desk.call("put", "5", "w", "q2", "b", "klass", "{}", "0")
-    assert desk.call("jobs", "5", "complete", "q") == ["c", "b", "a"], "whatever became of them"
-    assert desk.call("jobs", "5", "complete", "q", "1", "2") == ["b"], "the script takes the count for the last index"
-    assert desk.call("jobs", "5", "complete", "q", "0", "0") == []
-    desk.call("popByJid", "6", "q2", "a", "w")
-    desk.call("complete", "6", "a", "w", "q2", "{}")
-    assert desk.call("jobs", "6", "complete", "q2") == ["a"]
-    assert picture(replayed(desk)) == picture(desk.memory)
+        dispatcher.call("popByJid", str(t), "q", jid, "w")
+        dispatcher.call("complete", str(t), jid, "w", "q", "{}", *(("next", "q2") if jid != "b" else ()))
+    assert dispatcher.call("jobs", "5", "complete", "q") == ["c", "b", "a"]
+    assert dispatcher.call("jobs", "5", "complete", "") == ["b"]
+    dispatcher.call("cancel", "5", "c")
+    dispatcher.call("put", "5", "w", "q2", "b", "klass", "{}", "0")
+    assert dispatcher.call("jobs", "5", "complete", "q") == ["c", "b", "a"], "whatever became of them"
+    assert dispatcher.call("jobs", "5", "complete", "q", "1", "2") == ["b"], (
+        "the script takes the count for the last index"
+    )
+    assert dispatcher.call("jobs", "5", "complete", "q", "0", "0") == []
+    dispatcher.call("popByJid", "6", "q2", "a", "w")
+    dispatcher.call("complete", "6", "a", "w", "q2", "{}")
+    assert dispatcher.call("jobs", "6", "complete", "q2") == ["a"]
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configured(desk: QlessDesk) -> None:
-    desk.call("config.set", "1", "jobs-history", "10")
+def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configured(dispatcher: QlessDesk) -> None:
+    dispatcher.call("config.set", "1", "jobs-history", "10")
     for t, jid in ((2, "a"), (3, "b"), (13, "c")):
-        desk.call("popByJid", str(t), "q", jid, "w")
-        desk.call("complete", str(t), jid, "w", "q", "{}")
-    assert desk.call("jobs", "13", "complete", "q") == ["c"]
-    desk.call("config.unset", "13", "jobs-history")
-    desk.call("config.set", "13", "jobs-history-count", "2")
+        dispatcher.call("popByJid", str(t), "q", jid, "w")
+        dispatcher.call("complete", str(t), jid, "w", "q", "{}")
+    assert dispatcher.call("jobs", "13", "complete", "q") == ["c"]
+    dispatcher.call("config.unset", "13", "jobs-history")
+    dispatcher.call("config.set", "13", "jobs-history-count", "2")
     for t in range(14, 19):
-        desk.call("put", str(t), "w", "q", f"j{t}", "klass", "{}", "0")
-        desk.call("popByJid", str(t), "q", f"j{t}", "w")
-        desk.call("complete", str(t), f"j{t}", "w", "q", "{}")
-    assert desk.call("jobs", "20", "complete", "q") == ["j18", "j17", "j16"], "it is cut before one is added"
+        dispatcher.call("put", str(t), "w", "q", f"j{t}", "klass", "{}", "0")
+        dispatcher.call("popByJid", str(t), "q", f"j{t}", "w")
+        dispatcher.call("complete", str(t), f"j{t}", "w", "q", "{}")
+    assert dispatcher.call("jobs", "20", "complete", "q") == ["j18", "j17", "j16"], "it is cut before one is added"
 
 
-def test_a_job_is_completed_though_the_list_of_its_queue_has_no_place(desk: QlessDesk) -> None:
-    desk.dialect = replace(PHP, keys_bytes=desk.memory.keys.size)
-    desk.call("popByJid", "2", "q", "a", "w")
-    assert desk.call("complete", "3", "a", "w", "q", "{}") == "complete"
-    assert desk.call("jobs", "3", "complete", "q") == []
+def test_a_job_is_completed_though_the_list_of_its_queue_has_no_place(dispatcher: QlessDesk) -> None:
+    dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size)
+    dispatcher.call("popByJid", "2", "q", "a", "w")
+    assert dispatcher.call("complete", "3", "a", "w", "q", "{}") == "complete"
+    assert dispatcher.call("jobs", "3", "complete", "q") == []
 
 
-def test_workerscount_counts_workers_that_are_silent_for_long(desk: QlessDesk) -> None:
-    desk.call("pop", "2", "q", "old", "1")
-    desk.call("pop", "200000", "q", "new", "1")
-    assert desk.call("workersCount", "200000") == 2
-    assert [each["name"] for each in read(desk, "workers", "200000")] == ["new"]
-    assert desk.call("workersCount", "200000") == 1, "workers forgets them"
+def test_workerscount_counts_workers_that_are_silent_for_long(dispatcher: QlessDesk) -> None:
+    dispatcher.call("pop", "2", "q", "old", "1")
+    dispatcher.call("pop", "200000", "q", "new", "1")
+    assert dispatcher.call("workersCount", "200000") == 2
+    assert [each["name"] for each in read(dispatcher, "workers", "200000")] == ["new"]
+    assert dispatcher.call("workersCount", "200000") == 1, "workers forgets them"
 
 
-def test_tags_are_those_that_jobs_have_now(desk: QlessDesk) -> None:
-    desk.call("put", "2", "w", "q", "d", "klass", "{}", "0", "tags", '["once", "ql:t:odd"]')
-    assert sorted(read(desk, "tags", "3", "0", "100")) == ["blue", "odd", "once", "red"]
-    assert len(read(desk, "tags", "3", "", "2")) == 2, "an empty cursor is the first, as for SCAN"
-    desk.call("cancel", "3", "d")
-    desk.call("tag", "3", "remove", "a", "nowhere")
-    assert sorted(read(desk, "tags", "3", "0", "100")) == ["blue", "red"]
+def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDesk) -> None:
+    dispatcher.call("put", "2", "w", "q", "d", "klass", "{}", "0", "tags", '["once", "ql:t:odd"]')
+    assert sorted(read(dispatcher, "tags", "3", "0", "100")) == ["blue", "odd", "once", "red"]
+    assert len(read(dispatcher, "tags", "3", "", "2")) == 2, "an empty cursor is the first, as for SCAN"
+    dispatcher.call("cancel", "3", "d")
+    dispatcher.call("tag", "3", "remove", "a", "nowhere")
+    assert sorted(read(dispatcher, "tags", "3", "0", "100")) == ["blue", "red"]
     for words, text in (((), "arguments must be"), (("x", "1"), "invalid cursor"), (("0", "0"), "syntax error")):
         with pytest.raises(Raised, match=text):
-            desk.call("tags", "3", *words)
+            dispatcher.call("tags", "3", *words)
 
 
 BLANK = '["red", "", " ", "\\t\\n\\r ", "blue"]'
 
 
-def test_blank_tags_are_dropped(desk: QlessDesk) -> None:
-    desk.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", BLANK)
-    assert read(desk, "get", "1", "d")["tags"] == ["red", "blue"]
-    assert read(desk, "tag", "2", "add", "d", " ", "", "green") == ["red", "blue", "green"]
-    desk.call("recur", "2", "q", "r", "klass", "{}", "interval", "60", "0", "tags", BLANK)
-    assert read(desk, "recur.get", "2", "r")["tags"] == ["red", "blue"]
-    assert read(desk, "recur.tag", "2", "r", " ", "green") == ["red", "blue", "green"]
-    assert sorted(desk.memory.tags.jobs) == ["blue", "green", "red"]
-    desk.dialect = UNIFIED
-    desk.call("put", "3", "w", "q", "d", "klass", "{}", "0", "tags", BLANK)
-    assert len(read(desk, "get", "3", "d")["tags"]) == 5, "other scripts keep them"
-    desk.dialect = PHP
-    desk.call("put", "4", "w", "q", "d", "klass", "{}", "0")
-    assert read(desk, "get", "4", "d")["tags"] == ["red", "blue"]
+def test_blank_tags_are_dropped(dispatcher: QlessDesk) -> None:
+    dispatcher.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", BLANK)
+    assert read(dispatcher, "get", "1", "d")["tags"] == ["red", "blue"]
+    assert read(dispatcher, "tag", "2", "add", "d", " ", "", "green") == ["red", "blue", "green"]
+    dispatcher.call("recur", "2", "q", "r", "klass", "{}", "interval", "60", "0", "tags", BLANK)
+    assert read(dispatcher, "recur.get", "2", "r")["tags"] == ["red", "blue"]
+    assert read(dispatcher, "recur.tag", "2", "r", " ", "green") == ["red", "blue", "green"]
+    assert sorted(dispatcher.state.tags.jobs) == ["blue", "green", "red"]
+    dispatcher.dialect = UNIFIED
+    dispatcher.call("put", "3", "w", "q", "d", "klass", "{}", "0", "tags", BLANK)
+    assert len(read(dispatcher, "get", "3", "d")["tags"]) == 5, "other scripts keep them"
+    dispatcher.dialect = PHP
+    dispatcher.call("put", "4", "w", "q", "d", "klass", "{}", "0")
+    assert read(dispatcher, "get", "4", "d")["tags"] == ["red", "blue"]
 
 
 @pytest.mark.parametrize(
@@ -185,56 +187,58 @@ def test_blank_tags_are_dropped(desk: QlessDesk) -> None:
         ('"a"', "bad argument #1 to 'ipairs' (table expected, got string)"),
     ],
 )
-def test_tags_that_are_no_texts_are_refused_and_nothing_is_published(desk: QlessDesk, tags: str, text: str) -> None:
-    desk.published = []
+def test_tags_that_are_no_texts_are_refused_and_nothing_is_published(
+    dispatcher: QlessDesk, tags: str, text: str
+) -> None:
+    dispatcher.published = []
     with pytest.raises(Raised) as refused:
-        desk.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", tags)
+        dispatcher.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", tags)
     assert str(refused.value) == text
-    assert desk.published == []
-    assert desk.call("get", "1", "d") is None
+    assert dispatcher.published == []
+    assert dispatcher.call("get", "1", "d") is None
 
 
-def test_a_failure_after_the_last_try_names_the_last_worker(desk: QlessDesk) -> None:
-    desk.call("config.set", "1", "grace-period", "0")
-    desk.call("put", "1", "w", "last", "d", "klass", "{}", "0", "retries", "0")
-    desk.call("pop", "2", "last", "w1", "1")
-    desk.call("pop", "100", "last", "w2", "1")
-    assert read(desk, "get", "100", "d")["failure"]["worker"] == "w1"
-    desk.call("put", "101", "w", "last", "d", "klass", "{}", "0", "retries", "0")
-    desk.call("pop", "102", "last", "w1", "1")
-    desk.call("retry", "103", "d", "last", "w1")
-    assert read(desk, "get", "103", "d")["failure"]["worker"] == "", "a retry does not"
+def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDesk) -> None:
+    dispatcher.call("config.set", "1", "grace-period", "0")
+    dispatcher.call("put", "1", "w", "last", "d", "klass", "{}", "0", "retries", "0")
+    dispatcher.call("pop", "2", "last", "w1", "1")
+    dispatcher.call("pop", "100", "last", "w2", "1")
+    assert read(dispatcher, "get", "100", "d")["failure"]["worker"] == "w1"
+    dispatcher.call("put", "101", "w", "last", "d", "klass", "{}", "0", "retries", "0")
+    dispatcher.call("pop", "102", "last", "w1", "1")
+    dispatcher.call("retry", "103", "d", "last", "w1")
+    assert read(dispatcher, "get", "103", "d")["failure"]["worker"] == "", "a retry does not"
 
 
-def test_a_lease_that_ran_out_keeps_its_job_waiting(desk: QlessDesk) -> None:
-    desk.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
-    desk.call("config.set", "1", "grace-period", "0")
-    desk.call("pop", "2", "late", "w1", "1")
-    assert desk.call("pop", "100", "late", "w2", "1") == "{}"
-    job = read(desk, "get", "100", "d")
+def test_a_lease_that_ran_out_keeps_its_job_waiting(dispatcher: QlessDesk) -> None:
+    dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
+    dispatcher.call("config.set", "1", "grace-period", "0")
+    dispatcher.call("pop", "2", "late", "w1", "1")
+    assert dispatcher.call("pop", "100", "late", "w2", "1") == "{}"
+    job = read(dispatcher, "get", "100", "d")
     assert (job["state"], job["remaining"]) == ("scheduled", 4)
-    assert desk.call("pop", "139", "late", "w2", "1") == "{}", "the factor counts from the first time on"
-    [job] = read(desk, "pop", "140", "late", "w2", "1")
+    assert dispatcher.call("pop", "139", "late", "w2", "1") == "{}", "the factor counts from the first time on"
+    [job] = read(dispatcher, "pop", "140", "late", "w2", "1")
     assert job["worker"] == "w2"
-    assert desk.call("pop", "300", "late", "w3", "1") == "{}"
-    assert desk.call("pop", "379", "late", "w3", "1") == "{}", "twice as long"
-    assert read(desk, "pop", "380", "late", "w3", "1")
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+    assert dispatcher.call("pop", "300", "late", "w3", "1") == "{}"
+    assert dispatcher.call("pop", "379", "late", "w3", "1") == "{}", "twice as long"
+    assert read(dispatcher, "pop", "380", "late", "w3", "1")
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 @pytest.mark.parametrize("dialect", [PHP, UNIFIED])
-def test_a_put_without_backoff_keeps_the_old_one(desk: QlessDesk, dialect: Dialect) -> None:
-    desk.call("config.set", "1", "grace-period", "0")
-    desk.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
-    desk.dialect = dialect
-    desk.call("put", "2", "w", "late", "d", "klass", "{}", "0")
-    desk.dialect = PHP
-    desk.call("pop", "3", "late", "w1", "1")
-    assert desk.call("pop", "100", "late", "w2", "1") == "{}"
-    assert desk.call("pop", "139", "late", "w2", "1") == "{}"
-    assert read(desk, "pop", "140", "late", "w2", "1")
-    assert picture(replayed(desk)) == picture(desk.memory)
+def test_a_put_without_backoff_keeps_the_old_one(dispatcher: QlessDesk, dialect: Dialect) -> None:
+    dispatcher.call("config.set", "1", "grace-period", "0")
+    dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
+    dispatcher.dialect = dialect
+    dispatcher.call("put", "2", "w", "late", "d", "klass", "{}", "0")
+    dispatcher.dialect = PHP
+    dispatcher.call("pop", "3", "late", "w1", "1")
+    assert dispatcher.call("pop", "100", "late", "w2", "1") == "{}"
+    assert dispatcher.call("pop", "139", "late", "w2", "1") == "{}"
+    assert read(dispatcher, "pop", "140", "late", "w2", "1")
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 @pytest.mark.parametrize(
@@ -248,64 +252,64 @@ def test_a_put_without_backoff_keeps_the_old_one(desk: QlessDesk, dialect: Diale
     ],
 )
 def test_what_a_backoff_does_not_say_is_as_configured_when_the_lease_runs_out(
-    desk: QlessDesk, said: tuple[str, ...], due: str
+    dispatcher: QlessDesk, said: tuple[str, ...], due: str
 ) -> None:
-    desk.call("config.set", "1", "grace-period", "0")
-    desk.call("put", "1", "w", "late", "d", "klass", "{}", "0", *said)
-    desk.call("pop", "2", "late", "w1", "1")
-    desk.call("config.set", "3", "backoff-initial-delay", "5")
+    dispatcher.call("config.set", "1", "grace-period", "0")
+    dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", *said)
+    dispatcher.call("pop", "2", "late", "w1", "1")
+    dispatcher.call("config.set", "3", "backoff-initial-delay", "5")
     for t in [] if due == "100" else ["100", str(int(due) - 1)]:
-        assert desk.call("pop", t, "late", "w2", "1") == "{}"
-    assert read(desk, "pop", due, "late", "w2", "1")
+        assert dispatcher.call("pop", t, "late", "w2", "1") == "{}"
+    assert read(dispatcher, "pop", due, "late", "w2", "1")
 
 
-def test_topics(desk: QlessDesk) -> None:
-    assert read(desk, "subscription", "1", "q", "get") == {}
-    assert read(desk, "subscription", "1", "q", "add", "news") == ["q"]
-    assert read(desk, "subscription", "1", "other", "add", "news") == ["other"]
-    assert read(desk, "subscription", "1", "q", "get") == ["ql:topicsq"]
-    assert read(desk, "subscription", "1", "q", "all") == {"news": {"11": "other", "21": "q"}}
-    assert read(desk, "subscription", "1", "q", "exists", "news") is True
-    assert read(desk, "subscription", "1", "q", "remove", "news") is True
-    assert read(desk, "subscription", "1", "q", "exists", "news") is False
+def test_topics(dispatcher: QlessDesk) -> None:
+    assert read(dispatcher, "subscription", "1", "q", "get") == {}
+    assert read(dispatcher, "subscription", "1", "q", "add", "news") == ["q"]
+    assert read(dispatcher, "subscription", "1", "other", "add", "news") == ["other"]
+    assert read(dispatcher, "subscription", "1", "q", "get") == ["ql:topicsq"]
+    assert read(dispatcher, "subscription", "1", "q", "all") == {"news": {"11": "other", "21": "q"}}
+    assert read(dispatcher, "subscription", "1", "q", "exists", "news") is True
+    assert read(dispatcher, "subscription", "1", "q", "remove", "news") is True
+    assert read(dispatcher, "subscription", "1", "q", "exists", "news") is False
     with pytest.raises(Raised, match="First argument must be"):
-        desk.call("subscription", "1", "q", "nonsense")
+        dispatcher.call("subscription", "1", "q", "nonsense")
     with pytest.raises(Raised, match='Arg "command" must be'):
-        desk.call("subscription", "1")
+        dispatcher.call("subscription", "1")
 
 
-def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(desk: QlessDesk) -> None:
+def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(dispatcher: QlessDesk) -> None:
     for number in range(1, 12):
-        desk.call("subscription", "1", "aa", "add", f"topic-{number}")
-        desk.call("subscription", "1", f"q{number:02d}", "add", "topic-11")
-    shown = read(desk, "subscription", "1", "q", "all")
+        dispatcher.call("subscription", "1", "aa", "add", f"topic-{number}")
+        dispatcher.call("subscription", "1", f"q{number:02d}", "add", "topic-11")
+    shown = read(dispatcher, "subscription", "1", "q", "all")
     assert sorted(shown["topic-11"].values()) == ["aa", *(f"q{number:02d}" for number in range(1, 12))]
 
 
-def test_subscription_get_takes_a_queue_for_a_pattern(desk: QlessDesk) -> None:
+def test_subscription_get_takes_a_queue_for_a_pattern(dispatcher: QlessDesk) -> None:
     for queue in ("q1", "q2", "p"):
-        desk.call("subscription", "1", queue, "add", "news")
-    assert read(desk, "subscription", "1", "q*", "get") == ["ql:topicsq1", "ql:topicsq2"]
-    assert read(desk, "subscription", "1", "nowhere", "get") == {}
+        dispatcher.call("subscription", "1", queue, "add", "news")
+    assert read(dispatcher, "subscription", "1", "q*", "get") == ["ql:topicsq1", "ql:topicsq2"]
+    assert read(dispatcher, "subscription", "1", "nowhere", "get") == {}
 
 
-def test_a_topic_named_like_a_queue_that_has_topics_is_not_added(desk: QlessDesk) -> None:
-    desk.call("subscription", "1", "q", "add", "news")
-    assert read(desk, "subscription", "1", "q", "add", "q") == ["q"]
-    assert read(desk, "subscription", "1", "q", "exists", "q") is False
+def test_a_topic_named_like_a_queue_that_has_topics_is_not_added(dispatcher: QlessDesk) -> None:
+    dispatcher.call("subscription", "1", "q", "add", "news")
+    assert read(dispatcher, "subscription", "1", "q", "add", "q") == ["q"]
+    assert read(dispatcher, "subscription", "1", "q", "exists", "q") is False
 
 
 @pytest.mark.parametrize("call", [("add", "news"), ("remove", "news"), ("exists", "news"), ("all",)])
-def test_topics_under_a_key_of_another_kind_are_an_error(desk: QlessDesk, call: tuple[str, ...]) -> None:
-    desk.do(SetKey(b"ql:topicsq", b"a string", None))
+def test_topics_under_a_key_of_another_kind_are_an_error(dispatcher: QlessDesk, call: tuple[str, ...]) -> None:
+    dispatcher.do(SetKey(b"ql:topicsq", b"a string", None))
     with pytest.raises(Raised, match="WRONGTYPE"):
-        desk.call("subscription", "1", "q", *call)
+        dispatcher.call("subscription", "1", "q", *call)
 
 
-def test_a_topic_needs_a_place_among_the_keys(desk: QlessDesk) -> None:
-    desk.call("subscription", "1", "q", "add", "known")
-    desk.dialect = replace(PHP, keys_bytes=desk.memory.keys.size + 10)
+def test_a_topic_needs_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+    dispatcher.call("subscription", "1", "q", "add", "known")
+    dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size + 10)
     with pytest.raises(Raised, match="OOM the key space holds 0 MiB, its limit"):
-        desk.call("subscription", "1", "q", "add", "new")
-    assert read(desk, "subscription", "1", "q", "add", "known") == ["q"]
-    assert read(desk, "subscription", "1", "q", "remove", "known") is True
+        dispatcher.call("subscription", "1", "q", "add", "new")
+    assert read(dispatcher, "subscription", "1", "q", "add", "known") == ["q"]
+    assert read(dispatcher, "subscription", "1", "q", "remove", "known") is True

@@ -76,15 +76,15 @@ def test_tags_that_no_job_has_are_kept_in_order_and_not_too_many_of_them(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tags, "UNUSED_AT_MOST", 3)
-    desk = QlessDesk()
-    desk.dialect = dialect
+    dispatcher = QlessDesk()
+    dispatcher.dialect = dialect
     worker: list[str] = [] if dialect.old else ["w"]
-    desk.call("put", "1", *worker, "q", "j", "klass", "{}", "0")
+    dispatcher.call("put", "1", *worker, "q", "j", "klass", "{}", "0")
     names: list[Any] = [f"tag-{each}" for each in range(5)]
-    desk.call("tag", "2", "add", "j", *names)
-    desk.call("tag", "3", "remove", "j", *reversed(names))
+    dispatcher.call("tag", "2", "add", "j", *names)
+    dispatcher.call("tag", "3", "remove", "j", *reversed(names))
     left = [] if dialect.throttled else ["tag-2", "tag-1", "tag-0"]
-    assert list(desk.memory.tags.uses.items()) == [(each, 0) for each in left]
-    again = from_snapshot(desk.memory, tmp_path)
-    assert list(again.tags.unused) == list(desk.memory.tags.unused) == left
-    assert picture(replayed(desk)) == picture(again) == picture(desk.memory)
+    assert list(dispatcher.state.tags.uses.items()) == [(each, 0) for each in left]
+    again = from_snapshot(dispatcher.state, tmp_path)
+    assert list(again.tags.unused) == list(dispatcher.state.tags.unused) == left
+    assert picture(replayed(dispatcher)) == picture(again) == picture(dispatcher.state)

@@ -12,7 +12,7 @@ from crossdock.journal.snapshot import file
 from crossdock.protocols.redis.qless.call import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk, same, scenarios
-from tests.support.desk import stored
+from tests.support.dispatcher import stored
 from tests.support.picture import picture
 
 DIALECTS: Final = {
@@ -35,33 +35,33 @@ def test_there_are_this_many_lines() -> None:
     ("recording", "scenario"), [(name, each) for name, found in RECORDINGS.items() for each in found]
 )
 def test_a_recorded_conversation(recording: str, scenario: str, tmp_path: Path) -> None:
-    desk = QlessDesk()
-    desk.dialect = DIALECTS[recording]
+    dispatcher = QlessDesk()
+    dispatcher.dialect = DIALECTS[recording]
     for index, line in enumerate(RECORDINGS[recording][scenario]):
-        desk.published = []
-        reply = desk.answer_script(line) if line.script else desk.answer(line.call)
-        published = desk.published_in_scripts() if line.script else desk.published
+        dispatcher.published = []
+        reply = dispatcher.answer_script(line) if line.script else dispatcher.answer(line.call)
+        published = dispatcher.published_in_scripts() if line.script else dispatcher.published
         assert same(reply, line.reply), told(index, line, reply)
         assert published == line.published, told(index, line, published)
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
-    assert picture(from_snapshot(desk.memory, tmp_path)) == picture(desk.memory)
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
+    assert picture(from_snapshot(dispatcher.state, tmp_path)) == picture(dispatcher.state)
 
 
 def told(index: int, line: Line, found: object) -> str:
     return f"line {index}: {line.call}\n  ours   {found}\n  theirs {line.reply} {line.published}"
 
 
-def replayed(desk: QlessDesk) -> EngineState:
-    memory = EngineState()
-    for event in stored(desk.events):
-        apply(memory, event)
-    memory.touched.clear()
-    memory.loose.clear()
-    return memory
+def replayed(dispatcher: QlessDesk) -> EngineState:
+    state = EngineState()
+    for event in stored(dispatcher.events):
+        apply(state, event)
+    state.touched.clear()
+    state.loose.clear()
+    return state
 
 
-def from_snapshot(memory: EngineState, folder: Path) -> EngineState:
+def from_snapshot(state: EngineState, folder: Path) -> EngineState:
     path = folder / "snapshot"
-    file.write(path, memory, 1, 0.0, 0.0)
-    return file.load(path).memory
+    file.write(path, state, 1, 0.0, 0.0)
+    return file.load(path).state

@@ -36,18 +36,18 @@ QUESTIONS: Final = {
 
 
 def house(jobs: int) -> QlessDesk:
-    desk = QlessDesk()
-    desk.call("put", "1", "w", "needed", "need", "k", "{}", "0")
+    dispatcher = QlessDesk()
+    dispatcher.call("put", "1", "w", "needed", "need", "k", "{}", "0")
     for number in range(jobs):
-        desk.call("put", "1", "w", "waiting", f"a{number}", "k", "{}", "0", "tags", '["t"]')
-        desk.call("put", "1", "w", "scheduled", f"b{number}", "k", "{}", "1000")
-        desk.call("put", "1", "w", "depending", f"c{number}", "k", "{}", "0", "depends", '["need"]')
+        dispatcher.call("put", "1", "w", "waiting", f"a{number}", "k", "{}", "0", "tags", '["t"]')
+        dispatcher.call("put", "1", "w", "scheduled", f"b{number}", "k", "{}", "1000")
+        dispatcher.call("put", "1", "w", "depending", f"c{number}", "k", "{}", "0", "depends", '["need"]')
         for queue in ("running", "done", "failing"):
-            desk.call("put", "1", "w", queue, f"{queue}{number}", "k", "{}", "0")
-            desk.call("pop", "2", queue, "w", "1")
-        desk.call("complete", "3", f"done{number}", "w", "done", "{}")
-        desk.call("fail", "3", f"failing{number}", "w", "g", "m")
-    return desk
+            dispatcher.call("put", "1", "w", queue, f"{queue}{number}", "k", "{}", "0")
+            dispatcher.call("pop", "2", queue, "w", "1")
+        dispatcher.call("complete", "3", f"done{number}", "w", "done", "{}")
+        dispatcher.call("fail", "3", f"failing{number}", "w", "g", "m")
+    return dispatcher
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +55,9 @@ def houses() -> tuple[QlessDesk, QlessDesk]:
     return house(FEW), house(MANY)
 
 
-def asked(desk: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
+def asked(dispatcher: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
     """Steps, and the answer."""
-    return steps(lambda: desk.call(*words))
+    return steps(lambda: dispatcher.call(*words))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -74,36 +74,36 @@ def test_a_page_costs_its_page(houses: tuple[QlessDesk, QlessDesk], question: st
 
 
 def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDesk, QlessDesk]) -> None:
-    for desk, size in zip(houses, (FEW, MANY), strict=True):
-        counts = {each["name"]: each for each in json.loads(desk.call("queues", "50"))}
+    for dispatcher, size in zip(houses, (FEW, MANY), strict=True):
+        counts = {each["name"]: each for each in json.loads(dispatcher.call("queues", "50"))}
         assert counts["running"]["running"] == counts["scheduled"]["scheduled"] == size
         assert counts["depending"]["depends"] == size
-        assert json.loads(desk.call("failed", "50")) == {"g": size}
-        assert json.loads(desk.call("tag", "50", "get", "t", "0", "1"))["total"] == size
+        assert json.loads(dispatcher.call("failed", "50")) == {"g": size}
+        assert json.loads(dispatcher.call("tag", "50", "get", "t", "0", "1"))["total"] == size
 
 
 def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
     found = []
     for many in (10, 300):
-        desk = QlessDesk()
+        dispatcher = QlessDesk()
         for number, queue in enumerate(["other"] * many + ["q"]):
-            desk.call("put", "1", "w", queue, f"j{number}", "k", "{}", "0")
-            desk.call("pop", "2", queue, "w", "1")
-            desk.call("retry", "3", f"j{number}", queue, "w", "100")
-        found.append(asked(desk, ("jobs", "50", "scheduled", "q")))
+            dispatcher.call("put", "1", "w", queue, f"j{number}", "k", "{}", "0")
+            dispatcher.call("pop", "2", queue, "w", "1")
+            dispatcher.call("retry", "3", f"j{number}", queue, "w", "100")
+        found.append(asked(dispatcher, ("jobs", "50", "scheduled", "q")))
         assert found[-1][1] == [f"j{many}"]
     assert found[1][0] < found[0][0] + 50
 
 
 def town(queues: int) -> QlessDesk:
     """With a ready job in every queue, one on lease in every second and one that waits in every third."""
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for number in range(queues):
         for each, delay in ((f"a{number}", "0"), (f"b{number}", "0" if number % 3 else "1000")):
-            desk.call("put", "1", "w", f'q{number}/"ü"', each, "k", "{}", delay)
+            dispatcher.call("put", "1", "w", f'q{number}/"ü"', each, "k", "{}", delay)
         if number % 2:
-            desk.call("pop", "1", f'q{number}/"ü"', "w", "1")
-    return desk
+            dispatcher.call("pop", "1", f'q{number}/"ü"', "w", "1")
+    return dispatcher
 
 
 def test_a_queue_that_is_listed_costs_little() -> None:
@@ -117,12 +117,12 @@ def test_a_queue_that_is_listed_costs_little() -> None:
 
 def crew(workers: int) -> QlessDesk:
     """Every second one has a job."""
-    desk = QlessDesk()
+    dispatcher = QlessDesk()
     for number in range(0, workers, 2):
-        desk.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
+        dispatcher.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
     for number in range(workers):
-        desk.call("pop", "2", "q" if number % 2 else "none", f"w{number}/ü", "1")
-    return desk
+        dispatcher.call("pop", "2", "q" if number % 2 else "none", f"w{number}/ü", "1")
+    return dispatcher
 
 
 def test_a_worker_that_is_listed_costs_little() -> None:
@@ -137,21 +137,21 @@ def test_a_worker_that_is_listed_costs_little() -> None:
 def test_a_reply_that_would_be_too_large_is_refused(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, words: tuple[str, ...]
 ) -> None:
-    desk = town(40)
-    desk.call("config.set", "1", "option", "v" * 1_000)
-    monkeypatch.setattr(module, "REPLY_BYTES", len(desk.call(*words)))
-    assert desk.call(*words)
+    dispatcher = town(40)
+    dispatcher.call("config.set", "1", "option", "v" * 1_000)
+    monkeypatch.setattr(module, "REPLY_BYTES", len(dispatcher.call(*words)))
+    assert dispatcher.call(*words)
     monkeypatch.setattr(module, "REPLY_BYTES", 900)
     with pytest.raises(Error, match="larger than 64 MiB"):
-        desk.call(*words)
+        dispatcher.call(*words)
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, THROTTLES, REQLESS, PER_SCRIPT], ids=lambda dialect: dialect.name)
 def test_every_dialect_has_its_own_spelling(dialect: Dialect) -> None:
-    desk = QlessDesk()
-    desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
-    desk.call("pause", "1", "q")
-    call = Call(desk, desk.memory, 2.0, [], desk.tell, dialect, unheard)
+    dispatcher = QlessDesk()
+    dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
+    dispatcher.call("pause", "1", "q")
+    call = Call(dispatcher, dispatcher.state, 2.0, [], dispatcher.tell, dialect, unheard)
     shown = {"paused": True, "running": 0, "name": "q", "waiting": 1, "recurring": 0, "depends": 0, "stalled": 0}
     shown["scheduled"] = 0
     if dialect is PER_SCRIPT:

@@ -73,9 +73,9 @@ def test_a_scan_misses_nothing_that_stays() -> None:
 def test_a_scan_goes_over_numbers_that_are_nobody_s() -> None:
     house = House()
     house.put("old")
-    house.desk.do(DrawNumbers(10_000_000))
+    house.dispatcher.do(DrawNumbers(10_000_000))
     house.put("new")
-    house.desk.do(DrawNumbers(10_000_000))
+    house.dispatcher.do(DrawNumbers(10_000_000))
     assert scanned(house, "COUNT", "1", "MATCH", "ql:j:*") == ["ql:j:old", "ql:j:new"]
 
 

@@ -23,191 +23,193 @@ from tests.support.picture import picture
 
 
 @pytest.fixture
-def desk() -> QlessDesk:
+def dispatcher() -> QlessDesk:
     found = QlessDesk()
     found.dialect = REQLESS
     return found
 
 
-def put(desk: QlessDesk, jid: str, *throttles: str, queue: str = "q", priority: int = 0) -> None:
+def put(dispatcher: QlessDesk, jid: str, *throttles: str, queue: str = "q", priority: int = 0) -> None:
     named = "[" + ",".join(f'"{each}"' for each in throttles) + "]"
     more = ["priority", str(priority), "throttles", named]
-    desk.call("queue.put", "1", "w", queue, jid, "klass", "{}", "0", *more)
+    dispatcher.call("queue.put", "1", "w", queue, jid, "klass", "{}", "0", *more)
 
 
-def fetch(desk: QlessDesk, *queues: str) -> Job | None:
-    return desk.do(c.LeaseNext("faktory", queues or ("q",), "wid", TERMS))
+def fetch(dispatcher: QlessDesk, *queues: str) -> Job | None:
+    return dispatcher.do(c.LeaseNext("faktory", queues or ("q",), "wid", TERMS))
 
 
-def ack(desk: QlessDesk, job: Job) -> None:
+def ack(dispatcher: QlessDesk, job: Job) -> None:
     assert job.lease is not None
-    desk.do(c.Succeed(job.jid, c.Claim("faktory", "wid", (job.number, job.lease.token))))
+    dispatcher.do(c.Succeed(job.jid, c.Claim("faktory", "wid", (job.number, job.lease.token))))
 
 
-def state(desk: QlessDesk, jid: str) -> State:
-    [job] = desk.memory.named(jid)
+def state(dispatcher: QlessDesk, jid: str) -> State:
+    [job] = dispatcher.state.named(jid)
     return job.state
 
 
-def sound(desk: QlessDesk) -> None:
-    invariants.check(desk.memory)
-    assert picture(replayed(desk)) == picture(desk.memory)
+def sound(dispatcher: QlessDesk) -> None:
+    invariants.check(dispatcher.state)
+    assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_a_lease_through_another_door_passes_over_what_is_throttled(desk: QlessDesk) -> None:
-    desk.call("throttle.set", "1", "gate", "1")
+def test_a_lease_through_another_door_passes_over_what_is_throttled(dispatcher: QlessDesk) -> None:
+    dispatcher.call("throttle.set", "1", "gate", "1")
     for jid, priority in (("a", 3), ("b", 2)):
-        put(desk, jid, "gate", priority=priority)
-    put(desk, "free")
-    first, second = fetch(desk), fetch(desk)
+        put(dispatcher, jid, "gate", priority=priority)
+    put(dispatcher, "free")
+    first, second = fetch(dispatcher), fetch(dispatcher)
     assert first is not None
     assert second is not None
     assert (first.jid, second.jid) == ("a", "free")
-    assert state(desk, "b") is State.HELD
-    assert fetch(desk) is None
-    assert desk.call("throttle.locks", "2", "gate") == '["a"]'
-    assert desk.call("queue.jobsByState", "2", "throttled", "q") == '["b"]'
-    sound(desk)
-    ack(desk, first)
-    assert state(desk, "b") is State.READY
-    third = fetch(desk)
+    assert state(dispatcher, "b") is State.HELD
+    assert fetch(dispatcher) is None
+    assert dispatcher.call("throttle.locks", "2", "gate") == '["a"]'
+    assert dispatcher.call("queue.jobsByState", "2", "throttled", "q") == '["b"]'
+    sound(dispatcher)
+    ack(dispatcher, first)
+    assert state(dispatcher, "b") is State.READY
+    third = fetch(dispatcher)
     assert third is not None
     assert third.jid == "b"
-    sound(desk)
+    sound(dispatcher)
 
 
-def test_a_queues_own_throttle_holds_for_jobs_of_every_door(desk: QlessDesk) -> None:
-    desk.call("queue.throttle.set", "1", "q", "1")
-    desk.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
-    job = fetch(desk)
+def test_a_queues_own_throttle_holds_for_jobs_of_every_door(dispatcher: QlessDesk) -> None:
+    dispatcher.call("queue.throttle.set", "1", "q", "1")
+    dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
+    job = fetch(dispatcher)
     assert job is not None
-    assert fetch(desk) is None
-    assert desk.call("queue.pop", "1", "q", "w", "1") == "[]"
-    assert desk.call("throttle.locks", "1", "ql:q:q") == f'["{job.jid}"]'
-    ack(desk, job)
-    assert fetch(desk) is not None
-    sound(desk)
+    assert fetch(dispatcher) is None
+    assert dispatcher.call("queue.pop", "1", "q", "w", "1") == "[]"
+    assert dispatcher.call("throttle.locks", "1", "ql:q:q") == f'["{job.jid}"]'
+    ack(dispatcher, job)
+    assert fetch(dispatcher) is not None
+    sound(dispatcher)
 
 
-def test_one_of_the_configuration_is_the_queues_own(desk: QlessDesk) -> None:
-    desk.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
-    assert desk.call("queue.throttle.get", "1", "q") == '{"id":"ql:q:q","maximum":1,"ttl":-1}'
-    put(desk, "a")
-    put(desk, "b")
-    job = fetch(desk)
+def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDesk) -> None:
+    dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
+    assert dispatcher.call("queue.throttle.get", "1", "q") == '{"id":"ql:q:q","maximum":1,"ttl":-1}'
+    put(dispatcher, "a")
+    put(dispatcher, "b")
+    job = fetch(dispatcher)
     assert job is not None
-    assert fetch(desk) is None
-    put(desk, "c")
-    assert state(desk, "c") is State.HELD
-    desk.do(c.SetThrottles([]))
-    assert state(desk, "c") is State.READY, "the throttle it waited for is no more"
-    sound(desk)
+    assert fetch(dispatcher) is None
+    put(dispatcher, "c")
+    assert state(dispatcher, "c") is State.HELD
+    dispatcher.do(c.SetThrottles([]))
+    assert state(dispatcher, "c") is State.READY, "the throttle it waited for is no more"
+    sound(dispatcher)
 
 
-def test_a_maximum_that_has_ended_holds_nobody(desk: QlessDesk) -> None:
-    desk.call("throttle.set", "1", "gate", "1", "60")
-    put(desk, "a", "gate")
-    put(desk, "b", "gate")
-    assert fetch(desk) is not None
-    assert fetch(desk) is None
-    assert '"ttl":60' in str(desk.call("throttle.get", "1", "gate"))
-    desk.advance(61.0)
-    assert desk.call("throttle.get", "1", "gate") == '{"id":"gate","maximum":0,"ttl":-2}'
-    put(desk, "c", "gate")
-    assert state(desk, "c") is State.READY
-    sound(desk)
+def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDesk) -> None:
+    dispatcher.call("throttle.set", "1", "gate", "1", "60")
+    put(dispatcher, "a", "gate")
+    put(dispatcher, "b", "gate")
+    assert fetch(dispatcher) is not None
+    assert fetch(dispatcher) is None
+    assert '"ttl":60' in str(dispatcher.call("throttle.get", "1", "gate"))
+    dispatcher.advance(61.0)
+    assert dispatcher.call("throttle.get", "1", "gate") == '{"id":"gate","maximum":0,"ttl":-2}'
+    put(dispatcher, "c", "gate")
+    assert state(dispatcher, "c") is State.READY
+    sound(dispatcher)
 
 
 @pytest.mark.parametrize("rounds", ["inf", "1e15"])
-def test_a_pop_that_may_try_for_ever_gets_what_there_is(desk: QlessDesk, rounds: str) -> None:
+def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDesk, rounds: str) -> None:
     """Jobs that name no throttle find the queue's own full, and are not held."""
-    desk.call("queue.throttle.set", "1", "q", "1")
-    desk.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in "abc"]))
-    desk.call("config.set", "1", "max-pop-retry", rounds)
-    assert [job["jid"] for job in json.loads(desk.call("queue.pop", "1", "q", "w", "3"))] == ["a"]
-    sound(desk)
+    dispatcher.call("queue.throttle.set", "1", "q", "1")
+    dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in "abc"]))
+    dispatcher.call("config.set", "1", "max-pop-retry", rounds)
+    assert [job["jid"] for job in json.loads(dispatcher.call("queue.pop", "1", "q", "w", "3"))] == ["a"]
+    sound(dispatcher)
 
 
-def test_a_pop_tries_so_often_however_many_are_throttled(desk: QlessDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pop_tries_so_often_however_many_are_throttled(
+    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pop, "_ROUNDS_AT_MOST", 3)
-    desk.call("throttle.set", "1", "gate", "1")
-    desk.call("config.set", "1", "max-pop-retry", "inf")
+    dispatcher.call("throttle.set", "1", "gate", "1")
+    dispatcher.call("config.set", "1", "max-pop-retry", "inf")
     for n in range(9):
-        put(desk, f"j{n}", "gate")
-    assert len(json.loads(desk.call("queue.pop", "1", "q", "w", "2"))) == 1
-    assert len(desk.memory.queues["q"].ready) == 9 - 2 - 1 - 1
+        put(dispatcher, f"j{n}", "gate")
+    assert len(json.loads(dispatcher.call("queue.pop", "1", "q", "w", "2"))) == 1
+    assert len(dispatcher.state.queues["q"].ready) == 9 - 2 - 1 - 1
 
 
-def test_freed_by_hand(desk: QlessDesk) -> None:
-    desk.call("throttle.set", "1", "gate", "1")
-    put(desk, "a", "gate", priority=1)
-    put(desk, "b", "gate")
-    assert fetch(desk) is not None
-    assert fetch(desk) is None
-    desk.call("throttle.release", "2", "gate", "a", "nobody")
-    assert state(desk, "b") is State.READY
-    assert desk.call("throttle.locks", "2", "gate") == "[]"
-    sound(desk)
+def test_freed_by_hand(dispatcher: QlessDesk) -> None:
+    dispatcher.call("throttle.set", "1", "gate", "1")
+    put(dispatcher, "a", "gate", priority=1)
+    put(dispatcher, "b", "gate")
+    assert fetch(dispatcher) is not None
+    assert fetch(dispatcher) is None
+    dispatcher.call("throttle.release", "2", "gate", "a", "nobody")
+    assert state(dispatcher, "b") is State.READY
+    assert dispatcher.call("throttle.locks", "2", "gate") == "[]"
+    sound(dispatcher)
 
 
-def test_a_flush_forgets_those_that_callers_set(desk: QlessDesk) -> None:
-    desk.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
-    desk.call("throttle.set", "1", "gate", "1")
-    put(desk, "a", "gate")
-    fetch(desk)
-    desk.do(admin.Flush("faktory"))
-    assert list(desk.memory.throttles) == ["ql:q:q"]
-    sound(desk)
+def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDesk) -> None:
+    dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
+    dispatcher.call("throttle.set", "1", "gate", "1")
+    put(dispatcher, "a", "gate")
+    fetch(dispatcher)
+    dispatcher.do(admin.Flush("faktory"))
+    assert list(dispatcher.state.throttles) == ["ql:q:q"]
+    sound(dispatcher)
 
 
 @pytest.mark.parametrize("maximum", ["many", "nan", "inf"])
-def test_a_maximum_must_be_a_number(desk: QlessDesk, maximum: str) -> None:
+def test_a_maximum_must_be_a_number(dispatcher: QlessDesk, maximum: str) -> None:
     with pytest.raises(Raised, match="maximum of a throttle"):
-        desk.call("throttle.set", "1", "gate", maximum)
+        dispatcher.call("throttle.set", "1", "gate", maximum)
 
 
-def test_a_job_names_a_hundred_at_most(desk: QlessDesk) -> None:
-    put(desk, "a", *(f"t{each}" for each in range(100)))
+def test_a_job_names_a_hundred_at_most(dispatcher: QlessDesk) -> None:
+    put(dispatcher, "a", *(f"t{each}" for each in range(100)))
     with pytest.raises(Raised, match="names more than 100 throttles"):
-        put(desk, "b", *(f"t{each}" for each in range(101)))
+        put(dispatcher, "b", *(f"t{each}" for each in range(101)))
 
 
-def test_patterns(desk: QlessDesk) -> None:
-    assert desk.call("queueIdentifierPatterns.getAll", "1") == '{"default":"[\\"*\\"]"}'
-    desk.call("queueIdentifierPatterns.setAll", "1", "a", '["x"]', "empty", "[]")
-    shown = str(desk.call("queueIdentifierPatterns.getAll", "1"))
+def test_patterns(dispatcher: QlessDesk) -> None:
+    assert dispatcher.call("queueIdentifierPatterns.getAll", "1") == '{"default":"[\\"*\\"]"}'
+    dispatcher.call("queueIdentifierPatterns.setAll", "1", "a", '["x"]', "empty", "[]")
+    shown = str(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
     assert '"a":"[\\"x\\"]"' in shown
     assert "empty" not in shown
     with pytest.raises(Raised, match="Odd number of identifier patterns"):
-        desk.call("queueIdentifierPatterns.setAll", "1", "a")
+        dispatcher.call("queueIdentifierPatterns.setAll", "1", "a")
     default = '"{\\"fairly\\": false, \\"pattern\\": [\\"default\\"]}"'
-    assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
-    desk.call("queuePriorityPatterns.setAll", "1", '{"fairly": true, "pattern": ["a"]}')
-    assert str(desk.call("queuePriorityPatterns.getAll", "1")).endswith(f",{default}]")
-    desk.call("queuePriorityPatterns.setAll", "1")
-    assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
-    assert desk.memory.throttles == {}
+    assert dispatcher.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
+    dispatcher.call("queuePriorityPatterns.setAll", "1", '{"fairly": true, "pattern": ["a"]}')
+    assert str(dispatcher.call("queuePriorityPatterns.getAll", "1")).endswith(f",{default}]")
+    dispatcher.call("queuePriorityPatterns.setAll", "1")
+    assert dispatcher.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
+    assert dispatcher.state.throttles == {}
 
 
-def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(desk: QlessDesk) -> None:
+def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatcher: QlessDesk) -> None:
     words = ("a", '["x"]', "a", "[]", "default", '["y"]', "default", "{}", "b", '["z"]', "b", '["w"]')
-    desk.call("queueIdentifierPatterns.setAll", "1", *words)
-    shown = json.loads(desk.call("queueIdentifierPatterns.getAll", "1"))
+    dispatcher.call("queueIdentifierPatterns.setAll", "1", *words)
+    shown = json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
     assert shown == {"a": '["x"]', "default": '["y"]', "b": '["w"]'}
-    desk.call("queueIdentifierPatterns.setAll", "1", "a", "[]")
-    assert json.loads(desk.call("queueIdentifierPatterns.getAll", "1")) == {"default": '["*"]'}
+    dispatcher.call("queueIdentifierPatterns.setAll", "1", "a", "[]")
+    assert json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1")) == {"default": '["*"]'}
 
 
-def test_patterns_need_a_place_among_the_keys(desk: QlessDesk) -> None:
-    desk.dialect = replace(REQLESS, keys_bytes=30)
+def test_patterns_need_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+    dispatcher.dialect = replace(REQLESS, keys_bytes=30)
     for call in (
         ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
         ("queuePriorityPatterns.setAll", "1", '{"pattern":["a"]}'),
     ):
         with pytest.raises(Raised, match="OOM the key space"):
-            desk.call(*call)
-    assert desk.memory.keys.size == 0
-    desk.call("queuePriorityPatterns.setAll", "1")
+            dispatcher.call(*call)
+    assert dispatcher.state.keys.size == 0
+    dispatcher.call("queuePriorityPatterns.setAll", "1")
 
 
 @pytest.mark.parametrize(
@@ -217,32 +219,34 @@ def test_patterns_need_a_place_among_the_keys(desk: QlessDesk) -> None:
         pytest.param([("b", "gate"), ("b", "other")], id="one that still waits there, and names another"),
     ],
 )
-def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(desk: QlessDesk, anew: list[tuple[str, str]]) -> None:
-    desk.call("throttle.set", "1", "gate", "1")
-    put(desk, "a", "gate")
-    desk.call("queue.pop", "2", "q", "w", "1")
+def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(
+    dispatcher: QlessDesk, anew: list[tuple[str, str]]
+) -> None:
+    dispatcher.call("throttle.set", "1", "gate", "1")
+    put(dispatcher, "a", "gate")
+    dispatcher.call("queue.pop", "2", "q", "w", "1")
     for jid, throttle in (*anew, ("c", "gate")):
-        put(desk, jid, throttle)
-    assert state(desk, "c") is State.HELD
+        put(dispatcher, jid, throttle)
+    assert state(dispatcher, "c") is State.HELD
     for jid in ("b", "a"):
-        desk.call("job.cancel", "3", jid)
-    assert state(desk, "c") is State.READY
-    assert desk.call("throttle.pending", "4", "gate") == "[]"
-    sound(desk)
+        dispatcher.call("job.cancel", "3", jid)
+    assert state(dispatcher, "c") is State.READY
+    assert dispatcher.call("throttle.pending", "4", "gate") == "[]"
+    sound(dispatcher)
 
 
 def eight_for_two_places(*throttles: str) -> QlessDesk:
     """Of which a and b have them, and the others wait, in the order of their names."""
-    desk = QlessDesk()
-    desk.dialect = REQLESS_013
-    desk.call("config.set", "1", "grace-period", "0")
-    desk.call("throttle.set", "1", "gate", "2")
+    dispatcher = QlessDesk()
+    dispatcher.dialect = REQLESS_013
+    dispatcher.call("config.set", "1", "grace-period", "0")
+    dispatcher.call("throttle.set", "1", "gate", "2")
     named = json.dumps(throttles)
     for at, jid in enumerate("abcdefgh", 10):
-        desk.call("put", str(at), "w", "q", jid, "klass", "{}", "0", "retries", "0", "throttles", named)
-    desk.call("pop", "20", "q", "w", "2")
-    desk.call("pop", "21", "q", "w", "9")
-    return desk
+        dispatcher.call("put", str(at), "w", "q", jid, "klass", "{}", "0", "retries", "0", "throttles", named)
+    dispatcher.call("pop", "20", "q", "w", "2")
+    dispatcher.call("pop", "21", "q", "w", "9")
+    return dispatcher
 
 
 @pytest.mark.parametrize(
@@ -261,17 +265,17 @@ def test_each_of_several_leases_that_end_together_calls_as_many_as_there_is_room
     call: tuple[str, ...], left: str
 ) -> None:
     """As the real script of reqless 0.13.3 was seen to."""
-    desk = eight_for_two_places("gate")
-    desk.call(call[0], "100", *call[1:])
-    assert "".join(desk.call("throttle.pending", "101", "gate")) == left
-    sound(desk)
+    dispatcher = eight_for_two_places("gate")
+    dispatcher.call(call[0], "100", *call[1:])
+    assert "".join(dispatcher.call("throttle.pending", "101", "gate")) == left
+    sound(dispatcher)
 
 
 def test_a_throttle_that_is_named_twice_calls_twice() -> None:
-    desk = eight_for_two_places("gate", "gate")
-    desk.call("complete", "30", "a", "w", "q", "{}")
-    assert desk.call("throttle.pending", "31", "gate") == ["e", "f", "g", "h"]
-    sound(desk)
+    dispatcher = eight_for_two_places("gate", "gate")
+    dispatcher.call("complete", "30", "a", "w", "q", "{}")
+    assert dispatcher.call("throttle.pending", "31", "gate") == ["e", "f", "g", "h"]
+    sound(dispatcher)
 
 
 @pytest.mark.parametrize(
@@ -285,51 +289,53 @@ def test_a_throttle_that_is_named_twice_calls_twice() -> None:
     ],
 )
 def test_a_page_of_those_who_wait(dialect: Dialect, page: list[str], shown: str) -> None:
-    desk = eight_for_two_places("gate")
-    desk.dialect = dialect
-    assert "".join(desk.call("jobs", "30", "throttled", "q", *page)) == shown
+    dispatcher = eight_for_two_places("gate")
+    dispatcher.dialect = dialect
+    assert "".join(dispatcher.call("jobs", "30", "throttled", "q", *page)) == shown
 
 
 def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
-    desk: QlessDesk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order they came; what happens to one of them meanwhile, and a restart, do not stop it."""
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
-    desk.call("throttle.set", "1", "gate", "1")
+    dispatcher.call("throttle.set", "1", "gate", "1")
     for n in range(20):
-        put(desk, f"j{n:02d}", "gate")
+        put(dispatcher, f"j{n:02d}", "gate")
         if not n:
-            first = fetch(desk)
+            first = fetch(dispatcher)
     assert first is not None
-    desk.call("throttle.set", "2", "gate", "100")
-    ack(desk, first)
-    sound(desk)
+    dispatcher.call("throttle.set", "2", "gate", "100")
+    ack(dispatcher, first)
+    sound(dispatcher)
     ready = [f"j{n:02d}" for n in range(1, 20)]
-    assert [jid for jid in ready if state(desk, jid) is State.READY] == ready[:3]
-    assert desk.engine.due_in(desk.now) == 0.0
-    desk.do(FreeHeld(4))
-    sound(desk)
-    assert [jid for jid in ready if state(desk, jid) is State.READY] == ready[:7]
-    desk.call("job.cancel", "3", "j10", "j11")
-    sound(desk)
-    assert picture(replayed(desk))["owed"] == picture(desk.memory)["owed"] != {}
-    while desk.memory.owed:
-        assert desk.do(FreeHeld(4)) > 0
-        sound(desk)
-    assert [state(desk, jid) for jid in ready if jid not in ("j10", "j11")] == [State.READY] * 17
+    assert [jid for jid in ready if state(dispatcher, jid) is State.READY] == ready[:3]
+    assert dispatcher.engine.due_in(dispatcher.now) == 0.0
+    dispatcher.do(FreeHeld(4))
+    sound(dispatcher)
+    assert [jid for jid in ready if state(dispatcher, jid) is State.READY] == ready[:7]
+    dispatcher.call("job.cancel", "3", "j10", "j11")
+    sound(dispatcher)
+    assert picture(replayed(dispatcher))["owed"] == picture(dispatcher.state)["owed"] != {}
+    while dispatcher.state.owed:
+        assert dispatcher.do(FreeHeld(4)) > 0
+        sound(dispatcher)
+    assert [state(dispatcher, jid) for jid in ready if jid not in ("j10", "j11")] == [State.READY] * 17
 
 
-def test_a_throttle_that_has_less_room_by_then_frees_no_more(desk: QlessDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_throttle_that_has_less_room_by_then_frees_no_more(
+    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
-    desk.call("throttle.set", "1", "gate", "1")
+    dispatcher.call("throttle.set", "1", "gate", "1")
     for n in range(20):
-        put(desk, f"j{n:02d}", "gate")
+        put(dispatcher, f"j{n:02d}", "gate")
         if not n:
-            first = fetch(desk)
+            first = fetch(dispatcher)
     assert first is not None
-    desk.call("throttle.set", "2", "gate", "100")
-    ack(desk, first)
-    desk.call("throttle.set", "3", "gate", "2")
-    assert desk.do(FreeHeld(500)) == 2
-    assert not desk.memory.owed
-    sound(desk)
+    dispatcher.call("throttle.set", "2", "gate", "100")
+    ack(dispatcher, first)
+    dispatcher.call("throttle.set", "3", "gate", "2")
+    assert dispatcher.do(FreeHeld(500)) == 2
+    assert not dispatcher.state.owed
+    sound(dispatcher)

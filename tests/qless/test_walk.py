@@ -18,7 +18,7 @@ from tests.model import invariants
 from tests.model.coverage import MOVED, UNMOVED, Coverage
 from tests.qless.test_replay import from_snapshot
 from tests.qless.walk import Walk
-from tests.support.desk import stored
+from tests.support.dispatcher import stored
 from tests.support.picture import picture
 
 SEEDS: Final = range(12)
@@ -33,14 +33,14 @@ RARE: Final = {each for each in EVERY if each[0] is Surfaced or (each[0] is Recu
 
 def folded(walk: Walk, seen: Coverage) -> EngineState:
     """What its journal gives back, and which moves that took."""
-    memory = EngineState()
-    for event in stored(walk.desk.events):
-        before = seen.before(memory, event)
-        apply(memory, event)
-        seen.after(memory, event, before)
-    memory.touched.clear()
-    memory.loose.clear()
-    return memory
+    state = EngineState()
+    for event in stored(walk.dispatcher.events):
+        before = seen.before(state, event)
+        apply(state, event)
+        seen.after(state, event, before)
+    state.touched.clear()
+    state.loose.clear()
+    return state
 
 
 def unseen(seen: Coverage) -> set[object]:
@@ -70,16 +70,16 @@ def test_so_does_one_in_which_all_dependents_follow_later(
     def with_slices() -> None:
         step()
         if later.random() < 0.3:
-            walk.desk.do(later.choice((ResolveDependents(1), FreeHeld(1))))
+            walk.dispatcher.do(later.choice((ResolveDependents(1), FreeHeld(1))))
 
     monkeypatch.setattr(walk, "step", with_slices)
     leaves_everything_whole(walk, tmp_path)
-    kinds = {type(event) for event in walk.desk.events}
+    kinds = {type(event) for event in walk.dispatcher.events}
     assert kinds >= {DependentsPostponed, DependentsResolved}
-    while walk.desk.memory.unresolved or walk.desk.memory.owed:
-        walk.desk.do(ResolveDependents(7))
-        walk.desk.do(FreeHeld(7))
-    invariants.check(walk.desk.memory)
+    while walk.dispatcher.state.unresolved or walk.dispatcher.state.owed:
+        walk.dispatcher.do(ResolveDependents(7))
+        walk.dispatcher.do(FreeHeld(7))
+    invariants.check(walk.dispatcher.state)
 
 
 def leaves_everything_whole(walk: Walk, tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def leaves_everything_whole(walk: Walk, tmp_path: Path) -> None:
     for step in range(STEPS):
         walk.step()
         if not step % 20:
-            invariants.check(walk.desk.memory)
-    invariants.check(walk.desk.memory)
-    assert picture(folded(walk, seen)) == picture(walk.desk.memory)
-    assert picture(from_snapshot(walk.desk.memory, tmp_path)) == picture(walk.desk.memory)
+            invariants.check(walk.dispatcher.state)
+    invariants.check(walk.dispatcher.state)
+    assert picture(folded(walk, seen)) == picture(walk.dispatcher.state)
+    assert picture(from_snapshot(walk.dispatcher.state, tmp_path)) == picture(walk.dispatcher.state)
     assert {each for each in seen.moves if each[0] in MOVED} <= EVERY
 
 

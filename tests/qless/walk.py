@@ -35,9 +35,9 @@ class Walk:
 
     def __init__(self, seed: int, *dialects: Dialect) -> None:
         self.random = Random(seed)
-        self.desk = QlessDesk()
+        self.dispatcher = QlessDesk()
         self.dialects = dialects or (UNIFIED,)
-        self.desk.dialect = self.dialects[0]
+        self.dispatcher.dialect = self.dialects[0]
         throttled = any(dialect.throttled for dialect in self.dialects)
         self.calls = [*CALLS, *THROTTLE_CALLS] if throttled else CALLS
         self.held: list[tuple[str, tuple[int, int]]] = []
@@ -46,7 +46,7 @@ class Walk:
     def t(self) -> float:
         """Most callers' clocks are right, some are a little off, a few lie."""
         off = self.random.choice([0.0, 0.0, 0.0, 0.25, -3.5, 90.0, 1e6, -1e9])
-        return self.desk.now.wall + off
+        return self.dispatcher.now.wall + off
 
     def one(self, of: list[str]) -> str:
         return self.random.choice(of)
@@ -57,14 +57,14 @@ class Walk:
 
     def call(self) -> None:
         if len(self.dialects) > 1:
-            self.desk.dialect = self.random.choice(self.dialects)
+            self.dispatcher.dialect = self.random.choice(self.dialects)
             if self.random.random() < 0.1:
                 self.oldest_put()
         name, args = self.random.choice(self.calls)(self)
         foreign = self._foreign() if name in LOOKS else None
         call = [name, repr(self.t), *map(str, args)]
         with suppress(Raised):
-            self.desk.call(*call)
+            self.dispatcher.call(*call)
         if foreign is not None:
             assert self._foreign().items() >= foreign.items(), f"{call} changed what another door set"
 
@@ -73,13 +73,13 @@ class Walk:
         words = [self.one(QUEUES), self.one(JIDS), "klass", "{}", repr(self.t), "0", "tags", tags]
         queue, *args = map(str.encode, words)
         with suppress(Raised):
-            perscript.answering("put")(self.desk, [queue], args, self.desk.tell)
+            perscript.answering("put")(self.dispatcher, [queue], args, self.dispatcher.tell)
 
     def _foreign(self) -> dict[int, Any]:
         """Leases and waits that other doors set, and that are not over by the server's clock."""
-        now = self.desk.now
+        now = self.dispatcher.now
         found: dict[int, Any] = {}
-        for number, job in self.desk.memory.jobs.items():
+        for number, job in self.dispatcher.state.jobs.items():
             lease = job.lease
             if lease is not None and lease.via != "qless" and (lease.late is None or lease.late > now.steady):
                 found[number] = lease.token
@@ -88,51 +88,51 @@ class Walk:
         return found
 
     def other_door(self) -> None:
-        desk, random = self.desk, self.random
+        dispatcher, random = self.dispatcher, self.random
         jid, queue, worker = self.one(JIDS), self.one(QUEUES), self.one(WORKERS)
         choice = random.randrange(7)
         if choice == 0:
-            needs = [job.number for job in desk.memory.named(self.one(JIDS))]
+            needs = [job.number for job in dispatcher.state.named(self.one(JIDS))]
             links = Links(needs=tuple(needs)) if needs and random.random() < 0.3 else None
-            due = desk.now.wall + 50 if random.random() < 0.3 else 0.0
+            due = dispatcher.now.wall + 50 if random.random() < 0.3 else 0.0
             extra = JobExtra(links=links) if links is not None else None
-            desk.do(c.Enqueue("faktory", [Spec(jid, queue, "kind", b"[1]", Form.JSON, 0, RULES, due, extra)]))
+            dispatcher.do(c.Enqueue("faktory", [Spec(jid, queue, "kind", b"[1]", Form.JSON, 0, RULES, due, extra)]))
         elif choice in (1, 2):
-            job = desk.do(c.LeaseNext("faktory", random.sample(QUEUES, 2), worker, TERMS))
+            job = dispatcher.do(c.LeaseNext("faktory", random.sample(QUEUES, 2), worker, TERMS))
             if job is not None and job.lease is not None:
                 self.held.append((job.jid, (job.number, job.lease.token)))
         elif choice == 3 and self.held:
             jid, held = self.held.pop(random.randrange(len(self.held)))
-            desk.do(c.Succeed(jid, c.Claim("faktory", worker, held)))
+            dispatcher.do(c.Succeed(jid, c.Claim("faktory", worker, held)))
         elif choice == 4 and self.held:
             jid, held = self.held.pop(random.randrange(len(self.held)))
-            desk.do(c.Fail(jid, c.Claim("faktory", worker, held), "Oops", "text"))
+            dispatcher.do(c.Fail(jid, c.Claim("faktory", worker, held), "Oops", "text"))
         elif choice == 5 and self.held:
-            desk.do(c.GiveBack("faktory", [self.held.pop()[1]]))
+            dispatcher.do(c.GiveBack("faktory", [self.held.pop()[1]]))
         else:
             self._by_hand()
 
     def _by_hand(self) -> None:
-        numbers = self.random.sample(sorted(self.desk.memory.jobs), min(2, len(self.desk.memory.jobs)))
+        numbers = self.random.sample(sorted(self.dispatcher.state.jobs), min(2, len(self.dispatcher.state.jobs)))
         act = self.random.randrange(3)
         if act == 0:
-            self.desk.do(admin.Requeue("faktory", numbers))
+            self.dispatcher.do(admin.Requeue("faktory", numbers))
         elif act == 1:
-            self.desk.do(admin.Bury("faktory", numbers))
+            self.dispatcher.do(admin.Bury("faktory", numbers))
         else:
-            self.desk.do(admin.Remove("faktory", "discarded", numbers, frozenset(State)))
+            self.dispatcher.do(admin.Remove("faktory", "discarded", numbers, frozenset(State)))
 
     def pass_time(self) -> None:
-        self.desk.advance(self.random.choice([0.25, 5.0, 30.0, 61.0, 700.0]))
+        self.dispatcher.advance(self.random.choice([0.25, 5.0, 30.0, 61.0, 700.0]))
 
     def mishap(self) -> None:
         if self.random.random() < 0.2:
-            self.desk.do(admin.Flush("faktory"))
+            self.dispatcher.do(admin.Flush("faktory"))
             self.held.clear()
 
     def running(self) -> list[str]:
         """A job that is leased, if one can be found: jid, worker, queue."""
-        leased = [self.desk.memory.jobs[number] for _, number in self.desk.memory.shelves[State.LEASED]]
+        leased = [self.dispatcher.state.jobs[number] for _, number in self.dispatcher.state.shelves[State.LEASED]]
         job: Job | None = self.random.choice(leased) if leased else None
         if job is None or job.lease is None:
             return [self.one(JIDS), self.one(WORKERS), self.one(QUEUES)]
@@ -143,7 +143,7 @@ class Walk:
         ways: list[list[Any]] = [[], [], ["next", "b", "delay", 9], ["next", "a", "depends", depends]]
         more = self.random.choice([*ways, ["next", self.one(QUEUES)]])
         jid, worker, queue = self.running()
-        if self.desk.dialect.old and self.random.random() < 0.3:
+        if self.dispatcher.dialect.old and self.random.random() < 0.3:
             queue = self.one(QUEUES)  # nobody looks
         return [jid, worker, queue, "{}", *more]
 
@@ -163,9 +163,9 @@ class Walk:
             args += ["retries", random.choice([0, 1, 5])]
         if random.random() < 0.3:
             args += ["priority", random.choice([-1, 0, 3])]
-        if self.desk.dialect.throttled and random.random() < 0.7:
+        if self.dispatcher.dialect.throttled and random.random() < 0.7:
             args += ["throttles", json.dumps(random.choices(GATES, k=2))]
-        return args[1:] if self.desk.dialect.old else args
+        return args[1:] if self.dispatcher.dialect.old else args
 
     def recur(self) -> list[Any]:
         return [self.one(QUEUES), "r", "klass", "{}", "interval", 20, 0, "backlog", self.random.choice([0, 1, 3])]
@@ -218,7 +218,7 @@ CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
     lambda walk: ("queues", []),
     lambda walk: ("jobs", [walk.one(["running", "stalled", "scheduled", "depends"]), walk.one(QUEUES)]),
     lambda walk: ("workers", walk.random.choice([[], [walk.one(WORKERS)]])),
-    lambda walk: ("stats", [walk.one(QUEUES), walk.desk.now.wall]),
+    lambda walk: ("stats", [walk.one(QUEUES), walk.dispatcher.now.wall]),
     lambda walk: ("failed", walk.random.choice([[], [walk.one(GROUPS)]])),
 ]
 

@@ -129,17 +129,17 @@ def test_how_far_the_tables_are_and_what_is_not_in_them(tables: Tables, capsys: 
     folder = tables.folder.parent / "lake"
     floor, lake = Floor(), Lake(folder)
     floor.faktory().push("mail", [1])
-    lake.add(floor.desk.events)
+    lake.add(floor.dispatcher.events)
     ledger = Ledger(tables.folder / "facts" / "segments")
     seen = survey(folder, [])
     assert seen.done is not None
     ledger.record(seen.done.lake, new(seen, {}))
-    before = len(floor.desk.events)
+    before = len(floor.dispatcher.events)
     main(["report", "queue", "--data", str(tables.folder.parent)])
-    upto = dt.datetime.fromtimestamp(floor.desk.events[-1].at, dt.UTC)
+    upto = dt.datetime.fromtimestamp(floor.dispatcher.events[-1].at, dt.UTC)
     assert f"tables up to {upto:%Y-%m-%d %H:%M:%S} UTC; nothing waits to be taken in\n" in capsys.readouterr().out
     floor.faktory().push("mail", [2])
-    lake.add(floor.desk.events[before:])
+    lake.add(floor.dispatcher.events[before:])
     main(["report", "queue", "--data", str(tables.folder.parent)])
     said = capsys.readouterr().out
     assert f"tables up to {upto:%Y-%m-%d %H:%M:%S} UTC; 1 segment of the lake (" in said

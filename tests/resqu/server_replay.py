@@ -12,7 +12,7 @@ from typing import Any, Final
 from crossdock.model.clock import Now
 from tests.resqu.recording import Line, Null, Section
 from tests.resqu.speaking import Direct, like
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 P: Final = "resqu-v4:"
 DEFER_ADD: Final = "b41f445ce957025d83be8dbc13dfb3526aabfdc8"
@@ -28,7 +28,7 @@ _TIME: Final = re.compile(r'"queue_time":([\d.]+)')
 
 class Replay:
     def __init__(self, began: float = 1_794_765_363.0) -> None:
-        self.direct = Direct(PlainDesk(now=Now(began, 1_000.0)))
+        self.direct = Direct(PlainDispatcher(now=Now(began, 1_000.0)))
         self.waiting: dict[str, Line] = {}
         self.learnt: dict[str, str] = {}  #: recorded texts and ids, and ours
         self.checked = 0
@@ -51,7 +51,7 @@ class Replay:
 
     def finish(self) -> None:
         """The end of this section was not recorded: workers are done with what they have."""
-        for key in [key for key in self.direct.desk.memory.resqu.buffers if key.startswith("worker:")]:
+        for key in [key for key in self.direct.dispatcher.state.resqu.buffers if key.startswith("worker:")]:
             assert self.direct.say("finish", "RPOP", P + key)
 
     def schedule(self, line: Line) -> None:
@@ -97,7 +97,7 @@ class Replay:
         words = [self.ours(word) for word in line.words]
         self.direct.ask(line.connection, *words)
         if line.reply == Null(array=True):
-            self.direct.desk.advance(float(words[-1]))
+            self.direct.dispatcher.advance(float(words[-1]))
         self.waiting[line.connection] = line
 
     def answered(self, connection: str) -> None:
@@ -120,4 +120,4 @@ class Replay:
         return self.learnt.get(value, value) if isinstance(value, str) else value
 
     def until(self, wall: float) -> None:
-        self.direct.desk.advance(max(0.0, wall - self.direct.desk.now.wall))
+        self.direct.dispatcher.advance(max(0.0, wall - self.direct.dispatcher.now.wall))

@@ -15,7 +15,7 @@ import redis
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu.service import Resqu
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.patience import PATIENCE_S
 from tests.support.resp_values import read
 
@@ -53,15 +53,15 @@ def plain(value: Any) -> Any:
 class Direct:
     """No socket, and a clock set by hand."""
 
-    def __init__(self, desk: PlainDesk | None = None, door: RedisProtocol | None = None) -> None:
+    def __init__(self, dispatcher: PlainDispatcher | None = None, door: RedisProtocol | None = None) -> None:
         resqu = Resqu()
-        self.desk = desk or PlainDesk()
+        self.dispatcher = dispatcher or PlainDispatcher()
         self.door = door or RedisProtocol(libraries=(resqu.library,), views=resqu.views)
         self.peers: dict[str, Peer] = {}
 
     def peer(self, connection: str) -> Peer:
         if connection not in self.peers:
-            self.peers[connection] = Peer(self.desk, self.door)
+            self.peers[connection] = Peer(self.dispatcher, self.door)
         return self.peers[connection]
 
     def ask(self, connection: str, *words: str) -> None:

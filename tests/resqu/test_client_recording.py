@@ -10,7 +10,7 @@ import pytest
 from crossdock.model.clock import Now
 from tests.resqu.recording import Line, sections
 from tests.resqu.speaking import SPEAKERS, Direct, Speaker, like, need_php
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.patience import wait_until
 from tests.support.server import Server
 
@@ -33,10 +33,10 @@ def check(speaker: Speaker, line: Line, by: int) -> None:
 
 
 def test_without_a_socket() -> None:
-    direct = Direct(PlainDesk(now=Now(float(BEGAN), 1_000.0)))
+    direct = Direct(PlainDispatcher(now=Now(float(BEGAN), 1_000.0)))
     for section in RECORDED:
         if section.title == "step 36: batch2: push after expiry":
-            direct.desk.advance(2.0)
+            direct.dispatcher.advance(2.0)
         for line in section.lines:
             check(direct, line, 0)
     direct.close()

@@ -16,7 +16,7 @@ from crossdock.protocols.redis.resqu import script_hashes, scripts
 from crossdock.protocols.redis.resqu.service import Resqu
 from tests.model import invariants
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk, stored
+from tests.support.dispatcher import PlainDispatcher, stored
 from tests.support.picture import picture
 from tests.support.resp_values import read
 
@@ -121,21 +121,21 @@ requests = st.tuples(st.integers(0, 2), useful | useful | fitting | commands | a
 
 class Talk:
     def __init__(self, mapped: bool) -> None:
-        self.desk = PlainDesk()
+        self.dispatcher = PlainDispatcher()
         resqu = Resqu()
         self.door = RedisProtocol(libraries=(resqu.library,), views=resqu.views)
-        self.peers = [Peer(self.desk, self.door) for _ in range(3)]
+        self.peers = [Peer(self.dispatcher, self.door) for _ in range(3)]
         if mapped:
-            self.desk.do(SetMapping({"default": {"default": "p"}}, {"default": {"default": "b"}}))
+            self.dispatcher.do(SetMapping({"default": {"default": "p"}}, {"default": {"default": "b"}}))
 
     def ask(self, who: int, request: list[bytes]) -> None:
         peer = self.peers[who]
         peer.send(b"*%d\r\n" % len(request) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in request))
         if not peer.said:  # it waits, an hour at most: a plan may run every second meanwhile
-            self.desk.advance(min(3_600.0, peer.until - self.desk.now.steady))
+            self.dispatcher.advance(min(3_600.0, peer.until - self.dispatcher.now.steady))
         if not peer.said:
             peer.close()
-            self.peers[who] = Peer(self.desk, self.door)
+            self.peers[who] = Peer(self.dispatcher, self.door)
         else:
             assert len(read(peer.take())) == 1
         for each in self.peers:
@@ -150,13 +150,13 @@ def test_one_reply_a_command_and_the_same_state_after_a_restart(
     talk = Talk(mapped)
     for who, request in asked:
         talk.ask(who, request)
-    talk.desk.advance(30.0)
+    talk.dispatcher.advance(30.0)
     for peer in talk.peers:
         peer.close()
-    invariants.check(talk.desk.memory)
-    memory = EngineState()
-    for event in stored(talk.desk.events):
-        apply(memory, event)
-    memory.touched.clear()
-    memory.loose.clear()
-    assert picture(memory) == picture(talk.desk.memory)
+    invariants.check(talk.dispatcher.state)
+    state = EngineState()
+    for event in stored(talk.dispatcher.events):
+        apply(state, event)
+    state.touched.clear()
+    state.loose.clear()
+    assert picture(state) == picture(talk.dispatcher.state)

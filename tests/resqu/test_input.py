@@ -115,7 +115,7 @@ class TestWrongInput:
             ):
                 with pytest.raises(Refused, match="ERR invalid job: "):
                     direct.say("c", *words)
-        assert not direct.desk.memory.jobs
+        assert not direct.dispatcher.state.jobs
 
 
 def test_keys_of_others_beside_resqus(direct: Direct) -> None:
@@ -129,7 +129,7 @@ def test_keys_of_others_beside_resqus(direct: Direct) -> None:
 
 class TestLimits:
     def test_nothing_is_taken_in_while_there_is_no_room(self, direct: Direct) -> None:
-        direct.desk.full = "the disk is full"
+        direct.dispatcher.full = "the disk is full"
         for words in (
             ("LPUSH", f"{P}unassigned", job()),
             ("RPUSH", f"{P}delayed:1900000000", base()),
@@ -149,7 +149,7 @@ class TestLimits:
         text = [base() if command == "RPUSH" else job(ident) for ident in "abc"]
         with pytest.raises(Refused, match="ERR 3 jobs in one command; push at most 2 at a time"):
             direct.say("c", command, P + key, *text)
-        assert not direct.desk.memory.jobs
+        assert not direct.dispatcher.state.jobs
         assert direct.say("c", command, P + key, *text[:2]) == (0 if command == "LPUSHX" else 2)
 
     def test_unique_ids_that_nobody_uses(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class TestTheMapping:
     def direct(self) -> Direct:
         direct = Direct()
         static = {"default": {"default": "main", "Mail": "fast"}, "shop": {"Mail": "shop-mail"}}
-        direct.desk.do(SetMapping(static, {"default": {"default": "mass"}}))
+        direct.dispatcher.do(SetMapping(static, {"default": {"default": "mass"}}))
         return direct
 
     @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ class TestBuffers:
         assert direct.say("a", "BRPOPLPUSH", f"{P}unassigned", mine, "3") == job("j3")
         assert direct.say("a", "LREM", mine, "1", job("j3")) == 1
         assert direct.say("a", "LREM", mine, "1", job("j3")) == 0
-        assert len(direct.desk.memory.jobs) == 2
+        assert len(direct.dispatcher.state.jobs) == 2
 
     def test_who_waits_is_served_and_who_waits_for_nothing_is_told(self, direct: Direct) -> None:
         direct.ask("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "3")
         push(direct, "j1")
         assert direct.hear("a") == job("j1")
         direct.ask("w", "BRPOPLPUSH", f"{P}static:queue:p", f"{P}worker:n~p~s~1", "3")
-        direct.desk.advance(3.0)
+        direct.dispatcher.advance(3.0)
         assert direct.peers["w"].take() == b"*-1\r\n"
 
     @pytest.mark.parametrize(

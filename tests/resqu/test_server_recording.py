@@ -9,7 +9,7 @@ from tests.model import invariants
 from tests.resqu.recording import sections
 from tests.resqu.server_replay import PLAN_INSERT, P, Replay
 from tests.resqu.speaking import Refused
-from tests.support.desk import stored
+from tests.support.dispatcher import stored
 from tests.support.picture import picture
 
 RECORDED = {section.title: section for section in sections("server-4.1.4")}
@@ -57,14 +57,14 @@ def test_the_whole_recording() -> None:
         replay.section(section)
     assert replay.checked > 450
     assert replay.direct.say("conn1", "LLEN", f"{P}unassigned") == 0
-    invariants.check(replay.direct.desk.memory)
-    assert picture(replayed(replay.direct.desk.events)) == picture(replay.direct.desk.memory)
+    invariants.check(replay.direct.dispatcher.state)
+    assert picture(replayed(replay.direct.dispatcher.events)) == picture(replay.direct.dispatcher.state)
 
 
 def replayed(events: list[AnyEvent]) -> EngineState:
-    memory = EngineState()
+    state = EngineState()
     for event in stored(events):
-        apply(memory, event)
-    memory.touched.clear()
-    memory.loose.clear()
-    return memory
+        apply(state, event)
+    state.touched.clear()
+    state.loose.clear()
+    return state

@@ -15,7 +15,7 @@ from tests.resqu.speaking import Direct, Refused
 
 class TestDelayedJobs:
     def test_it_comes_in_its_second_with_an_id_of_its_own(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 60
+        at = int(direct.dispatcher.now.wall) + 60
         assert direct.say("c", "RPUSH", f"{P}delayed:{at}", base(args=[1])) == 1
         assert direct.say("c", "ZADD", f"{P}delayed_queue_schedule", str(at), str(at)) == 1
         assert direct.say("c", "RPUSH", f"{P}delayed:{at}", base(args=[2])) == 2
@@ -24,13 +24,13 @@ class TestDelayedJobs:
         assert direct.say("c", "ZRANGE", f"{P}delayed_queue_schedule", "0", "-1") == [str(at)]
         assert direct.say("s", "ZRANGEBYSCORE", f"{P}delayed_queue_schedule", "-inf", str(at), "LIMIT", "0", "1") == []
         assert direct.say("c", "ZRANGEBYSCORE", f"{P}delayed_queue_schedule", "-inf", "+inf") == [str(at)]
-        direct.desk.advance(60.0)
+        direct.dispatcher.advance(60.0)
         first, second = map(json.loads, reversed(direct.say("c", "LRANGE", f"{P}unassigned", "0", "-1")))
         assert (first["args"], second["args"]) == ([1], [2])
         assert len(first["id"]) == 32 and first["queue_time"] == at
 
     def test_jobs_of_other_doors_are_delayed_elsewhere(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 60
+        at = int(direct.dispatcher.now.wall) + 60
         schedule, second = f"{P}delayed_queue_schedule", f"{P}delayed:{at}"
 
         def told() -> list[Any]:
@@ -40,11 +40,11 @@ class TestDelayedJobs:
             sizes = direct.say("c", "DBSIZE"), direct.say("c", "ZCARD", schedule), direct.say("c", "LLEN", second)
             return [*sizes, direct.say("c", "TYPE", schedule), direct.say("c", "ZRANGE", schedule, "0", "-1")]
 
-        direct.desk.do(Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, float(at))]))
+        direct.dispatcher.do(Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, float(at))]))
         assert told() == [0, 0, 0, "none", []]
         assert direct.say("c", "RPUSH", second, base()) == 1, "it is the first there"
         assert told() == [1, 1, 1, "zset", [str(at)]]
-        direct.desk.advance(60.0)
+        direct.dispatcher.advance(60.0)
         assert direct.say("c", "EXISTS", schedule, second) == 0
 
     def test_one_of_the_past_comes_at_once(self, direct: Direct) -> None:
@@ -52,7 +52,7 @@ class TestDelayedJobs:
         assert direct.say("c", "LLEN", f"{P}unassigned") == 1
 
     def test_a_repeat_is_known_by_its_uid(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 60
+        at = int(direct.dispatcher.now.wall) + 60
         direct.say("a", "SETNX", f"{P}unique:u:state", "queued")
         for connection in ("a", "b"):
             assert direct.say(connection, "RPUSH", f"{P}delayed:{at}", base(unique={"uid": "u"})) == 1
@@ -65,11 +65,11 @@ class TestDelayedJobs:
 
 class TestPlans:
     def test_it_comes_again_and_shows_its_next_run(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 10
+        at = int(direct.dispatcher.now.wall) + 10
         assert insert(direct, at) == 1
         assert insert(direct, at) is None
         assert direct.say("c", "LRANGE", f"{P}plan_schedule:{at}", "0", "-1") == ["s_p"]
-        direct.desk.advance(115.0)
+        direct.dispatcher.advance(115.0)
         assert direct.say("c", "LLEN", f"{P}unassigned") == 2
         shown = json.loads(direct.say("c", "GET", f"{P}plan:s_p"))
         assert shown["nextRun"] == at + 200
@@ -78,9 +78,9 @@ class TestPlans:
         assert all(text.keys() == {"class", "sourceId", "name", "id", "queue_time"} for text in texts)
 
     def test_one_whose_uid_is_taken_is_left_out(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 10
+        at = int(direct.dispatcher.now.wall) + 10
         insert(direct, at, "PT10S", unique={"uid": "u"})
-        direct.desk.advance(45.0)
+        direct.dispatcher.advance(45.0)
         assert direct.say("c", "LLEN", f"{P}unassigned") == 1
 
     @pytest.mark.parametrize("interval", ["P0Y0M0DT0H0M0S", "soon", "P1X", ""])
@@ -97,14 +97,14 @@ class TestPlans:
             script(direct, script_hashes.PLAN_INSERT, keys, plan, "5", "s_q")
 
     def test_the_scheduler_may_move_it_and_write_it_back(self, direct: Direct) -> None:
-        at = int(direct.desk.now.wall) + 10
+        at = int(direct.dispatcher.now.wall) + 10
         insert(direct, at)
         keys = ["plan_schedule", f"plan_schedule:{at}", f"plan_schedule:{at + 7}"]
         assert script(direct, script_hashes.PLAN_MOVE, keys, str(at + 7), "s_p") is None
         assert json.loads(direct.say("c", "GET", f"{P}plan:s_p"))["nextRun"] == at + 7
         text = base(args=["new"], id="s_p", nextRun=at, recurrenceInterval="PT50S")
         assert direct.say("c", "SET", f"{P}plan:s_p", text) == "OK"
-        direct.desk.advance(17.0)
+        direct.dispatcher.advance(17.0)
         assert json.loads(direct.say("c", "LINDEX", f"{P}unassigned", "0"))["args"] == ["new"]
         with pytest.raises(Refused, match="there is no plan"):
             direct.say("c", "SET", f"{P}plan:s_other", text)

@@ -54,7 +54,7 @@ class TestUniqueIds:
         assert direct.say("child", "DEL", f"{P}unique:u:state", f"{P}unique:u:deferred") == 2
         direct.say("w", "RPOP", f"{P}worker:n~p~s~1")
         assert direct.say("c", "LLEN", f"{P}unassigned") == 0
-        direct.desk.advance(5.0)
+        direct.dispatcher.advance(5.0)
         assert json.loads(direct.say("c", "LINDEX", f"{P}unassigned", "0"))["args"] == [2]
 
     def test_a_dead_worker_loses_nothing_and_its_uid_is_not_stuck(self, direct: Direct) -> None:
@@ -86,7 +86,7 @@ class TestMonitoring:
         direct.say("w", "RPOP", f"{P}worker:n~p~s~1")
         assert self.status(direct) == "finished"
         assert 86_000 < direct.say("c", "TTL", f"{P}job:j1:status") <= 86_400
-        direct.desk.advance(86_500.0)
+        direct.dispatcher.advance(86_500.0)
         assert self.status(direct) is None
 
     def test_failed_for_good(self, direct: Direct) -> None:

@@ -8,7 +8,7 @@ from crossdock.protocols.admin.server_status import Rates, ServerStatus, Sync
 from crossdock.protocols.base import Close, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 from tests.support.conversation import run_out
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 VITALS = ServerStatus(
     version="1.2.3",
@@ -30,13 +30,13 @@ VITALS = ServerStatus(
 
 
 class House:
-    def vitals(self) -> ServerStatus:
+    def server_status(self) -> ServerStatus:
         return VITALS
 
 
 class ControlPeer:
-    def __init__(self, desk: PlainDesk, workers: WorkerRegistry | None = None) -> None:
-        self.session = AdminProtocol(House(), workers).session(desk, lambda: None)
+    def __init__(self, dispatcher: PlainDispatcher, workers: WorkerRegistry | None = None) -> None:
+        self.session = AdminProtocol(House(), workers).session(dispatcher, lambda: None)
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
 

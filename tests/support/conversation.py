@@ -8,7 +8,7 @@ from crossdock.protocols.base import WireProtocol as AnyDoor
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.server.waiters import Waiter
-from tests.support.desk import NEVER, PlainDesk
+from tests.support.dispatcher import NEVER, PlainDispatcher
 from tests.support.resp import replies
 
 DOOR_TICK_S = 5.0
@@ -17,18 +17,18 @@ DOOR_TICK_S = 5.0
 class Door(FaktoryProtocol):
     """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
 
-    def __init__(self, desk: PlainDesk, known: Challenge | None = None, **settings: Any) -> None:
-        super().__init__(**settings, clock=lambda: desk.now.steady)
+    def __init__(self, dispatcher: PlainDispatcher, known: Challenge | None = None, **settings: Any) -> None:
+        super().__init__(**settings, clock=lambda: dispatcher.now.steady)
         self._known = known
-        self._desk = desk
-        self._next = desk.now.steady + DOOR_TICK_S
-        desk.timed.append(self)
+        self._dispatcher = dispatcher
+        self._next = dispatcher.now.steady + DOOR_TICK_S
+        dispatcher.timed.append(self)
 
     @property
     def until(self) -> float:
         if not self.workers.by_wid:
             return NEVER
-        while self._next < self._desk.now.steady:
+        while self._next < self._dispatcher.now.steady:
             self._next += DOOR_TICK_S
         return self._next
 
@@ -37,7 +37,7 @@ class Door(FaktoryProtocol):
 
     def late(self) -> None:
         self._next += DOOR_TICK_S
-        self.tick(self._desk)
+        self.tick(self._dispatcher)
 
 
 class Peer:
@@ -45,17 +45,17 @@ class Peer:
 
     end = b"\r\n"  #: of the lines it sends, and of those it is told
 
-    def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
-        self.desk = desk
-        self.session: Any = door.session(desk, self.close)
+    def __init__(self, dispatcher: PlainDispatcher, door: AnyDoor) -> None:
+        self.dispatcher = dispatcher
+        self.session: Any = door.session(dispatcher, self.close)
         self.said = bytearray(self.session.greeting())
         if isinstance(self.session, Subscriber):
             self.session.push = self.said.extend
         self.is_closed = False
-        self.until = desk.now.steady + door.handshake_s if door.handshake_s else NEVER
+        self.until = dispatcher.now.steady + door.handshake_s if door.handshake_s else NEVER
         self._requests: deque[Any] = deque()
         self._waiter: Waiter | None = None
-        desk.timed.append(self)
+        dispatcher.timed.append(self)
 
     @property
     def is_waiting(self) -> bool:
@@ -83,10 +83,10 @@ class Peer:
             return
         self.is_closed = True
         self.until = NEVER
-        self.desk.timed.remove(self)
+        self.dispatcher.timed.remove(self)
         self._requests.clear()
         if self._waiter is not None:
-            self.desk.waits.remove(self._waiter)
+            self.dispatcher.waits.remove(self._waiter)
             self._waiter = None
         work: Slices | None = self.session.closed()
         if work is not None:
@@ -98,7 +98,7 @@ class Peer:
         if waiter is None:
             self.close()
             return
-        self.desk.waits.remove(waiter)
+        self.dispatcher.waits.remove(waiter)
         self._stirred(waiter.wait.ask(True))
 
     def _stirred(self, answer: Answer) -> None:
@@ -119,7 +119,7 @@ class Peer:
 
     def _take(self, answer: Answer) -> None:
         if isinstance(answer, Wait):
-            self._waiter = self.desk.waits.add(answer, self._stirred)
+            self._waiter = self.dispatcher.waits.add(answer, self._stirred)
             self.until = answer.until
         elif isinstance(answer, Close):
             self.said += answer.reply
@@ -149,9 +149,9 @@ def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Close | Wa
             return answer
 
 
-def worker(desk: PlainDesk, door: FaktoryProtocol, wid: str = "") -> Conversation:
+def worker(dispatcher: PlainDispatcher, door: FaktoryProtocol, wid: str = "") -> Conversation:
     """A connection past its handshake."""
-    peer = Conversation(desk, door)
+    peer = Conversation(dispatcher, door)
     hello = f'HELLO {{"v":2,"wid":"{wid}"}}' if wid else 'HELLO {"v":2}'
     assert peer.ask(hello) == b"+OK\r\n"
     return peer

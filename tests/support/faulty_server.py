@@ -70,15 +70,15 @@ def kept_lease() -> None:
 
 
 def half_done() -> None:
-    def patched(memory: EngineState, event: Succeeded) -> None:
-        placement.displace(memory, memory.jobs[event.number])
+    def patched(state: EngineState, event: Succeeded) -> None:
+        placement.remove(state, state.jobs[event.number])
         raise RuntimeError("on purpose")
 
     _APPLY[Succeeded] = patched
 
 
 def no_needs() -> None:
-    put.open_needs = lambda memory, jids, itself="", number=0: ()
+    put.open_needs = lambda state, jids, itself="", number=0: ()
 
 
 def twice_made() -> None:

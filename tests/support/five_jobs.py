@@ -5,7 +5,7 @@ import json
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from tests.support.conversation import Conversation
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.states import RULES
 
 LATER = "2027-01-01T00:00:00Z"
@@ -45,8 +45,8 @@ def five_jobs(client: Conversation) -> None:
     fetch(client, "job-00001")
 
 
-def flood(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send", due: float = 0.0) -> None:
+def flood(dispatcher: PlainDispatcher, jobs: int, queue: str = "mail", kind: str = "send", due: float = 0.0) -> None:
     """Straight into the engine: thousands of PUSHes would take long. Their jids tell their numbers."""
-    first = desk.memory.counters.number + 1
+    first = dispatcher.state.counters.number + 1
     specs = [Spec(f"job-{first + i:08d}", queue, kind, b"[]", Form.JSON, 0, RULES, due) for i in range(jobs)]
-    desk.do(Enqueue("faktory", specs))
+    dispatcher.do(Enqueue("faktory", specs))

@@ -14,7 +14,7 @@ from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support import conversation
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.peer import Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
@@ -22,17 +22,17 @@ from tests.support.qless_peer import ViaQless
 from tests.support.resqu_peer import ViaResqu
 
 
-def _redis(desk: PlainDesk) -> RedisProtocol:
+def _redis(dispatcher: PlainDispatcher) -> RedisProtocol:
     qless = Qless()
-    desk.herald = qless.tell
+    dispatcher.herald = qless.tell
     resqu = Resqu()
     return RedisProtocol(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
 
-_BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
+_BUILT: Final[dict[str, Callable[[PlainDispatcher], AnyDoor]]] = {
     "faktory": conversation.Door,
-    "workq": lambda desk: WorkqProtocol(),
-    "masenko": lambda desk: MasenkoProtocol(heartbeat_s=1e6),  # days pass here while nobody speaks
+    "workq": lambda dispatcher: WorkqProtocol(),
+    "masenko": lambda dispatcher: MasenkoProtocol(heartbeat_s=1e6),  # days pass here while nobody speaks
     "redis": _redis,
 }
 
@@ -40,10 +40,10 @@ _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
 class InProcess:
     """A wire. Whoever reads while nothing was said lets the time pass that the server would let it wait."""
 
-    def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
+    def __init__(self, dispatcher: PlainDispatcher, door: AnyDoor) -> None:
         kind = MasenkoPeer if isinstance(door, MasenkoProtocol) else conversation.Peer
-        self.connection: conversation.Peer = kind(desk, door)  # type: ignore[arg-type]
-        self._desk = desk
+        self.connection: conversation.Peer = kind(dispatcher, door)  # type: ignore[arg-type]
+        self._dispatcher = dispatcher
 
     def send(self, data: bytes) -> None:
         self.connection.send(data)
@@ -53,7 +53,7 @@ class InProcess:
         while b"\n" not in said:
             if not self.connection.is_waiting:
                 raise Broken(f"nothing follows {bytes(said)!r}")
-            self._desk.advance(self.connection.until - self._desk.now.steady)
+            self._dispatcher.advance(self.connection.until - self._dispatcher.now.steady)
         line, _, _ = bytes(said).partition(b"\n")
         del said[: len(line) + 1]
         return line.removesuffix(b"\r")
@@ -70,29 +70,29 @@ class InProcess:
 
 
 class Floor:
-    def __init__(self, desk: PlainDesk | None = None) -> None:
-        self.desk = desk or PlainDesk()
-        self.doors = {name: build(self.desk) for name, build in _BUILT.items()}
+    def __init__(self, dispatcher: PlainDispatcher | None = None) -> None:
+        self.dispatcher = dispatcher or PlainDispatcher()
+        self.doors = {name: build(self.dispatcher) for name, build in _BUILT.items()}
 
     def peer(self, door: str, name: str = "") -> Peer:
-        return PEERS[door](InProcess(self.desk, self.doors[PEERS[door].listens or door]), name)
+        return PEERS[door](InProcess(self.dispatcher, self.doors[PEERS[door].listens or door]), name)
 
     def faktory(self, name: str = "") -> ViaFaktory:
-        return ViaFaktory(InProcess(self.desk, self.doors["faktory"]), name)
+        return ViaFaktory(InProcess(self.dispatcher, self.doors["faktory"]), name)
 
     def workq(self) -> ViaWorkq:
-        return ViaWorkq(InProcess(self.desk, self.doors["workq"]))
+        return ViaWorkq(InProcess(self.dispatcher, self.doors["workq"]))
 
     def masenko(self) -> ViaMasenko:
-        return ViaMasenko(InProcess(self.desk, self.doors["masenko"]))
+        return ViaMasenko(InProcess(self.dispatcher, self.doors["masenko"]))
 
     def resqu(self, name: str = "") -> ViaResqu:
         """The name of a job is that of its queue."""
-        self.desk.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
-        return ViaResqu(InProcess(self.desk, self.doors["redis"]), name)
+        self.dispatcher.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
+        return ViaResqu(InProcess(self.dispatcher, self.doors["redis"]), name)
 
     def qless(self) -> ViaQless:
-        return ViaQless(InProcess(self.desk, self.doors["redis"]))
+        return ViaQless(InProcess(self.dispatcher, self.doors["redis"]))
 
     def lose(self, peer: Peer) -> None:
         """The worker of a job is never heard of again: its connection ends, and then its lease."""
@@ -103,11 +103,11 @@ class Floor:
     def lapse(self, seconds: float) -> None:
         """So much time passes, and leases end with it. Those of qless' jobs do when somebody asks their queue: once,
         and again when the worker that was warned has had its time."""
-        self.desk.advance(seconds)
-        if any(job.lease is not None and job.lease.late is not None for job in self.desk.memory.jobs.values()):
-            self.desk.do(CatchUp("", "q", None, 10))
-            self.desk.advance(GRACE_S)
-            self.desk.do(CatchUp("", "q", None, 10))
+        self.dispatcher.advance(seconds)
+        if any(job.lease is not None and job.lease.late is not None for job in self.dispatcher.state.jobs.values()):
+            self.dispatcher.do(CatchUp("", "q", None, 10))
+            self.dispatcher.advance(GRACE_S)
+            self.dispatcher.do(CatchUp("", "q", None, 10))
 
     def restarted(self) -> "Floor":
-        return Floor(self.desk.restarted())
+        return Floor(self.dispatcher.restarted())

@@ -70,10 +70,10 @@ class House(ConnectionRegistry):
     def __init__(self, door: WireProtocol) -> None:
         super().__init__(Limits())
         self.loop = HandLoop()
-        self.scribe = HeldScribe()
+        self.journal_writer = HeldScribe()
         clock = cast(Clock, HandClock(self.loop))
-        self.memory = EngineState()
-        self.turn = GroupCommit(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
+        self.state = EngineState()
+        self.turn = GroupCommit(Engine(self.state, Random(1)), self.journal_writer, clock, self.loop.as_loop(), 100_000)
         self.door = door
 
     def connect(self) -> tuple[Connection, Transport]:
@@ -85,8 +85,8 @@ class House(ConnectionRegistry):
     def sync(self) -> None:
         """All that was said so far is on disk."""
         self.loop.run()
-        while self.scribe._waiting:
-            self.scribe.synced()
+        while self.journal_writer._waiting:
+            self.journal_writer.synced()
             self.loop.run()
 
     def say(self, connection: Connection, *lines: str) -> None:
@@ -94,5 +94,5 @@ class House(ConnectionRegistry):
         self.sync()
 
     def look(self, state: State) -> list[tuple[str, int, int]]:
-        jobs = self.memory.jobs.values()
+        jobs = self.state.jobs.values()
         return [(job.kind, job.attempts, job.failures) for job in jobs if job.state is state]

@@ -68,7 +68,7 @@ def state(path: Path) -> Any:
     """What a server would recover from this folder."""
     journal = SqliteJournal(Folder(path))
     try:
-        return picture(recover(journal).memory)
+        return picture(recover(journal).state)
     finally:
         journal.close()
 

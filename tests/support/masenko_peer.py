@@ -3,16 +3,16 @@
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import MasenkoSession
 from tests.support.conversation import Peer
-from tests.support.desk import NEVER, PlainDesk
+from tests.support.dispatcher import NEVER, PlainDispatcher
 
 
 class MasenkoPeer(Peer):
     session: MasenkoSession
     end = b"\n"
 
-    def __init__(self, desk: PlainDesk, door: MasenkoProtocol) -> None:
+    def __init__(self, dispatcher: PlainDispatcher, door: MasenkoProtocol) -> None:
         self._deadline = NEVER
-        super().__init__(desk, door)
+        super().__init__(dispatcher, door)
 
     @property
     def until(self) -> float:

@@ -24,11 +24,11 @@ _OF_STATS: Final = ("days", "gone", "stats_days", "histogram_days")
 _OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots")
 
 
-def picture(memory: EngineState) -> dict[str, Any]:
-    whole = {name: plain(value) for name, value in _attributes(memory).items() if name not in _NOT_STATE}
-    whole["order of queues"] = list(memory.queues)  # `*` walks them in this order
-    whole["turns"] = {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None}
-    whole["order of plans"] = {source: list(ids) for source, ids in memory.resqu.plans.items()}
+def picture(state: EngineState) -> dict[str, Any]:
+    whole = {name: plain(value) for name, value in _attributes(state).items() if name not in _NOT_STATE}
+    whole["order of queues"] = list(state.queues)  # `*` walks them in this order
+    whole["turns"] = {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None}
+    whole["order of plans"] = {source: list(ids) for source, ids in state.resqu.plans.items()}
     return whole
 
 

@@ -25,10 +25,10 @@ def _echo(call: Call) -> Value:
             raise Error(text)
         case [b"both", value]:
             for key in call.keys:
-                call.context.desk.do(SetKey(key, value))
+                call.context.dispatcher.do(SetKey(key, value))
             return len(call.keys)
         case [b"tell", channel, text]:
-            return call.context.desk.publish(channel, text, to_patterns=False)
+            return call.context.dispatcher.publish(channel, text, to_patterns=False)
     return [call.dialect.encode(), call.keys, call.args]
 
 
@@ -61,7 +61,7 @@ class Mirror:
         if name in (b"del", b"unlink"):
             return len(args)
         if name == b"brpop":
-            now = context.desk.now.steady
+            now = context.dispatcher.now.steady
             return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late", b"here")
         if name == b"set":
             raise Error("ERR the mirror refuses")

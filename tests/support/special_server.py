@@ -62,27 +62,27 @@ def often(schedule: str, zone: str, after: float) -> float:
 
 
 def late_callbacks() -> None:
-    follow = Engine.carry_out
+    follow = Engine.execute
     waiting: list[FollowUp] = []
     commands = 0
 
     def patched(self: Engine, command: Any, now: Now) -> Any:
         nonlocal commands
-        self.memory.touched = []
-        events, outcome, notices = self.decide(command, now)
+        self.state.touched = []
+        events, outcome, ready_queues = self.decide(command, now)
         for event in events:
             self.apply(event)
-        waiting.extend(self.memory.touched)
-        self.memory.touched = []
+        waiting.extend(self.state.touched)
+        self.state.touched = []
         commands += bool(waiting)
         if commands >= 300 and isinstance(command, Succeed):
             commands = 0
             late, waiting[:] = list(waiting), []
-            more, _, stirred = follow(self, Follow(late), now)
-            return [*events, *more], outcome, [*notices, *stirred]
-        return events, outcome, notices
+            more, _, woken = follow(self, Follow(late), now)
+            return [*events, *more], outcome, [*ready_queues, *woken]
+        return events, outcome, ready_queues
 
-    Engine.carry_out = patched  # type: ignore[method-assign]
+    Engine.execute = patched  # type: ignore[method-assign]
 
 
 def eager_cron() -> None:
@@ -95,7 +95,7 @@ def eager_cron() -> None:
 
 
 def deaf_locks() -> None:
-    enqueue.refusals = lambda memory, specs, now, *, unless_live=False: ()
+    enqueue.refusals = lambda state, specs, now, *, unless_live=False: ()
 
 
 def open_throttles() -> None:

@@ -34,8 +34,8 @@ class Story:
         self.batches: list[bytes] = []
 
     @property
-    def memory(self) -> EngineState:
-        return self.engine.memory
+    def state(self) -> EngineState:
+        return self.engine.state
 
     def do(self, command: Command[Any]) -> Any:
         events, outcome, _ = self.engine.decide(command, self.now)
@@ -75,15 +75,15 @@ def eventful() -> Story:
     return story
 
 
-def picture(memory: EngineState) -> dict[str, Any]:
+def picture(state: EngineState) -> dict[str, Any]:
     """Everything a state holds, in plain values that compare."""
     return {
-        "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(memory.jobs.items())},
-        "jids": {jid: memory.jids.all(jid) for jid in sorted(memory.jids)},
+        "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(state.jobs.items())},
+        "jids": {jid: state.jids.all(jid) for jid in sorted(state.jids)},
         "queues": {
-            name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(memory.queues.items())
+            name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(state.queues.items())
         },
-        "shelves": {state: list(shelf) for state, shelf in memory.shelves.items()},
-        "counters": msgspec.to_builtins(memory.counters),
-        "stats": msgspec.to_builtins(memory.stats.days, str_keys=True),
+        "shelves": {job_state: list(shelf) for job_state, shelf in state.shelves.items()},
+        "counters": msgspec.to_builtins(state.counters),
+        "stats": msgspec.to_builtins(state.stats.days, str_keys=True),
     }

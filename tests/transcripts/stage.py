@@ -11,7 +11,7 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Door, Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.known_ids import known_ids
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.redis_parts import ECHOES, MIRROR
@@ -23,7 +23,7 @@ Cut = Callable[[bytes], Iterator[bytes]]
 
 #: What each door can be set to.
 _SETTINGS = {
-    "faktory": ("password", "one_round", "may_flush", "line_bytes"),
+    "faktory": ("password", "allow_legacy_hash", "may_flush", "line_bytes"),
     "workq": ("lease_ttr",),
     "masenko": ("heartbeat_s", "line_bytes"),
     "redis": ("password", "may_flush", "request_bytes", "keys_bytes", "shared_databases"),
@@ -38,7 +38,7 @@ class Stage:
         self._usual = door
         self._settings: dict[str, Any] = {}
         self._challenge: Challenge | None = None
-        self._desk = PlainDesk()
+        self._dispatcher = PlainDispatcher()
         self._doors: dict[str, AnyDoor] = {}
         self._via: dict[str, str] = {}  #: connections to another door
         self._peers: dict[str, Peer] = {}
@@ -58,7 +58,7 @@ class Stage:
                     self._gather(step)
                 case Pass(seconds):
                     self._settle()
-                    self._desk.advance(seconds)
+                    self._dispatcher.advance(seconds)
                 case Close(peer):
                     self._settle()
                     self._peers.pop(peer).close()
@@ -79,7 +79,11 @@ class Stage:
         peer = self._peers.get(name)
         if peer is None:
             door = self._door(self._via.get(name, self._usual))
-            peer = MasenkoPeer(self._desk, door) if isinstance(door, MasenkoProtocol) else Peer(self._desk, door)
+            peer = (
+                MasenkoPeer(self._dispatcher, door)
+                if isinstance(door, MasenkoProtocol)
+                else Peer(self._dispatcher, door)
+            )
             self._peers[name] = peer
         return peer
 
@@ -96,7 +100,7 @@ class Stage:
                     **settings, libraries=(ECHOES, resqu.library), views=(MIRROR, *resqu.views)
                 )
             else:
-                self._doors[name] = Door(self._desk, self._challenge, **settings)
+                self._doors[name] = Door(self._dispatcher, self._challenge, **settings)
         return self._doors[name]
 
     def _settle(self) -> None:
@@ -143,16 +147,16 @@ class Stage:
                 self._settings["password"] = values[0]
             case "challenge":
                 self._challenge = Challenge(int(values[0]), values[1])
-            case "one_round" | "may_flush" | "lease_ttr" | "shared_databases":
+            case "allow_legacy_hash" | "may_flush" | "lease_ttr" | "shared_databases":
                 self._settings[what] = values[0] == "on"
             case "line_bytes" | "request_bytes" | "keys_bytes":
                 self._settings[what] = int(values[0])
             case "heartbeat_s":
                 self._settings[what] = float(values[0])
             case "jitter":
-                self._desk.jitter.value = int(values[0])
+                self._dispatcher.jitter.value = int(values[0])
             case "full":
-                self._desk.full = " ".join(values)
+                self._dispatcher.full = " ".join(values)
             case "signal":  # an operator's button
                 door = self._doors["faktory"]
                 assert isinstance(door, Door)
@@ -173,7 +177,7 @@ class Stage:
                     if what == "restart":
                         peer.close()
                 self._peers.clear()
-                self._desk = self._desk.restarted()
+                self._dispatcher = self._dispatcher.restarted()
                 self._doors.clear()
             case _:
                 raise ValueError(f"unknown setting {what}")

@@ -4,18 +4,18 @@ import pytest
 
 from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.floor import Floor
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
+def dispatcher() -> PlainDispatcher:
+    return PlainDispatcher()
 
 
 @pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
+def door(dispatcher: PlainDispatcher) -> Door:
+    return Door(dispatcher)
 
 
 @pytest.fixture
@@ -31,5 +31,5 @@ def bench() -> Bench:
 
 
 @pytest.fixture
-def client(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w1")
+def client(dispatcher: PlainDispatcher, door: Door) -> Conversation:
+    return worker(dispatcher, door, "w1")

@@ -54,7 +54,7 @@ def test_a_deadline_costs_the_same_however_many_queues_have_others(seconds: floa
         bench = house(Bench(), queues)
         bench.clock.pass_by(seconds)
         count, due_in = steps(partial(look, bench))
-        assert bench.notices == (("q0", "q1") if seconds else ())
+        assert bench.ready_queues == (("q0", "q1") if seconds else ())
         assert due_in == (5_939.0 if seconds else 60.0)
         found.append(count)
     few, many = found
@@ -71,8 +71,8 @@ def test_a_flood_of_deadlines_is_told_of_in_slices(bench: Bench) -> None:
     while bench.engine.due_in(bench.now) == 0.0:
         bench.tick(10)
         ticks += 1
-        assert len(bench.notices) <= 20
-        told += bench.notices
+        assert len(bench.ready_queues) <= 20
+        told += bench.ready_queues
     assert ticks == 3
     assert sorted(told) == sorted([f"{kind}{n}" for kind in "pq" for n in range(25)])
 
@@ -83,7 +83,7 @@ def test_a_queue_that_is_emptied_and_lent_from_anew_leaves_nothing_behind(bench:
         complete(bench, f"j{n}")
         lend(bench, "q", f"k{n}", 60.0 + n)
         complete(bench, f"k{n}")
-    assert list(bench.memory.lazy.lates.at.items()) == [("q", bench.now.steady + 11.0)]
+    assert list(bench.state.lazy.lates.at.items()) == [("q", bench.now.steady + 11.0)]
 
 
 def test_alarms_of_queues_that_have_nothing_any_more_are_forgotten() -> None:
@@ -101,11 +101,11 @@ def test_alarms_of_queues_that_have_nothing_any_more_are_forgotten() -> None:
 def test_what_a_clock_that_was_set_back_has_told_of_is_told_of_again(bench: Bench) -> None:
     put(bench, "q", "j", 30.0)
     bench.after(31.0)
-    assert bench.notices == ("q",)
+    assert bench.ready_queues == ("q",)
     bench.clock.jump(-11.0)
     assert bench.engine.due_in(bench.now) == 10.0
     bench.after(10.0)
-    assert bench.notices == ("q",)
+    assert bench.ready_queues == ("q",)
     assert bench.engine.due_in(bench.now) is None
 
 
@@ -128,16 +128,16 @@ def test_every_deadline_is_told_of_once_it_has_come(seed: int) -> None:
         else:
             bench.clock.pass_by(random.choice((0.25, 1.0, 4.0)))
             bench.tick(TICK)
-            assert set(bench.notices) >= set(_fallen(bench, before, bench.now))
+            assert set(bench.ready_queues) >= set(_fallen(bench, before, bench.now))
             before = bench.now
         wait = bench.engine.due_in(bench.now)
         assert (inf if wait is None else wait) <= _next(bench, before)
-        invariants.check(bench.memory)
+        invariants.check(bench.state)
 
 
 def _deadlines(bench: Bench, now: Now) -> Iterator[tuple[float, str]]:
     """How long ago, or how far away, and where."""
-    for name, queue in bench.memory.lazy.queues.items():
+    for name, queue in bench.state.lazy.queues.items():
         yield from ((late - now.steady, name) for late, _ in queue.late)
         yield from ((due - now.wall, name) for due, _ in queue.due_at)
 

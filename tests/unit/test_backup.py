@@ -45,7 +45,7 @@ def left(tmp_path: Path) -> list[str]:
 def test_a_backup_restored_is_the_state_it_was_made_of(tmp_path: Path, snapshots: int) -> None:
     story = at_rest(tmp_path / "data", snapshots=snapshots)
     made = make(tmp_path / "data", tmp_path / "copy")
-    assert (made.seq, made.jobs) == (len(story.batches), len(story.memory.jobs))
+    assert (made.seq, made.jobs) == (len(story.batches), len(story.state.jobs))
     assert made == read_manifest(tmp_path / "copy") == restore(tmp_path / "copy", tmp_path / "new", nothing)
     assert state(tmp_path / "new") == state(tmp_path / "data")
     assert len(list((tmp_path / "copy").glob("snapshot-*"))) == min(snapshots, 1)

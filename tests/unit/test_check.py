@@ -33,7 +33,7 @@ def test_a_sound_folder(tmp_path: Path, snapshots: int) -> None:
     before = fingerprint(tmp_path / "data")
     report = look(tmp_path / "data")
     assert (report.faults, report.cure, report.server) == ([], SOUND, "")
-    assert (report.last, report.jobs) == (len(story.batches), len(story.memory.jobs))
+    assert (report.last, report.jobs) == (len(story.batches), len(story.state.jobs))
     assert report.jobs == sum(report.states.values())
     assert len(report.snapshots) == min(snapshots, 2)
     assert fingerprint(tmp_path / "data") == before

@@ -35,9 +35,9 @@ BOOTTIME: Final = 700.0
 
 
 def found(*, boot: str = "boot-a", newest: float = WALL) -> Recovered:
-    memory = EngineState()
-    memory.counters.boot, memory.counters.offset, memory.counters.at = boot, STEADY - BOOTTIME, newest
-    return Recovered(memory, 9, WALL, STEADY)
+    state = EngineState()
+    state.counters.boot, state.counters.offset, state.counters.at = boot, STEADY - BOOTTIME, newest
+    return Recovered(state, 9, WALL, STEADY)
 
 
 def steady(resumed: Resumed, boottime: float) -> float:
@@ -126,9 +126,9 @@ def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> Non
     if how == "snapshot":
         part = recover(journal)
         path = tmp_path / snapshot_name(part.seq)
-        file.write(path, part.memory, part.seq, part.wall, part.steady)
+        file.write(path, part.state, part.seq, part.wall, part.steady)
         journal.install(Snapshot(part.seq, path))
-    counters = recover(journal).memory.counters
+    counters = recover(journal).state.counters
     journal.close()
     assert (counters.boot, counters.offset, counters.at) == ("boot-a", 250.0, bench.now.wall)
 
@@ -196,7 +196,7 @@ def test_another_restart_does_not_end_the_hold(bench: Bench) -> None:
     bench.restart()
     assert bench.tick().purged == 0
     assert bench.engine.due_in(bench.now) == HOUR / 2
-    assert picture(fold(bench.batches)) == picture(bench.memory)
+    assert picture(fold(bench.batches)) == picture(bench.state)
     bench.clock.pass_by(HOUR / 4)
     bench.do(Start(hold_at=bench.now.steady))
     assert bench.engine.due_in(bench.now) == HOUR, "a new doubt begins a new hour, and what was held stays held"
@@ -219,7 +219,7 @@ def test_jobs_with_a_time_to_live_stay_during_the_hold(bench: Bench) -> None:
     bench.clock.pass_by(DAY)
     bench.do(Start(hold_at=before))
     assert bench.tick().ended == 0
-    assert number in bench.memory.jobs
+    assert number in bench.state.jobs
     assert bench.after(HOUR).ended == 1
 
 
@@ -280,11 +280,11 @@ def test_complete_jobs_stay_when_the_servers_clock_jumps(bench: Bench, by_call: 
     complete("a")
     bench.clock.jump(200 * DAY)
     complete("b")
-    assert [job.jid for job in bench.memory.jobs.values()] == ["a", "b"]
+    assert [job.jid for job in bench.state.jobs.values()] == ["a", "b"]
     bench.clock.pass_by(7 * DAY)
     complete("c")
-    assert [job.jid for job in bench.memory.jobs.values()] == ["c"]
-    assert picture(fold(bench.batches)) == picture(bench.memory)
+    assert [job.jid for job in bench.state.jobs.values()] == ["c"]
+    assert picture(fold(bench.batches)) == picture(bench.state)
 
 
 def test_complete_jobs_go_by_their_callers_clock(bench: Bench) -> None:
@@ -293,7 +293,7 @@ def test_complete_jobs_go_by_their_callers_clock(bench: Bench) -> None:
         bench.do(Put("qless", t, "w", jid, "default", "k", b"{}", Form.JSON, 0.0, 0, (), 5))
         bench.do(Pop("qless", t, "default", "w", 1, 60.0))
         bench.do(Succeed(jid, Claim("qless", "w"), t=t))
-    assert [job.jid for job in bench.memory.jobs.values()] == ["b"]
+    assert [job.jid for job in bench.state.jobs.values()] == ["b"]
 
 
 # Older journals
@@ -316,7 +316,7 @@ def test_dead_and_retrying_jobs_of_an_older_journal_are_dated_by_the_next_start(
     assert bench.job(retried).state is State.READY
     assert bench.after(DEAD_FOR - 2.0).purged == 0
     assert bench.after(1.0).purged == 2
-    assert not {dead, buried} & set(bench.memory.jobs)
+    assert not {dead, buried} & set(bench.state.jobs)
 
 
 def undated(batch: bytes) -> bytes:

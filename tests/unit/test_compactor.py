@@ -32,9 +32,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def compactor(folder: Path, scribe: Scribe, last: int = 1) -> tuple[Compactor, Any]:
-    turn = SimpleNamespace(memory=SimpleNamespace(jobs={}), tail_events=TAIL_EVENTS, tail_bytes=0)
-    return Compactor(folder, turn, scribe, lambda: last), turn  # type: ignore[arg-type]
+def compactor(folder: Path, journal_writer: Scribe, last: int = 1) -> tuple[Compactor, Any]:
+    turn = SimpleNamespace(state=SimpleNamespace(jobs={}), tail_events=TAIL_EVENTS, tail_bytes=0)
+    return Compactor(folder, turn, journal_writer, lambda: last), turn  # type: ignore[arg-type]
 
 
 async def done(keeps: Compactor) -> None:
@@ -61,8 +61,8 @@ def test_a_compaction_that_the_tail_outgrows_begins_anew_at_the_servers_priority
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> None:
-        scribe = Scribe(room=True)
-        keeps, turn = compactor(folder, scribe)
+        journal_writer = Scribe(room=True)
+        keeps, turn = compactor(folder, journal_writer)
         keeps.look()
         while keeps._child._process is None:
             await asyncio.sleep(0)
@@ -74,9 +74,9 @@ def test_a_compaction_that_the_tail_outgrows_begins_anew_at_the_servers_priority
         turn.tail_events = 2 * TAIL_EVENTS
         keeps.look()
         await done(keeps)
-        assert keeps._child.hurried and scribe.installed == []
+        assert keeps._child.hurried and journal_writer.installed == []
         keeps.look()
         await done(keeps)
-        assert len(scribe.installed) == 1 and not keeps._child.hurried
+        assert len(journal_writer.installed) == 1 and not keeps._child.hurried
 
     asyncio.run(main())

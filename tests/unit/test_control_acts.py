@@ -9,22 +9,22 @@ from crossdock.model.events import EndedLease, Removed
 from crossdock.protocols.admin import actions
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> ControlPeer:
-    return ControlPeer(desk, door.workers)
+def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
+    return ControlPeer(dispatcher, door.workers)
 
 
-def later(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send") -> None:
+def later(dispatcher: PlainDispatcher, jobs: int, queue: str = "mail", kind: str = "send") -> None:
     """Scheduled jobs."""
-    flood(desk, jobs, queue, kind, desk.now.wall + 3_600)
+    flood(dispatcher, jobs, queue, kind, dispatcher.now.wall + 3_600)
 
 
-def states(desk: PlainDesk) -> dict[str, str]:
-    return {job.jid: job.state.name.lower() for job in desk.memory.jobs.values()}
+def states(dispatcher: PlainDispatcher) -> dict[str, str]:
+    return {job.jid: job.state.name.lower() for job in dispatcher.state.jobs.values()}
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,19 @@ def states(desk: PlainDesk) -> dict[str, str]:
 )
 @pytest.mark.parametrize("by", ["id", "filter"])
 def test_what_becomes_of_a_job(
-    desk: PlainDesk, client: Conversation, peer: ControlPeer, do: str, before: str, after: str | None, by: str
+    dispatcher: PlainDispatcher,
+    client: Conversation,
+    peer: ControlPeer,
+    do: str,
+    before: str,
+    after: str | None,
+    by: str,
 ) -> None:
     five_jobs(client)
     (jid,) = (jid for jid, state in STATES.items() if state == before)
     answer = peer.ask(do, ids=[jid]) if by == "id" else peer.ask(do, states=[before])
     assert answer["done"] == 1
-    assert states(desk) == {
+    assert states(dispatcher) == {
         each: after if each == jid else state for each, state in STATES.items() if each != jid or after is not None
     }
 
@@ -65,11 +71,11 @@ def test_what_becomes_of_a_job(
     ],
 )
 def test_all_means_what_the_verb_is_for(
-    desk: PlainDesk, client: Conversation, peer: ControlPeer, do: str, left: list[str]
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer, do: str, left: list[str]
 ) -> None:
     five_jobs(client)
     peer.ask(do, all=True)
-    assert list(states(desk).values()) == left
+    assert list(states(dispatcher).values()) == left
 
 
 def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
@@ -94,93 +100,103 @@ def test_an_id_given_twice_counts_once(client: Conversation, peer: ControlPeer) 
     assert peer.ask("delete", ids=["job-00005", "job-00005", 5, "5"])["done"] == 1
 
 
-def test_all_jobs_of_a_jid_are_meant(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_all_jobs_of_a_jid_are_meant(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     for _ in range(3):
         push(client, "job-twice")
     assert peer.ask("delete", ids=["job-twice"])["done"] == 3
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_a_job_that_was_deleted_while_it_was_leased(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_a_job_that_was_deleted_while_it_was_leased(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     """It is gone with its lease, and the event says all about both; its worker is heard out."""
     push(client, "job-00001")
     fetch(client, "job-00001")
-    desk.advance(5)
+    dispatcher.advance(5)
     assert peer.ask("delete", ids=["job-00001"])["done"] == 1
-    gone = desk.events[-1]
+    gone = dispatcher.events[-1]
     assert isinstance(gone, Removed)
-    began = desk.now.wall - 5
+    began = dispatcher.now.wall - 5
     assert [row.ended for row in gone.rows] == [EndedLease(1, "faktory", "w1", began, 0.0, 5.0, 0)]
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
     push(client, "job-00001")
     assert client.ask('ACK {"jid":"job-00001"}') == b"+OK\r\n"
     assert client.ask('FAIL {"jid":"job-00001"}') == b"-ERR Job not found job-00001\r\n"
-    assert states(desk) == {"job-00001": "ready"}, "another job of that name is not meant"
+    assert states(dispatcher) == {"job-00001": "ready"}, "another job of that name is not meant"
 
 
-def test_filters_join(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    later(desk, 3, "a", "x")
-    later(desk, 4, "b", "x")
-    later(desk, 5, "a", "y")
+def test_filters_join(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+    later(dispatcher, 3, "a", "x")
+    later(dispatcher, 4, "b", "x")
+    later(dispatcher, 5, "a", "y")
     assert peer.ask("delete", queue="a", kind="x", states=["scheduled"])["done"] == 3
-    desk.advance(60)
-    later(desk, 6, "a", "y")
+    dispatcher.advance(60)
+    later(dispatcher, 6, "a", "y")
     assert peer.ask("kill", queue="a", older_than=30)["done"] == 5
     assert peer.ask("kill", kind="x", dry=True)["count"] == 4
-    assert sorted(states(desk).values()) == ["dead"] * 5 + ["scheduled"] * 10
+    assert sorted(states(dispatcher).values()) == ["dead"] * 5 + ["scheduled"] * 10
 
 
-def test_a_dry_run_counts_and_changes_nothing(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_a_dry_run_counts_and_changes_nothing(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     five_jobs(client)
     assert peer.ask("delete", all=True, dry=True)["count"] == 4
     assert peer.ask("retry", all=True, dry=True)["count"] == 2
-    assert states(desk) == STATES
+    assert states(dispatcher) == STATES
 
 
-def test_only_jobs_are_touched_that_were_counted(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    later(desk, 10)
+def test_only_jobs_are_touched_that_were_counted(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
+    later(dispatcher, 10)
     counted = peer.ask("delete", queue="mail", dry=True)
     assert counted["count"] == 10
-    desk.advance(1)
-    later(desk, 5)
+    dispatcher.advance(1)
+    later(dispatcher, 5)
     done = peer.ask("delete", queue="mail", as_of=counted["as_of"])
     assert (done["done"], done["as_of"]) == (10, counted["as_of"])
-    assert len(desk.memory.jobs) == 5
+    assert len(dispatcher.state.jobs) == 5
 
 
-def test_a_job_that_fails_again_is_not_retried_again(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_a_job_that_fails_again_is_not_retried_again(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     push(client, "job-00001")
     fetch(client, "job-00001")
     fail(client, "job-00001")
     first = peer.ask("retry", states=["retrying"])
-    desk.advance(1)
+    dispatcher.advance(1)
     fetch(client, "job-00001")
     fail(client, "job-00001")
     assert peer.ask("retry", states=["retrying"], as_of=first["as_of"])["done"] == 0
     assert peer.ask("retry", states=["retrying"])["done"] == 1
 
 
-def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_many_jobs_go_in_slices_and_steps(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     jobs = 2 * actions.ACTED_AT_MOST + 7
-    later(desk, jobs)
+    later(dispatcher, jobs)
     done, fields, steps = 0, {"queue": "mail"}, 0
     while True:
-        events = len(desk.events)
+        events = len(dispatcher.events)
         step = peer.ask("retry", states=["scheduled"], **fields)
-        assert len(desk.events) - events >= step["done"] / actions.SLICE  # an event a slice
+        assert len(dispatcher.events) - events >= step["done"] / actions.SLICE  # an event a slice
         done, steps = done + step["done"], steps + 1
         if step["after"] is None:
             break
         fields |= {"after": step["after"], "as_of": step["as_of"]}
     assert (done, steps) == (jobs, 3)
-    assert len(desk.memory.queues["mail"].ready) == jobs
+    assert len(dispatcher.state.queues["mail"].ready) == jobs
 
 
-def test_others_are_served_between_the_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    later(desk, 4 * actions.SLICE)
+def test_others_are_served_between_the_slices(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
+    later(dispatcher, 4 * actions.SLICE)
     work = peer.work("delete", queue="mail")
     next(work)
-    desk.advance(1)
+    dispatcher.advance(1)
     assert client.ask('MUTATE {"cmd":"kill","target":"scheduled"}') == b"+OK\r\n"
     # The walk comes to the dead last; these died after it began, and are left alone.
     assert b'"done":%d,' % actions.SLICE in run_out(work)
@@ -196,12 +212,12 @@ def test_nothing_said_is_nothing_done(client: Conversation, peer: ControlPeer, d
     assert peer.ask(do, states=["gone"])["error"].startswith('state "gone" cannot be chosen here; there are ')
 
 
-def test_pause_and_resume(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_pause_and_resume(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", queue="a")
     push(client, "job-00002", queue="b")
     assert peer.ask("pause", queues=["a", "nope", "a"]) == {"done": ["a"], "unknown": ["nope"]}
     assert peer.ask("pause", queues=["a"]) == {"done": [], "unknown": []}
-    waiting = worker(desk, Door(desk), "w2")
+    waiting = worker(dispatcher, Door(dispatcher), "w2")
     assert waiting.ask("FETCH a") == b""
     assert peer.ask("resume", all=True) == {"done": ["a"], "unknown": []}
     assert b"job-00001" in waiting.take()
@@ -210,9 +226,9 @@ def test_pause_and_resume(desk: PlainDesk, client: Conversation, peer: ControlPe
 
 
 def test_quiet_and_terminate_are_heard_with_the_next_beat(
-    desk: PlainDesk, door: Door, client: Conversation, peer: ControlPeer
+    dispatcher: PlainDispatcher, door: Door, client: Conversation, peer: ControlPeer
 ) -> None:
-    other = worker(desk, door, "w2")
+    other = worker(dispatcher, door, "w2")
     push(client, "job-00001")
     assert peer.ask("quiet", workers=["w1", "w9"]) == {"done": ["w1"], "unknown": ["w9"]}
     assert client.ask('BEAT {"wid":"w1"}') == b'$17\r\n{"state":"quiet"}\r\n'
@@ -224,18 +240,18 @@ def test_quiet_and_terminate_are_heard_with_the_next_beat(
     assert peer.ask("terminate")["error"].startswith("say which workers")
 
 
-def test_a_server_without_workers(desk: PlainDesk) -> None:
-    peer = ControlPeer(desk)
+def test_a_server_without_workers(dispatcher: PlainDispatcher) -> None:
+    peer = ControlPeer(dispatcher)
     assert peer.ask("workers") == {"workers": [], "after": None}
     assert peer.ask("quiet", all=True) == {"done": [], "unknown": []}
 
 
 def test_a_queue_or_failure_group_that_is_not_there_is_named_once(
-    desk: PlainDesk, client: Conversation, peer: ControlPeer
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
     """Empty is not the same as unknown. A later page says nothing: its own request may have emptied the queue."""
     five_jobs(client)
-    desk.do(PauseQueues(["paused"], any_name=True))
+    dispatcher.do(PauseQueues(["paused"], any_name=True))
     assert peer.ask("count", queue="nowhere")["missing"] == ["queue"]
     assert peer.ask("delete", queue="nowhere", failure="Nobody", dry=True)["missing"] == ["queue", "failure"]
     assert peer.ask("delete", queue="nowhere")["missing"] == ["queue"]
@@ -248,9 +264,11 @@ def test_a_queue_or_failure_group_that_is_not_there_is_named_once(
     assert [peer.ask("count", **filters).get("missing") for filters in known] == [None] * 3
 
 
-def test_dead_jobs_of_a_forgotten_queue_are_found(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_dead_jobs_of_a_forgotten_queue_are_found(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     five_jobs(client)
     peer.ask("kill", queue="mail")
-    desk.do(ForgetQueue("mail"))
+    dispatcher.do(ForgetQueue("mail"))
     answer = peer.ask("count", queue="mail", states=["dead"])
     assert answer["count"] > 0 and answer["missing"] == ["queue"]

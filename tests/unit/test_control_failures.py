@@ -11,14 +11,14 @@ from crossdock.model.states import State
 from crossdock.protocols.admin.actions import ACTED_AT_MOST
 from tests.model import invariants
 from tests.support.control_peer import ControlPeer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.floor import Floor
 from tests.support.states import RULES
 
 
 @pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.desk)
+    return ControlPeer(floor.dispatcher)
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:
@@ -34,18 +34,18 @@ def failed(floor: Floor) -> list[str]:
         worker = floor.qless() if door == "qless" else floor.peer(door)
         got = worker.fetch(door)
         assert got is not None and worker.fail(got.ident, f"{door} broke")
-        names.append(max(floor.desk.memory.jobs.values(), key=lambda job: job.number).jid)
-        floor.desk.advance(1)
+        names.append(max(floor.dispatcher.state.jobs.values(), key=lambda job: job.number).jid)
+        floor.dispatcher.advance(1)
     return names
 
 
-def dead(desk: PlainDesk, jobs: int, group: str) -> None:
-    first = desk.memory.counters.number + 1
-    extra = Extra(error=Failure(group, "", (), desk.now.wall, desk.now.wall, 0.0, False))
-    desk.do(
+def dead(dispatcher: PlainDispatcher, jobs: int, group: str) -> None:
+    first = dispatcher.state.counters.number + 1
+    extra = Extra(error=Failure(group, "", (), dispatcher.now.wall, dispatcher.now.wall, 0.0, False))
+    dispatcher.do(
         Enqueue("faktory", [Spec(f"dead-{n}", "q", "k", b"[]", Form.JSON, 0, RULES, 0.0, extra) for n in range(jobs)])
     )
-    desk.do(Bury("control", range(first, first + jobs)))
+    dispatcher.do(Bury("control", range(first, first + jobs)))
 
 
 def test_groups_with_their_newest_job(floor: Floor, peer: ControlPeer) -> None:
@@ -58,7 +58,7 @@ def test_groups_with_their_newest_job(floor: Floor, peer: ControlPeer) -> None:
     assert rows[0]["newest"]["error"] == "Test: qless broke"
     assert peer.all("failures", limit=1) == rows
     assert [row["failure"] for row in peer.ask("failures", by="jobs", limit=1)["failures"]] == ["Test"]
-    invariants.check(floor.desk.memory)
+    invariants.check(floor.dispatcher.state)
 
 
 def test_jobs_of_a_group_newest_first(floor: Floor, peer: ControlPeer) -> None:
@@ -86,13 +86,13 @@ def test_unfail_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) 
     names = failed(floor)
     assert peer.ask("unfail", failure="Test", dry=True)["count"] == 2
     assert peer.ask("unfail", failure="Test", to="again")["done"] == 2
-    jobs = {job.jid: job for job in floor.desk.memory.jobs.values()}
+    jobs = {job.jid: job for job in floor.dispatcher.state.jobs.values()}
     for name in names[:2]:
         assert (jobs[name].state, jobs[name].queue, jobs[name].failures) == (State.READY, "again", 0)
     assert peer.ask("unfail", ids=[names[2]])["done"] == 1
     assert (jobs[names[2]].state, jobs[names[2]].queue) == (State.READY, "workq")
     assert peer.ask("failures")["failures"] == []
-    invariants.check(floor.desk.memory)
+    invariants.check(floor.dispatcher.state)
     for door, queue in (("workq", "again"), ("masenko", "again"), ("faktory", "workq")):
         worker = floor.peer(door)
         got = worker.fetch(queue)
@@ -110,16 +110,16 @@ def test_unfail_reaches_no_other_states_and_no_wrong_queue(floor: Floor, peer: C
 
 
 def test_what_fails_after_it_was_counted_is_left_alone(floor: Floor, peer: ControlPeer) -> None:
-    dead(floor.desk, 3, "Boom")
+    dead(floor.dispatcher, 3, "Boom")
     counted = peer.ask("unfail", failure="Boom", dry=True)
-    floor.desk.advance(1)
-    dead(floor.desk, 2, "Boom")
+    floor.dispatcher.advance(1)
+    dead(floor.dispatcher, 2, "Boom")
     assert peer.ask("unfail", failure="Boom", as_of=counted["as_of"])["done"] == counted["count"] == 3
     assert peer.ask("count", failure="Boom")["count"] == 2
 
 
 def test_many_go_in_steps(floor: Floor, peer: ControlPeer) -> None:
-    dead(floor.desk, ACTED_AT_MOST + 300, "Boom")
+    dead(floor.dispatcher, ACTED_AT_MOST + 300, "Boom")
     first = peer.ask("unfail", failure="Boom", to="back")
     assert first["done"] == ACTED_AT_MOST
     rest = peer.ask("unfail", failure="Boom", to="back", after=first["after"], as_of=first["as_of"])
@@ -129,8 +129,8 @@ def test_many_go_in_steps(floor: Floor, peer: ControlPeer) -> None:
 
 def test_a_group_is_found_again_after_a_restart(floor: Floor) -> None:
     failed(floor)
-    before = {group: list(order) for group, order in floor.desk.memory.failures.groups.items()}
-    again = floor.restarted().desk.memory
+    before = {group: list(order) for group, order in floor.dispatcher.state.failures.groups.items()}
+    again = floor.restarted().dispatcher.state
     assert {group: list(order) for group, order in again.failures.groups.items()} == before
 
 
@@ -147,5 +147,5 @@ def test_failed_and_blocked_jobs_can_be_deleted(floor: Floor, peer: ControlPeer)
     assert got is not None and here.succeed(got.ident)
     assert peer.ask("delete", all=True)["done"] == 1, "the failed one of Workq; a complete one must be asked for"
     assert peer.ask("delete", states=["complete"])["done"] == 1
-    assert not floor.desk.memory.jobs
-    invariants.check(floor.desk.memory)
+    assert not floor.dispatcher.state.jobs
+    invariants.check(floor.dispatcher.state)

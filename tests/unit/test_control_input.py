@@ -11,14 +11,14 @@ from crossdock.protocols.admin.messages import NAMES, VERBS
 from crossdock.protocols.admin.session import LINE_BYTES
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import five_jobs
 
 
-def filled() -> PlainDesk:
-    desk = PlainDesk()
-    five_jobs(worker(desk, Door(desk), "w1"))
-    return desk
+def filled() -> PlainDispatcher:
+    dispatcher = PlainDispatcher()
+    five_jobs(worker(dispatcher, Door(dispatcher), "w1"))
+    return dispatcher
 
 
 @pytest.fixture

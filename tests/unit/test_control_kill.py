@@ -19,76 +19,76 @@ from tests.model.bench import TERMS, Bench, spec
 from tests.model.resqu_bench import ResquBench, job_spec
 from tests.qless.replay import QlessDesk
 from tests.support.control_peer import ControlPeer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.floor import Floor
 
 
-def states(desk: PlainDesk) -> dict[str, str]:
-    return {job.kind if job.origin == "masenko" else job.jid: job.state.name for job in desk.memory.jobs.values()}
+def states(dispatcher: PlainDispatcher) -> dict[str, str]:
+    return {job.kind if job.origin == "masenko" else job.jid: job.state.name for job in dispatcher.state.jobs.values()}
 
 
 class TestBlocked:
     def test_a_masenko_job_takes_its_dependents_along_and_leaves_what_it_waited_for(self) -> None:
         floor = Floor()
-        masenko, peer = floor.masenko(), ControlPeer(floor.desk)
+        masenko, peer = floor.masenko(), ControlPeer(floor.dispatcher)
         first = masenko.push("q", "x", name="first")
         second = masenko.push("q", "x", name="second", blocked_by=[int(first)])
         third = masenko.push("q", "x", name="third", blocked_by=[int(second)], deadqueue="lost")
         masenko.push("q", "x", name="fourth", blocked_by=[int(third)])
         assert peer.ask("kill", ids=[int(second)])["done"] == 1
-        assert states(floor.desk) == {"first": "READY", "second": "DEAD", "third": "READY"}
-        (lost,) = (job for job in floor.desk.memory.jobs.values() if job.kind == "third")
+        assert states(floor.dispatcher) == {"first": "READY", "second": "DEAD", "third": "READY"}
+        (lost,) = (job for job in floor.dispatcher.state.jobs.values() if job.kind == "third")
         assert lost.queue == "lost", "it failed for good, as its rules say"
-        assert not floor.desk.memory.needed_by
-        invariants.check(floor.desk.memory)
+        assert not floor.dispatcher.state.dependents
+        invariants.check(floor.dispatcher.state)
         floor = floor.restarted()
         worker = floor.masenko()
         got = worker.fetch("q")
         assert got is not None and worker.succeed(got.ident)
-        assert states(floor.desk)["second"] == "DEAD", "what it waited for is over, and it waited no more"
-        assert ControlPeer(floor.desk).ask("retry", ids=[int(second)])["done"] == 1
+        assert states(floor.dispatcher)["second"] == "DEAD", "what it waited for is over, and it waited no more"
+        assert ControlPeer(floor.dispatcher).ask("retry", ids=[int(second)])["done"] == 1
         assert worker.fetch("q") is not None
 
     def test_by_filter_with_those_that_wait_for_it(self) -> None:
         floor = Floor()
-        masenko, peer = floor.masenko(), ControlPeer(floor.desk)
+        masenko, peer = floor.masenko(), ControlPeer(floor.dispatcher)
         first = masenko.push("elsewhere", "x", name="first")
         second = masenko.push("q", "x", name="second", blocked_by=[int(first)])
         masenko.push("q", "x", name="third", blocked_by=[int(second)])
         masenko.push("q", "x", name="beside", blocked_by=[int(first)])
         assert peer.ask("kill", queue="q", states=["blocked"], dry=True)["count"] == 3
         assert peer.ask("kill", queue="q")["done"] == 3
-        assert states(floor.desk) == {"first": "READY", "second": "DEAD", "third": "DEAD", "beside": "DEAD"}
-        invariants.check(floor.desk.memory)
+        assert states(floor.dispatcher) == {"first": "READY", "second": "DEAD", "third": "DEAD", "beside": "DEAD"}
+        invariants.check(floor.dispatcher.state)
 
     def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_brought_back(self) -> None:
         floor = Floor()
-        qless, peer = floor.qless(), ControlPeer(floor.desk)
+        qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
         qless.push("q", {}, ident="a")
         qless.push("q", {}, ident="b", depends='["a"]')
         qless.push("q", {}, ident="c", depends='["b"]')
         assert peer.ask("kill", ids=["b"])["done"] == 1
-        assert states(floor.desk) == {"a": "READY", "b": "DEAD", "c": "BLOCKED"}
+        assert states(floor.dispatcher) == {"a": "READY", "b": "DEAD", "c": "BLOCKED"}
         shown = json.loads(qless.call("get", "b"))
         assert (shown["state"], shown["dependencies"], shown["dependents"]) == ("failed", {}, ["c"])
         assert json.loads(qless.call("get", "a"))["dependents"] == {}
-        invariants.check(floor.desk.memory)
+        invariants.check(floor.dispatcher.state)
         assert peer.ask("retry", ids=["b"])["done"] == 1
         assert json.loads(qless.call("get", "b"))["state"] == "waiting"
         got = qless.fetch("q")
         assert got is not None and got.ident == "b"
         assert qless.succeed("b")
-        assert states(floor.desk) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
+        assert states(floor.dispatcher) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
 
     def test_who_waits_for_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
         floor = Floor()
-        qless, peer = floor.qless(), ControlPeer(floor.desk)
+        qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
         qless.push("q", {}, ident="a")
         qless.push("q", {}, ident="b", depends='["a"]')
         qless.push("q", {}, ident="c", depends='["b"]')
         peer.ask("kill", ids=["b"])
         assert peer.ask("delete", ids=["b"])["done"] == 1
-        assert states(floor.desk) == {"a": "READY", "c": "FAILED"}
+        assert states(floor.dispatcher) == {"a": "READY", "c": "FAILED"}
         assert json.loads(qless.call("get", "c"))["failure"]["group"] == "dependency-lost"
 
     def test_its_group_goes_on_and_its_lock_is_free(self) -> None:
@@ -101,72 +101,72 @@ class TestBlocked:
         bench.do(c.CommitBatch("g"))
         assert bench.job(blocked).state is State.BLOCKED
         assert bench.do(admin.Bury("control", [blocked])) == 1
-        assert bench.memory.groups["g"].called == Callback.COMPLETE
-        assert not bench.memory.locks
-        assert [job.jid for job in bench.memory.jobs.values()] == ["first", "blocked", "callback"]
-        invariants.check(bench.memory)
+        assert bench.state.groups["g"].called == Callback.COMPLETE
+        assert not bench.state.locks
+        assert [job.jid for job in bench.state.jobs.values()] == ["first", "blocked", "callback"]
+        invariants.check(bench.state)
 
 
 def reqless() -> tuple[QlessDesk, Job]:
     """`holder` has the one place of the throttle; `held` and `next` wait for it."""
-    desk = QlessDesk()
-    desk.dialect = REQLESS
-    desk.call("throttle.set", "1", "gate", "1")
+    dispatcher = QlessDesk()
+    dispatcher.dialect = REQLESS
+    dispatcher.call("throttle.set", "1", "gate", "1")
     for t, jid in enumerate(("holder", "held", "next"), 1):
-        desk.call("queue.put", str(t), "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
-    first = desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+        dispatcher.call("queue.put", str(t), "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
+    first = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
     assert first is not None
-    assert desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
-    return desk, first
+    assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
+    return dispatcher, first
 
 
 class TestHeldByAThrottle:
     def test_it_waits_no_more_and_the_next_one_has_its_turn(self) -> None:
-        desk, first = reqless()
-        peer = ControlPeer(desk)
-        assert list(desk.memory.throttles["gate"].pending) == ["held", "next"]
+        dispatcher, first = reqless()
+        peer = ControlPeer(dispatcher)
+        assert list(dispatcher.state.throttles["gate"].pending) == ["held", "next"]
         assert peer.ask("kill", ids=["held"])["done"] == 1
-        assert list(desk.memory.throttles["gate"].pending) == ["next"]
-        assert json.loads(desk.call("job.get", "2", "held"))["state"] == "failed"
-        invariants.check(desk.memory)
+        assert list(dispatcher.state.throttles["gate"].pending) == ["next"]
+        assert json.loads(dispatcher.call("job.get", "2", "held"))["state"] == "failed"
+        invariants.check(dispatcher.state)
         assert first.lease is not None
-        desk.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
-        after = desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+        dispatcher.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
+        after = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
         assert after is not None and after.jid == "next"
         assert peer.ask("retry", ids=["held"])["done"] == 1
-        assert json.loads(desk.call("job.get", "3", "held"))["state"] == "waiting"
-        assert desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None, "the throttle is asked again"
-        assert states(desk)["held"] == "HELD"
-        invariants.check(desk.restarted().memory)
+        assert json.loads(dispatcher.call("job.get", "3", "held"))["state"] == "waiting"
+        assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None, "the throttle is asked again"
+        assert states(dispatcher)["held"] == "HELD"
+        invariants.check(dispatcher.restarted().state)
 
     def test_by_filter(self) -> None:
-        desk, _ = reqless()
-        assert ControlPeer(desk).ask("kill", states=["held"])["done"] == 2
-        assert not desk.memory.throttles["gate"].pending
-        invariants.check(desk.memory)
+        dispatcher, _ = reqless()
+        assert ControlPeer(dispatcher).ask("kill", states=["held"])["done"] == 2
+        assert not dispatcher.state.throttles["gate"].pending
+        invariants.check(dispatcher.state)
 
     def test_the_place_that_a_job_kept_when_it_was_put_elsewhere_is_free(self) -> None:
-        desk, _ = reqless()
-        desk.call("queue.put", "5", "w", "other", "holder", "klass", "{}", "0", "throttles", '["gate"]')
-        gate = desk.memory.throttles["gate"]
-        assert (states(desk)["holder"], list(gate.holders)) == ("HELD", ["holder"])
-        assert ControlPeer(desk).ask("kill", ids=["holder"])["done"] == 1
+        dispatcher, _ = reqless()
+        dispatcher.call("queue.put", "5", "w", "other", "holder", "klass", "{}", "0", "throttles", '["gate"]')
+        gate = dispatcher.state.throttles["gate"]
+        assert (states(dispatcher)["holder"], list(gate.holders)) == ("HELD", ["holder"])
+        assert ControlPeer(dispatcher).ask("kill", ids=["holder"])["done"] == 1
         assert not gate.holders
-        assert states(desk) == {"holder": "DEAD", "held": "READY", "next": "HELD"}
-        invariants.check(desk.memory)
+        assert states(dispatcher) == {"holder": "DEAD", "held": "READY", "next": "HELD"}
+        invariants.check(dispatcher.state)
 
     def test_of_an_event_of_an_older_journal_nothing_new_follows(self) -> None:
-        desk = QlessDesk()
-        desk.dialect = REQLESS
-        desk.call("throttle.set", "1", "gate", "1")
-        desk.call("queue.put", "1", "w", "q", "job", "klass", "{}", "0", "throttles", '["gate"]')
-        desk.call("queue.pop", "2", "q", "w", "1")
-        desk.call("throttle.set", "2", "gate", "2")
-        desk.call("queue.put", "3", "w", "q", "job", "klass", "{}", "0", "throttles", '["gate"]')
-        (job,) = desk.memory.jobs.values()
-        assert (job.state, list(desk.memory.throttles["gate"].holders)) == (State.READY, ["job"])
-        apply(desk.memory, Buried(desk.now.wall, "control", desk.now.wall + 9, [row(job)]))
-        assert (job.state, list(desk.memory.throttles["gate"].holders)) == (State.DEAD, ["job"])
+        dispatcher = QlessDesk()
+        dispatcher.dialect = REQLESS
+        dispatcher.call("throttle.set", "1", "gate", "1")
+        dispatcher.call("queue.put", "1", "w", "q", "job", "klass", "{}", "0", "throttles", '["gate"]')
+        dispatcher.call("queue.pop", "2", "q", "w", "1")
+        dispatcher.call("throttle.set", "2", "gate", "2")
+        dispatcher.call("queue.put", "3", "w", "q", "job", "klass", "{}", "0", "throttles", '["gate"]')
+        (job,) = dispatcher.state.jobs.values()
+        assert (job.state, list(dispatcher.state.throttles["gate"].holders)) == (State.READY, ["job"])
+        apply(dispatcher.state, Buried(dispatcher.now.wall, "control", dispatcher.now.wall + 9, [row(job)]))
+        assert (job.state, list(dispatcher.state.throttles["gate"].holders)) == (State.DEAD, ["job"])
 
 
 class TestHeldInABatch:
@@ -178,11 +178,11 @@ class TestHeldInABatch:
         return bench
 
     def seen(self, bench: ResquBench) -> list[tuple[str, str, str]]:
-        return [(job.jid, job.state.name, job.queue) for job in bench.memory.jobs.values()]
+        return [(job.jid, job.state.name, job.queue) for job in bench.state.jobs.values()]
 
     def test_it_leaves_its_batch_and_is_a_job_of_the_pool_when_it_comes_back(self, bench: ResquBench) -> None:
         bench.batch("active", "1", "2")
-        numbers = list(bench.memory.jobs)
+        numbers = list(bench.state.jobs)
         assert bench.do(admin.Bury("control", numbers[:1])) == 1
         assert self.seen(bench) == [("1", "DEAD", "batch"), ("2", "HELD", "batch")]
         bench.sound()
@@ -194,25 +194,25 @@ class TestHeldInABatch:
     def test_the_last_one_of_a_batch_makes_room_for_the_next_batch(self, bench: ResquBench) -> None:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
-        (active, _) = bench.memory.jobs
+        (active, _) = bench.state.jobs
         assert bench.do(admin.Bury("control", [active])) == 1
-        assert list(bench.memory.resqu.stages) == ["backlog"]
-        assert "batch" in bench.notices, "who waits there is asked"
+        assert list(bench.state.resqu.stages) == ["backlog"]
+        assert "batch" in bench.ready_queues, "who waits there is asked"
         assert bench.lease("batch").jid == "2"
         bench.sound()
 
     def test_in_a_backlog(self, bench: ResquBench) -> None:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
-        (_, waiting) = bench.memory.jobs
+        (_, waiting) = bench.state.jobs
         assert bench.do(admin.Bury("control", [waiting])) == 1
-        assert list(bench.memory.resqu.stages) == ["active"]
+        assert list(bench.state.resqu.stages) == ["active"]
         assert self.seen(bench) == [("1", "HELD", "batch"), ("2", "DEAD", "batch")]
         bench.sound()
 
     def test_one_that_is_not_committed_is_left_out_of_the_commit(self, bench: ResquBench) -> None:
         bench.batch("open", "1", "2", commit=False)
-        (first, _) = bench.memory.jobs
+        (first, _) = bench.state.jobs
         assert bench.do(admin.Bury("control", [first])) == 1
         bench.sound()
         assert bench.do(b.CommitResquBatch("open")) == 1
@@ -220,24 +220,24 @@ class TestHeldInABatch:
         assert bench.nothing_to_lease("batch")
 
     def test_by_filter_nobody_sees_what_is_not_committed(self) -> None:
-        desk = PlainDesk()
-        desk.do(resqu.SetMapping({}, {"default": {"default": "batch"}}))
+        dispatcher = PlainDispatcher()
+        dispatcher.do(resqu.SetMapping({}, {"default": {"default": "batch"}}))
         for name in ("open", "done"):
-            assert desk.do(b.OpenResquBatch("resqu", name, "acc", "Import", job_spec(name, name="Import")))
-        desk.do(b.CommitResquBatch("done"))
-        peer = ControlPeer(desk)
+            assert dispatcher.do(b.OpenResquBatch("resqu", name, "acc", "Import", job_spec(name, name="Import")))
+        dispatcher.do(b.CommitResquBatch("done"))
+        peer = ControlPeer(dispatcher)
         assert peer.ask("kill", all=True, dry=True)["count"] == 1
         assert peer.ask("kill", all=True)["done"] == 1
-        assert states(desk) == {"open": "HELD", "done": "DEAD"}
+        assert states(dispatcher) == {"open": "HELD", "done": "DEAD"}
         assert peer.ask("kill", ids=["open"])["done"] == 1, "by name it is reached"
-        invariants.check(desk.memory)
+        invariants.check(dispatcher.state)
 
     def test_a_batch_that_an_allocator_gave_away(self) -> None:
         bench = ResquBench()
         bench.do(c.Start())
         bench.batch("by hand", "1", "2")
         assert bench.do(b.AssignResquBatch("by hand", "pool")) is None
-        (first, _) = bench.memory.jobs
+        (first, _) = bench.state.jobs
         bench.do(admin.Bury("control", [first]))
         assert self.seen(bench)[0] == ("1", "DEAD", "pool"), "it comes back where its batch is worked off"
         bench.sound()
@@ -258,16 +258,16 @@ class TestTakenByAnAllocator:
         bench.do(b.FillBuffer(key, job.number, 0, b"text"))
 
     def test_what_the_allocator_does_then_changes_nothing(self, bench: ResquBench) -> None:
-        (number,) = bench.memory.jobs
+        (number,) = bench.state.jobs
         assert bench.do(admin.Bury("control", [number])) == 1
-        assert bench.state("uid") is None, "the next one may have its unique id"
+        assert bench.lock_state("uid") is None, "the next one may have its unique id"
         bench.sound()
         assert bench.do(b.PutOn("resqu", "allocator:a", "pool")) == b"text"
         assert bench.job(number).state is State.DEAD
         bench.sound()
 
     def test_brought_back_and_taken_by_another_it_is_that_ones(self, bench: ResquBench) -> None:
-        (number,) = bench.memory.jobs
+        (number,) = bench.state.jobs
         bench.do(admin.Bury("control", [number]))
         bench.do(admin.Requeue("control", [number]))
         self.take(bench, "allocator:b")
@@ -280,7 +280,7 @@ class TestTakenByAnAllocator:
 
 def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
     floor = Floor()
-    faktory, workq, peer = floor.faktory("w"), floor.workq(), ControlPeer(floor.desk)
+    faktory, workq, peer = floor.faktory("w"), floor.workq(), ControlPeer(floor.dispatcher)
     faktory.push("q", ["x"], ident="leased-00")
     assert faktory.fetch("q") is not None
     faktory.push("q", ["x"], ident="dead-0000")
@@ -304,8 +304,8 @@ def test_a_blocked_job_that_was_put_off_is_ready_at_once_when_it_comes_back() ->
     extra = Extra(links=Links(needs=(first,)))
     later = bench.now.wall + 600
     bench.do(c.Enqueue("masenko", [Spec("later", "default", "kind", b"", Form.NONE, 0, Policy(0), later, extra)]))
-    (number,) = (number for number in bench.memory.jobs if number != first)
+    (number,) = (number for number in bench.state.jobs if number != first)
     bench.do(admin.Bury("control", [number]))
     bench.do(admin.Requeue("control", [number]))
     assert (bench.job(number).state, bench.job(number).due) == (State.READY, 0.0)
-    invariants.check(bench.memory)
+    invariants.check(bench.state)

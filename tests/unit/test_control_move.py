@@ -19,7 +19,7 @@ from tests.model.bench import TERMS
 from tests.model.resqu_bench import ResquBench
 from tests.qless.replay import QlessDesk
 from tests.support.control_peer import ControlPeer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import flood
 from tests.support.floor import Floor
 from tests.support.peers import PEERS
@@ -32,7 +32,7 @@ def at(floor: Floor, door: str) -> Any:
 
 
 def only(floor: Floor) -> Job:
-    (job,) = floor.desk.memory.jobs.values()
+    (job,) = floor.dispatcher.state.jobs.values()
     return job
 
 
@@ -43,7 +43,7 @@ def floor() -> Floor:
 
 @pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.desk)
+    return ControlPeer(floor.dispatcher)
 
 
 @pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, DOORS)))
@@ -55,7 +55,7 @@ def test_pushed_by_one_door_moved_and_worked_through_another(
     before = (job.number, job.state, job.since, job.place, job.rules, job.attempts)
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     assert (job.number, job.state, job.since, job.place, job.rules, job.attempts) == before
-    invariants.check(floor.desk.memory)
+    invariants.check(floor.dispatcher.state)
     floor = floor.restarted()  # it is so from the journal, too
     worker = at(floor, through)
     assert worker.fetch("q") is None
@@ -63,7 +63,7 @@ def test_pushed_by_one_door_moved_and_worked_through_another(
     assert got is not None
     assert only(floor).queue == "there"
     assert worker.succeed(got.ident)
-    assert [job.state for job in floor.desk.memory.jobs.values()] in ([], [State.COMPLETE])
+    assert [job.state for job in floor.dispatcher.state.jobs.values()] in ([], [State.COMPLETE])
 
 
 @pytest.mark.parametrize("by", DOORS)
@@ -79,7 +79,7 @@ def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_door(floor: Floor, 
     assert peer.ask("unfail", queue="there", to="back")["done"] == 1
     assert (only(floor).queue, only(floor).state) == ("back", State.READY)
     assert peer.ask("delete", queue="back")["done"] == 1
-    invariants.check(floor.desk.memory)
+    invariants.check(floor.dispatcher.state)
 
 
 def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPeer) -> None:
@@ -92,24 +92,24 @@ def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPe
     needed = masenko.push("other", "needed")
     masenko.push("q", "blocked", blocked_by=[int(needed)])
     faktory.push("q", ["x"], ident="ready-000")
-    memory = floor.desk.memory
+    state = floor.dispatcher.state
 
     def seen() -> list[tuple[Any, ...]]:
-        return [(job.state, job.due, job.failures, job.extra and job.extra.error) for job in memory.jobs.values()]
+        return [(job.state, job.due, job.failures, job.extra and job.extra.error) for job in state.jobs.values()]
 
     before = seen()
     assert peer.ask("move", queue="q", to="there", dry=True)["count"] == 4
     assert peer.ask("move", queue="q", to="there")["done"] == 4
     assert seen() == before
-    assert sorted(job.queue for job in memory.jobs.values()) == ["other", *["there"] * 4]
-    invariants.check(memory)
+    assert sorted(job.queue for job in state.jobs.values()) == ["other", *["there"] * 4]
+    invariants.check(state)
     floor = floor.restarted()
-    floor.desk.advance(120)  # the retry is due
+    floor.dispatcher.advance(120)  # the retry is due
     done = floor.masenko()
     for queue in ("other", *["there"] * 3):
         got = done.fetch(queue)
         assert got is not None and done.succeed(got.ident)
-    assert [job.state for job in floor.desk.memory.jobs.values()] == [State.SCHEDULED]
+    assert [job.state for job in floor.dispatcher.state.jobs.values()] == [State.SCHEDULED]
 
 
 def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: ControlPeer) -> None:
@@ -137,7 +137,7 @@ def test_order_and_priorities_hold_in_the_new_queue(floor: Floor, peer: ControlP
     faktory = floor.faktory("w")
     for jid, queue, priority in (("old-00001", "a", 5), ("here-0001", "b", 5), ("old-00002", "a", 9)):
         faktory.push(queue, ["x"], ident=jid, priority=priority)
-        floor.desk.advance(1)
+        floor.dispatcher.advance(1)
     peer.ask("move", queue="a", to="b")
     got = [faktory.fetch("b") for _ in range(3)]
     assert [each and each.ident for each in got] == ["old-00002", "old-00001", "here-0001"]
@@ -165,7 +165,7 @@ def test_who_waits_on_the_new_queue_is_served_at_once(floor: Floor, peer: Contro
 
 
 def test_a_lock_keeps_its_name_and_its_holder(floor: Floor, peer: ControlPeer) -> None:
-    desk = floor.desk
+    dispatcher = floor.dispatcher
     faktory = floor.faktory("w")
     faktory.push("q", ["x"], ident="unique-01", custom={"unique_for": 600})
     assert peer.ask("move", queue="q", to="there")["done"] == 1
@@ -174,11 +174,11 @@ def test_a_lock_keeps_its_name_and_its_holder(floor: Floor, peer: ControlPeer) -
     got = faktory.fetch("there")
     assert got is not None and faktory.succeed(got.ident)
     faktory.push("q", ["x"], ident="unique-03", custom={"unique_for": 600})
-    invariants.check(desk.memory)
+    invariants.check(dispatcher.state)
 
 
 def test_the_throttle_of_the_new_queue_counts(floor: Floor, peer: ControlPeer) -> None:
-    floor.desk.do(c.SetThrottles([("there", 1, Per.QUEUE, 0.0)]))
+    floor.dispatcher.do(c.SetThrottles([("there", 1, Per.QUEUE, 0.0)]))
     faktory = floor.faktory("w")
     for jid in ("moved-001", "moved-002"):
         faktory.push("q", ["x"], ident=jid)
@@ -188,31 +188,31 @@ def test_the_throttle_of_the_new_queue_counts(floor: Floor, peer: ControlPeer) -
     assert faktory.fetch("there") is None
     assert faktory.succeed(got.ident)
     assert faktory.fetch("there") is not None
-    invariants.check(floor.desk.memory)
+    invariants.check(floor.dispatcher.state)
 
 
 def test_a_job_that_a_throttle_holds_is_ready_there_and_held_again() -> None:
-    desk = QlessDesk()
-    desk.dialect = REQLESS
-    desk.call("throttle.set", "1", "gate", "1")
+    dispatcher = QlessDesk()
+    dispatcher.dialect = REQLESS
+    dispatcher.call("throttle.set", "1", "gate", "1")
     for jid in ("holder", "held"):
-        desk.call("queue.put", "1", "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
-    first = desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+        dispatcher.call("queue.put", "1", "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
+    first = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
     assert first is not None
-    assert desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
-    (held,) = desk.memory.named("held")
+    assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
+    (held,) = dispatcher.state.named("held")
     assert held.state is State.HELD
-    assert desk.do(admin.Reroute("control", "there", [held.number])) == 1
+    assert dispatcher.do(admin.Reroute("control", "there", [held.number])) == 1
     assert (held.state, held.queue) == (State.READY, "there")
     assert held.extra is not None and held.extra.throttles == ("gate", "ql:q:there")
-    invariants.check(desk.memory)
-    assert desk.do(c.LeaseNext("faktory", ["there"], "w", TERMS)) is None
+    invariants.check(dispatcher.state)
+    assert dispatcher.do(c.LeaseNext("faktory", ["there"], "w", TERMS)) is None
     assert held.state is State.HELD
     assert first.lease is not None
-    desk.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
-    again = desk.do(c.LeaseNext("faktory", ["there"], "w", TERMS))
+    dispatcher.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
+    again = dispatcher.do(c.LeaseNext("faktory", ["there"], "w", TERMS))
     assert again is not None and again.jid == "held"
-    invariants.check(desk.memory)
+    invariants.check(dispatcher.state)
 
 
 def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
@@ -221,14 +221,14 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
     bench.mapped()
     bench.batch("done", "1", "2")
     bench.batch("open", "3", commit=False)
-    numbers = list(bench.memory.jobs)
+    numbers = list(bench.state.jobs)
     assert bench.do(admin.Reroute("control", "there", numbers)) == 2
-    assert [(job.jid, job.state.name, job.queue) for job in bench.memory.jobs.values()] == [
+    assert [(job.jid, job.state.name, job.queue) for job in bench.state.jobs.values()] == [
         ("1", "READY", "there"),
         ("2", "READY", "there"),
         ("3", "HELD", "batch"),
     ]
-    assert "done" not in bench.memory.resqu.stages, "its last job has left"
+    assert "done" not in bench.state.resqu.stages, "its last job has left"
     bench.sound()
     assert bench.do(b.CommitResquBatch("open")) == 1
 
@@ -241,7 +241,7 @@ def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_
     job = bench.pop_staged("done")
     assert job is not None
     bench.do(b.LoseBuffer("resqu", "worker:w1"))
-    assert (job.state.name, job.number in bench.memory.resqu.in_buffer) == ("HELD", True)
+    assert (job.state.name, job.number in bench.state.resqu.in_buffer) == ("HELD", True)
     assert bench.do(admin.Reroute("control", "there", [job.number])) == 1
     bench.rpop()
     assert (job.state.name, job.queue) == ("READY", "there")
@@ -249,38 +249,38 @@ def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_
 
 
 def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was() -> None:
-    desk = PlainDesk()
-    flood(desk, 4 * actions.SLICE, "q")
-    peer = ControlPeer(desk)
+    dispatcher = PlainDispatcher()
+    flood(dispatcher, 4 * actions.SLICE, "q")
+    peer = ControlPeer(dispatcher)
     work = peer.work("move", queue="q", to="there")
     for _ in range(2):
         next(work)
-    moved = [event for event in desk.events if isinstance(event, Rerouted)]
+    moved = [event for event in dispatcher.events if isinstance(event, Rerouted)]
     assert [len(event.rows) for event in moved] == [actions.SLICE] * 2
     work.close()  # the server is gone, and with it the request
-    desk = desk.restarted()
-    assert {name: len(queue.ready) for name, queue in desk.memory.queues.items()} == {
+    dispatcher = dispatcher.restarted()
+    assert {name: len(queue.ready) for name, queue in dispatcher.state.queues.items()} == {
         "q": 2 * actions.SLICE,
         "there": 2 * actions.SLICE,
     }
-    invariants.check(desk.memory)
-    assert ControlPeer(desk).ask("move", queue="q", to="there")["done"] == 2 * actions.SLICE
-    assert len(desk.memory.queues["there"].ready) == 4 * actions.SLICE
+    invariants.check(dispatcher.state)
+    assert ControlPeer(dispatcher).ask("move", queue="q", to="there")["done"] == 2 * actions.SLICE
+    assert len(dispatcher.state.queues["there"].ready) == 4 * actions.SLICE
 
 
 def test_a_walk_over_all_queues_counts_no_job_twice() -> None:
-    desk = PlainDesk()
+    dispatcher = PlainDispatcher()
     for queue in ("a", "m", "z"):
-        flood(desk, 300, queue)
-    peer = ControlPeer(desk)
+        flood(dispatcher, 300, queue)
+    peer = ControlPeer(dispatcher)
     assert peer.ask("move", all=True, to="m", dry=True)["count"] == 600
     assert peer.ask("move", all=True, to="m")["done"] == 600
-    assert len(desk.memory.queues["m"].ready) == 900
+    assert len(dispatcher.state.queues["m"].ready) == 900
 
 
 def test_the_job_tells_where_it_was_put(floor: Floor, peer: ControlPeer) -> None:
     floor.faktory().push("q", ["x"], ident="moved-001")
-    floor.desk.advance(5)
+    floor.dispatcher.advance(5)
     peer.ask("move", ids=["moved-001"], to="there")
     told = [(step["what"], step["note"]) for step in peer.ask("job", id="moved-001")["job"]["timeline"]]
     assert told == [("created", "through faktory"), ("enqueued", "in there"), ("put", "in there")]

@@ -7,13 +7,13 @@ import pytest
 from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> ControlPeer:
-    return ControlPeer(desk, door.workers)
+def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
+    return ControlPeer(dispatcher, door.workers)
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:
@@ -33,9 +33,9 @@ def test_jobs_by_state(client: Conversation, peer: ControlPeer, state: str) -> N
     assert peer.ask("count", states=[state])["count"] == 1
 
 
-def test_jobs_by_queue_kind_and_age(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_jobs_by_queue_kind_and_age(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
-    desk.advance(60)
+    dispatcher.advance(60)
     push(client, "job-young", queue="other", kind="print")
     push(client, "job-later", queue="other", at=LATER)
     assert jids(peer.ask("jobs", queue="other")["jobs"]) == ["job-young", "job-later"]
@@ -47,9 +47,11 @@ def test_jobs_by_queue_kind_and_age(desk: PlainDesk, client: Conversation, peer:
     assert jids(peer.ask("jobs", older_than=3_600)["jobs"]) == []
 
 
-def test_the_age_of_a_job_is_the_time_in_its_state(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_the_age_of_a_job_is_the_time_in_its_state(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     five_jobs(client)
-    desk.advance(10)
+    dispatcher.advance(10)
     ages = {row["state"]: row["age_s"] for row in peer.ask("jobs")["jobs"]}
     assert ages == {state: pytest.approx(10, abs=1e-3) for state in STATES.values()}
 
@@ -72,37 +74,39 @@ def test_a_long_payload_is_cut_in_a_row_and_whole_in_the_job(client: Conversatio
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 200])
-def test_pages_show_every_job_once(desk: PlainDesk, client: Conversation, peer: ControlPeer, limit: int) -> None:
+def test_pages_show_every_job_once(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer, limit: int
+) -> None:
     five_jobs(client)
     for queue in ("a", "b", "z"):
         for n in range(3):
             push(client, f"{queue}-job-000{n}", queue=queue, priority=n + 1)
     seen = jids(peer.all("jobs", limit=limit))
-    assert sorted(seen) == sorted(job.jid for job in desk.memory.jobs.values())
+    assert sorted(seen) == sorted(job.jid for job in dispatcher.state.jobs.values())
 
 
-def test_pages_over_ten_thousand_jobs(desk: PlainDesk, peer: ControlPeer) -> None:
-    flood(desk, 6_000)
-    flood(desk, 5_000, "later", due=desk.now.wall + 60)
+def test_pages_over_ten_thousand_jobs(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    flood(dispatcher, 6_000)
+    flood(dispatcher, 5_000, "later", due=dispatcher.now.wall + 60)
     seen = peer.all("jobs", limit=200)
     assert len(seen) == len({row["number"] for row in seen}) == 11_000
 
 
 def test_a_page_is_not_disturbed_by_what_happens_meanwhile(
-    desk: PlainDesk, client: Conversation, peer: ControlPeer
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
-    flood(desk, 500)
+    flood(dispatcher, 500)
     first = peer.ask("jobs", limit=100)
     for row in first["jobs"]:  # all that was seen is gone, the job of the cursor too
         fetch(client, row["jid"])
         client.ask(f'ACK {{"jid":"{row["jid"]}"}}')
-    flood(desk, 10)
+    flood(dispatcher, 10)
     rest = jids(first["jobs"]) + jids(peer.all("jobs", after=first["after"]))
     assert rest == [f"job-{n:08d}" for n in range(1, 511)]
 
 
-def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    flood(desk, 3 * job_walk.SLICE)
+def test_a_flush_between_two_slices(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+    flood(dispatcher, 3 * job_walk.SLICE)
     work = peer.work("jobs", kind="rare")
     next(work)
     assert client.ask("FLUSH") == b"+OK\r\n"
@@ -110,11 +114,11 @@ def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer:
 
 
 def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
-    desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
+    dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 5 * job_walk.SLICE)
-    flood(desk, 12 * job_walk.SLICE)
-    flood(desk, 1, kind="rare")
+    flood(dispatcher, 12 * job_walk.SLICE)
+    flood(dispatcher, 1, kind="rare")
     work = peer.work("jobs", kind="rare")
     assert sum(1 for _ in work) == 4  # then it stops: five slices are the bound
     page = peer.ask("jobs", kind="rare")
@@ -123,9 +127,11 @@ def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
     assert len(peer.all("jobs", kind="rare")) == 1
 
 
-def test_a_count_goes_on_like_a_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_goes_on_like_a_page(
+    dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 2 * job_walk.SLICE)
-    flood(desk, 5 * job_walk.SLICE)
+    flood(dispatcher, 5 * job_walk.SLICE)
     assert peer.ask("count")["count"] == 5 * job_walk.SLICE  # known without a walk
     step = peer.ask("count", kind="send")
     found = [step["count"]]
@@ -135,8 +141,8 @@ def test_a_count_goes_on_like_a_page(desk: PlainDesk, peer: ControlPeer, monkeyp
     assert (sum(found), len(found)) == (5 * job_walk.SLICE, 3)
 
 
-def test_many_queues_are_walked_in_order(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_many_queues_are_walked_in_order(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     for n in range(2_500):
-        flood(desk, 1, f"queue-{n:05d}")
+        flood(dispatcher, 1, f"queue-{n:05d}")
     assert [row["queue"] for row in peer.all("jobs", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]
     assert [row["queue"] for row in peer.all("queues", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]

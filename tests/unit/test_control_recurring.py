@@ -10,7 +10,7 @@ from tests.support.floor import Floor
 
 @pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.desk)
+    return ControlPeer(floor.dispatcher)
 
 
 def recur(floor: Floor, jid: str, *more: object) -> None:
@@ -39,7 +39,7 @@ def test_one_is_made_and_its_jobs_are_worked_through_another_door(floor: Floor, 
     )
     assert (made["made"], made["recurring"]["next_s"], made["recurring"]["retries"]) == (True, 30.0, 5)
     worker = floor.faktory()
-    floor.desk.advance(31)
+    floor.dispatcher.advance(31)
     got = worker.fetch("q")
     assert got is not None and (got.ident, got.payload) == ("sweep-1", [{"deep": [1]}])
     assert worker.succeed(got.ident)
@@ -60,7 +60,7 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
     }
     assert peer.ask("recur", id="a", tags=[], payload=None)["recurring"]["tags"] == []
     assert only(peer, "a")["payload"] == "null"
-    floor.desk.advance(31)
+    floor.dispatcher.advance(31)
     assert floor.faktory().fetch("q") is None
     assert floor.faktory().fetch("other") is not None
 
@@ -81,15 +81,15 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
 )
 def test_what_is_wrong_changes_nothing(floor: Floor, peer: ControlPeer, fields: dict[str, Any], sentence: str) -> None:
     recur(floor, "a")
-    before = dict(floor.desk.memory.intervals)
+    before = dict(floor.dispatcher.state.intervals)
     assert peer.ask("recur", **fields)["error"].startswith(sentence)
-    assert floor.desk.memory.intervals == before
+    assert floor.dispatcher.state.intervals == before
 
 
 def test_one_is_removed_and_its_jobs_stay(floor: Floor, peer: ControlPeer) -> None:
     recur(floor, "a")
     assert floor.qless().fetch("q") is not None
     assert peer.ask("unrecur", ids=["a", "nobody"]) == {"done": ["a"], "unknown": ["nobody"]}
-    floor.desk.advance(600)
-    assert list(floor.desk.memory.jids) == ["a-1"]
+    floor.dispatcher.advance(600)
+    assert list(floor.dispatcher.state.jids) == ["a-1"]
     assert "length >= 1" in peer.ask("unrecur", ids=[])["error"]

@@ -23,7 +23,7 @@ def direct() -> Direct:
 
 @pytest.fixture
 def peer(direct: Direct) -> ControlPeer:
-    return ControlPeer(direct.desk)
+    return ControlPeer(direct.dispatcher)
 
 
 def add(peer: ControlPeer, **members: Any) -> dict[str, Any]:
@@ -39,8 +39,8 @@ def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer)
     assert (row["plan"], row["source"], row["interval"], row["next_s"]) == ("shop_weekly", "shop", "P1W", WEEK_S)
     assert (row["kind"], row["queue"]) == ("Jobs\\Weekly", "unassigned")
     assert direct.say("c", "SMEMBERS", f"{P}plan_list:shop") == ["shop_weekly"]
-    direct.desk.advance(WEEK_S + 1)
-    (job,) = direct.desk.memory.jobs.values()
+    direct.dispatcher.advance(WEEK_S + 1)
+    (job,) = direct.dispatcher.state.jobs.values()
     assert (job.kind, job.payload) == ("Jobs\\Weekly", b'{"a": 1}')
     assert direct.say("c", "GET", f"{P}unique:w:state") == "queued"
     assert peer.ask("plan-rm", plans=["shop_weekly", "shop_other"]) == {
@@ -51,16 +51,16 @@ def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer)
 
 def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, peer: ControlPeer) -> None:
     add(peer, name="Weekly")
-    direct.desk.do(SetMapping({"shop": {"Weekly": "slow"}}, {}))
+    direct.dispatcher.do(SetMapping({"shop": {"Weekly": "slow"}}, {}))
     (row,) = peer.ask("plans")["plans"]
     assert row["queue"] == "slow"
-    direct.desk.advance(WEEK_S + 1)
-    (job,) = direct.desk.memory.jobs.values()
+    direct.dispatcher.advance(WEEK_S + 1)
+    (job,) = direct.dispatcher.state.jobs.values()
     assert job.queue == "slow"
 
 
 def test_a_start_is_kept_if_it_is_still_to_come(direct: Direct, peer: ControlPeer) -> None:
-    now = direct.desk.now.wall
+    now = direct.dispatcher.now.wall
     assert add(peer, start=now + 60)["next"] == "2026-11-15T17:56:45Z"
     assert add(peer, start=now - 60, id="second", interval="PT45S")["next"] == "2026-11-15T17:56:15Z"
 
@@ -90,7 +90,7 @@ def test_a_plan_that_is_there_is_not_made_again(peer: ControlPeer) -> None:
 
 def test_pages_of_plans_and_of_a_source(direct: Direct, peer: ControlPeer) -> None:
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Policy())
-    direct.desk.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     for source in ("a", "b"):
         for ident in range(3):
             add(peer, source=source, id=str(ident))
@@ -125,7 +125,7 @@ def test_a_worker_whose_host_never_comes_back(direct: Direct, peer: ControlPeer)
     direct.say("c", "LPUSH", queue, job)
     assert peer.ask("workers")["workers"] == []
     assert direct.say("w", "RPOPLPUSH", f"{P}static:queue:unassigned", f"{P}worker:{worker}") == job
-    direct.desk.advance(7)
+    direct.dispatcher.advance(7)
     (row,) = peer.ask("workers")["workers"]
     assert (row["worker"], row["hostname"], row["pid"], row["labels"]) == (worker, "node1", 4711, ["resqu"])
     assert (row["leases"], row["beat_s"], row["connections"]) == (1, 7.0, 0)

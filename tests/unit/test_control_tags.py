@@ -11,18 +11,18 @@ from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.protocol_data import Tag
 from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.floor import Floor
 from tests.support.states import RULES
 
 
 @pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.desk)
+    return ControlPeer(floor.dispatcher)
 
 
-def tag(desk: PlainDesk, number: int, *tags: Tag) -> None:
-    desk.do(EditTags("qless", desk.now.wall, number, tags))
+def tag(dispatcher: PlainDispatcher, number: int, *tags: Tag) -> None:
+    dispatcher.do(EditTags("qless", dispatcher.now.wall, number, tags))
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:
@@ -34,9 +34,9 @@ def three_doors(floor: Floor) -> list[str]:
     for door in ("faktory", "workq", "masenko"):
         floor.peer(door).push(f"{door}-queue", ["a"])
     for number in (3, 1, 2):
-        floor.desk.advance(1)
-        tag(floor.desk, number, "urgent")
-    return [floor.desk.memory.jobs[number].jid for number in (3, 1, 2)]
+        floor.dispatcher.advance(1)
+        tag(floor.dispatcher, number, "urgent")
+    return [floor.dispatcher.state.jobs[number].jid for number in (3, 1, 2)]
 
 
 def test_jobs_of_every_door_in_the_order_they_got_it(floor: Floor, peer: ControlPeer) -> None:
@@ -63,7 +63,7 @@ def test_a_tag_joins_with_the_other_filters(floor: Floor, peer: ControlPeer) -> 
     assert peer.ask("count", tag="urgent", states=["ready"])["count"] == 2
     assert jids(peer.ask("jobs", tag="urgent", queue="workq-queue")["jobs"]) == [order[2]]
     assert jids(peer.ask("jobs", tag="urgent", kind="M")["jobs"]) == [order[0]]
-    floor.desk.advance(100)
+    floor.dispatcher.advance(100)
     assert jids(peer.ask("jobs", tag="urgent", older_than=102)["jobs"]) == [order[0], order[2]]
 
 
@@ -81,7 +81,7 @@ def test_a_page_costs_its_page(floor: Floor, peer: ControlPeer) -> None:
         Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES, 0.0, Extra(tags=("x",) if n % 10 else ()))
         for n in range(5_000)
     ]
-    floor.desk.do(Enqueue("faktory", specs))
+    floor.dispatcher.do(Enqueue("faktory", specs))
     assert peer.ask("jobs", tag="x", limit=10)["looked"] <= job_walk.SLICE
     assert len(peer.all("jobs", tag="x", limit=200)) == 4_500
 
@@ -91,12 +91,12 @@ def test_actions_by_tag_touch_no_other(floor: Floor, peer: ControlPeer) -> None:
     floor.faktory().push("q", ["untagged"])
     counted = peer.ask("delete", tag="urgent", dry=True)
     assert counted["count"] == 3
-    floor.desk.advance(5)
+    floor.dispatcher.advance(5)
     assert peer.ask("kill", tag="urgent", queue="workq-queue")["done"] == 1
     assert peer.ask("delete", tag="urgent", as_of=counted["as_of"])["done"] == 2, "one is in its state for less long"
     assert [row["state"] for row in peer.ask("jobs", tag="urgent")["jobs"]] == ["dead"]
     assert peer.ask("delete", tag="urgent")["done"] == 1
-    assert len(floor.desk.memory.jobs) == 1 and not floor.desk.memory.tags.jobs
+    assert len(floor.dispatcher.state.jobs) == 1 and not floor.dispatcher.state.tags.jobs
 
 
 def test_a_tag_is_a_text(peer: ControlPeer) -> None:
@@ -106,8 +106,8 @@ def test_a_tag_is_a_text(peer: ControlPeer) -> None:
 
 def test_tags_by_name_and_by_jobs(floor: Floor, peer: ControlPeer) -> None:
     three_doors(floor)
-    tag(floor.desk, 1, "b", 7)
-    tag(floor.desk, 2, "b", "")
+    tag(floor.dispatcher, 1, "b", 7)
+    tag(floor.dispatcher, 2, "b", "")
     rows = [{"tag": "", "jobs": 1}, {"tag": "7", "jobs": 1}, {"tag": "b", "jobs": 2}, {"tag": "urgent", "jobs": 3}]
     assert peer.ask("tags") == {"tags": rows, "after": None}
     assert peer.all("tags", limit=1) == rows
@@ -118,9 +118,9 @@ def test_tag_and_untag(floor: Floor, peer: ControlPeer) -> None:
     floor.peer("masenko").push("q", "a")
     assert peer.ask("tag", id=1, tags=["x", "y", "x"])["tags"] == ["x", "y"]
     assert peer.ask("tag", id=1, tags=["x"])["tags"] == ["x", "y"]
-    assert floor.desk.memory.tags.uses == {"x": 1, "y": 1}, "a tag that is there is not used again"
+    assert floor.dispatcher.state.tags.uses == {"x": 1, "y": 1}, "a tag that is there is not used again"
     assert peer.ask("untag", id=1, tags=["x", "never had"])["tags"] == ["y"]
-    assert floor.desk.memory.tags.uses == {"y": 1, "x": 0}
+    assert floor.dispatcher.state.tags.uses == {"y": 1, "x": 0}
     assert [row["tag"] for row in peer.ask("tags")["tags"]] == ["y"]
     assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "no job nobody is here"}
     assert "length >= 1" in peer.ask("tag", id=1, tags=[])["error"]
@@ -130,14 +130,14 @@ def test_a_tag_that_is_a_number_is_meant_by_its_text(floor: Floor, peer: Control
     floor.qless().call("put", "w", "q", "j1", "K", "{}", 0, "tags", '["a", 5, true]')
     assert peer.ask("tag", id="j1", tags=["5"])["tags"] == ["a", "5", "true"]
     assert peer.ask("untag", id="j1", tags=["5", "true"])["tags"] == ["a"]
-    assert set(floor.desk.memory.tags.jobs) == {"a"}
+    assert set(floor.dispatcher.state.tags.jobs) == {"a"}
 
 
 def test_tracked_jobs_with_their_state(floor: Floor, peer: ControlPeer) -> None:
     here = floor.qless()
     for door in ("faktory", "workq"):
         floor.peer(door).push("q", ["a"])
-    names = [floor.desk.memory.jobs[number].jid for number in (1, 2)]
+    names = [floor.dispatcher.state.jobs[number].jid for number in (1, 2)]
     assert peer.ask("track", ids=[1, names[1], "nobody"]) == {"done": names, "unknown": ["nobody"]}
     assert peer.ask("track", ids=[2]) == {"done": [], "unknown": []}
     assert {each["jid"] for each in json.loads(here.call("track"))["jobs"]} == set(names)
@@ -158,7 +158,7 @@ def test_all_are_untracked_only_if_that_is_said(floor: Floor, peer: ControlPeer)
     peer.ask("track", ids=[1, 2, 3])
     assert peer.ask("untrack")["error"].startswith("say which jobs")
     assert len(peer.ask("untrack", all=True)["done"]) == 3
-    assert not floor.desk.memory.watched
+    assert not floor.dispatcher.state.watched
 
 
 def test_what_is_tracked_here_is_told_on_the_redis_door(floor: Floor, peer: ControlPeer) -> None:

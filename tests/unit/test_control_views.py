@@ -9,14 +9,14 @@ from crossdock.model.records import Schedule
 from crossdock.protocols.admin.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
 from tests.support.conversation import Conversation, Door
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 from tests.support.states import RULES, spec
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> ControlPeer:
-    return ControlPeer(desk, door.workers)
+def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
+    return ControlPeer(dispatcher, door.workers)
 
 
 @pytest.mark.parametrize("name", [3, "3", "job-00003"])
@@ -41,13 +41,13 @@ def test_of_several_jobs_with_one_jid_the_newest_is_shown(client: Conversation, 
     assert answer["same_jid"] == [1, 2]
 
 
-def test_everything_known_of_a_job(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_everything_known_of_a_job(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     bid = client.ask('BATCH NEW {"success":{"jobtype":"done","args":[]}}').split(b"\r\n")[1].decode()
     custom = {"unique_for": 600, "track": 1, "expires_in": 3_600, "bid": bid, "mine": [1]}
     push(client, "job-00001", retry=3, reserve_for=120, custom=custom)
-    desk.advance(5)
+    dispatcher.advance(5)
     fetch(client, "job-00001")
-    desk.advance(5)
+    dispatcher.advance(5)
     fail(client, "job-00001")
     job = peer.ask("job", id="job-00001")["job"]
     assert job["custom"] == custom
@@ -78,10 +78,10 @@ def test_the_timeline(client: Conversation, peer: ControlPeer, jid: str, steps: 
     assert [step["what"] for step in peer.ask("job", id=jid)["job"]["timeline"]] == steps
 
 
-def test_a_lease_that_ran_out_is_told(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_a_lease_that_ran_out_is_told(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", reserve_for=60)
     fetch(client, "job-00001")
-    desk.advance(61)
+    dispatcher.advance(61)
     job = peer.ask("job", id=1)["job"]
     assert job["error"]["lost"] is True
     assert [step["note"] for step in job["timeline"] if step["what"] == "failed"] == ["the lease ran out"]
@@ -96,8 +96,8 @@ def test_a_job_that_is_gone(client: Conversation, peer: ControlPeer) -> None:
     assert peer.ask("job", id=1) == {"error": "no job 1 is here; one that succeeded or was deleted is gone"}
 
 
-def test_a_payload_with_line_breaks_stays_on_its_line(desk: PlainDesk, peer: ControlPeer) -> None:
-    desk.do(Enqueue("other", [Spec("job-00001", "q", "k", b'[1,\n "a\\n"]', Form.JSON, 0, RULES)]))
+def test_a_payload_with_line_breaks_stays_on_its_line(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    dispatcher.do(Enqueue("other", [Spec("job-00001", "q", "k", b'[1,\n "a\\n"]', Form.JSON, 0, RULES)]))
     assert peer.ask("job", id=1)["job"]["payload"] == [1, "a\n"]
 
 
@@ -111,15 +111,17 @@ def test_a_payload_with_line_breaks_stays_on_its_line(desk: PlainDesk, peer: Con
         (b"[1e999]", Form.JSON, "[1e999]"),
     ],
 )
-def test_payloads_of_other_doors(desk: PlainDesk, peer: ControlPeer, payload: bytes, form: Form, shown: object) -> None:
-    desk.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))
+def test_payloads_of_other_doors(
+    dispatcher: PlainDispatcher, peer: ControlPeer, payload: bytes, form: Form, shown: object
+) -> None:
+    dispatcher.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))
     assert peer.ask("job", id=1)["job"]["payload"] == shown
     assert peer.ask("jobs")["jobs"][0]["payload_bytes"] == len(payload)
 
 
-def test_queues(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_queues(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
-    desk.advance(7)
+    dispatcher.advance(7)
     client.ask("QUEUE PAUSE mail")
     (queue,) = peer.ask("queues")["queues"]
     assert (queue["queue"], queue["ready"], queue["paused"]) == ("mail", 1, True)
@@ -129,31 +131,31 @@ def test_queues(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> Non
     assert [queue[state] for state in ("leased", "retrying", "scheduled", "dead")] == [1, 1, 1, 1]
 
 
-def test_what_takes_too_long_to_count_is_not_counted(desk: PlainDesk, peer: ControlPeer) -> None:
-    flood(desk, TALLIED_AT_MOST, due=desk.now.wall + 60)
+def test_what_takes_too_long_to_count_is_not_counted(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    flood(dispatcher, TALLIED_AT_MOST, due=dispatcher.now.wall + 60)
     (queue,) = peer.ask("queues", shelves=True)["queues"]
     assert (queue["scheduled"], queue["dead"]) == (TALLIED_AT_MOST, 0), "of these the engine keeps count"
-    desk.do(Bury("faktory", list(desk.memory.jobs)))
+    dispatcher.do(Bury("faktory", list(dispatcher.state.jobs)))
     (queue,) = peer.ask("queues", shelves=True)["queues"]
     assert (queue["scheduled"], queue["dead"], queue["oldest_s"]) == (0, None, None)
 
 
-def test_the_longest_queues_first(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_the_longest_queues_first(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     for n in range(5):
-        flood(desk, n, f"queue-{n}")
+        flood(dispatcher, n, f"queue-{n}")
     answer = peer.ask("queues", by="ready", limit=2)
     assert [queue["queue"] for queue in answer["queues"]] == ["queue-4", "queue-3"]
     assert answer["after"] is None
 
 
-def test_workers(desk: PlainDesk, door: Door, client: Conversation, peer: ControlPeer) -> None:
+def test_workers(dispatcher: PlainDispatcher, door: Door, client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
-    other = Conversation(desk, door)
+    other = Conversation(dispatcher, door)
     other.ask('HELLO {"v":2,"wid":"w0","hostname":"host-7","pid":77,"labels":["blue","x"]}')
-    desk.advance(3)
+    dispatcher.advance(3)
     client.ask('BEAT {"wid":"w1","rss_kb":2048}')
-    desk.advance(4)
-    second = Conversation(desk, door)
+    dispatcher.advance(4)
+    second = Conversation(dispatcher, door)
     second.ask('HELLO {"v":2,"wid":"w1"}')
     first, last = peer.ask("workers")["workers"]
     assert (first["worker"], first["hostname"], first["pid"], first["labels"]) == ("w0", "host-7", 77, ["blue", "x"])
@@ -177,9 +179,9 @@ def test_batches(client: Conversation, peer: ControlPeer) -> None:
     assert (batch["pending"], batch["success"]) == (0, "pushed")
 
 
-def test_cron(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_cron(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, RULES)
-    desk.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     (row,) = peer.ask("cron")["cron"]
     assert (row["cron"], row["schedule"], row["zone"], row["next"]) == (
         "nightly", "0 3 * * *", "UTC", "2026-11-16T03:00:00Z",
@@ -199,14 +201,14 @@ def test_status(client: Conversation, peer: ControlPeer) -> None:
     assert status["rates"]["processed"] == 3.0
 
 
-def test_a_failure_without_words_is_shown_as_one(desk: PlainDesk, peer: ControlPeer) -> None:
-    desk.do(Enqueue("masenko", [spec("job-0001")]))
-    desk.do(LeaseNext("masenko", ("default",), "", LeaseTerms(60.0, 1.0, 60.0)))
-    desk.do(Fail("job-0001", Claim("masenko", ""), "", ""))
+def test_a_failure_without_words_is_shown_as_one(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    dispatcher.do(Enqueue("masenko", [spec("job-0001")]))
+    dispatcher.do(LeaseNext("masenko", ("default",), "", LeaseTerms(60.0, 1.0, 60.0)))
+    dispatcher.do(Fail("job-0001", Claim("masenko", ""), "", ""))
     assert peer.ask("jobs")["jobs"][0]["error"] == "failed (no reason given)"
 
 
-def test_a_replay_names_what_it_repeats(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_a_replay_names_what_it_repeats(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     repeated = Spec("job-00002", "default", "kind", b"[]", Form.JSON, 0, RULES, extra=Extra(replayed_from="job-00001"))
-    desk.do(Enqueue("crossdock", [repeated]))
+    dispatcher.do(Enqueue("crossdock", [repeated]))
     assert peer.ask("job", id="job-00002")["job"]["replayed_from"] == "job-00001"

@@ -16,7 +16,7 @@ from crossdock.model.job import Job
 from crossdock.server.static_config import BadOrder, recurrences
 from crossdock.settings.schema import CronEntry, CronJob, Settings
 from tests.support.conversation import Door, worker
-from tests.support.desk import BEGIN, PlainDesk
+from tests.support.dispatcher import BEGIN, PlainDispatcher
 from tests.support.resp import body
 
 SWEEP = CronEntry("*/5 * * * *", CronJob("sweep", "chores", [1, "two"], 3, 600, 9, {"why": "dust"}), "sweeper")
@@ -26,18 +26,18 @@ def orders(*entries: CronEntry) -> SetSchedules:
     return recurrences(Settings(cron=list(entries)))
 
 
-def begun(*entries: CronEntry, now: Now = BEGIN) -> PlainDesk:
-    desk = PlainDesk(now=now)
-    desk.do(orders(*entries))
-    return desk
+def begun(*entries: CronEntry, now: Now = BEGIN) -> PlainDispatcher:
+    dispatcher = PlainDispatcher(now=now)
+    dispatcher.do(orders(*entries))
+    return dispatcher
 
 
-def runs(desk: PlainDesk) -> list[float]:
-    return [event.at for event in desk.events if isinstance(event, Spawned)]
+def runs(dispatcher: PlainDispatcher) -> list[float]:
+    return [event.at for event in dispatcher.events if isinstance(event, Spawned)]
 
 
-def jobs(desk: PlainDesk) -> list[Job]:
-    return list(desk.memory.jobs.values())
+def jobs(dispatcher: PlainDispatcher) -> list[Job]:
+    return list(dispatcher.state.jobs.values())
 
 
 def at(text: str) -> float:
@@ -49,12 +49,12 @@ def moment(text: str) -> Now:
 
 
 def test_a_run_is_a_job_as_the_entry_has_it() -> None:
-    desk = begun(SWEEP)  # at 17:55:45
-    desk.advance(254)
-    assert jobs(desk) == []
-    desk.advance(1)
-    (job,) = jobs(desk)
-    shown = body(worker(desk, Door(desk)).ask("FETCH chores")).decode()
+    dispatcher = begun(SWEEP)  # at 17:55:45
+    dispatcher.advance(254)
+    assert jobs(dispatcher) == []
+    dispatcher.advance(1)
+    (job,) = jobs(dispatcher)
+    shown = body(worker(dispatcher, Door(dispatcher)).ask("FETCH chores")).decode()
     assert shown == (
         f'{{"retry":3,"custom":{{"why":"dust"}},"jid":"{job.jid}","queue":"chores","priority":9,"jobtype":"sweep",'
         '"created_at":"2026-11-15T18:00:00Z","enqueued_at":"2026-11-15T18:00:00Z","args":[1,"two"],"reserve_for":600}'
@@ -62,84 +62,84 @@ def test_a_run_is_a_job_as_the_entry_has_it() -> None:
 
 
 def test_each_run_comes_once_and_wakes_who_waits() -> None:
-    desk = begun(SWEEP)
-    desk.advance(253)
-    waiting = worker(desk, Door(desk))
+    dispatcher = begun(SWEEP)
+    dispatcher.advance(253)
+    waiting = worker(dispatcher, Door(dispatcher))
     assert waiting.ask("FETCH chores") == b""
-    desk.advance(2)
+    dispatcher.advance(2)
     assert b'"jobtype":"sweep"' in waiting.take()
-    desk.advance(3_600)
-    assert runs(desk) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(13)]
-    assert len({job.jid for job in jobs(desk)}) == len(jobs(desk))
+    dispatcher.advance(3_600)
+    assert runs(dispatcher) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(13)]
+    assert len({job.jid for job in jobs(dispatcher)}) == len(jobs(dispatcher))
 
 
 def test_a_restart_repeats_no_run() -> None:
-    desk = begun(SWEEP)
+    dispatcher = begun(SWEEP)
     for _ in range(5):
-        desk.advance(255 if not runs(desk) else 300)
-        desk = desk.restarted()
-        desk.do(orders(SWEEP))
-    assert runs(desk) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(5)]
+        dispatcher.advance(255 if not runs(dispatcher) else 300)
+        dispatcher = dispatcher.restarted()
+        dispatcher.do(orders(SWEEP))
+    assert runs(dispatcher) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(5)]
 
 
 def test_runs_missed_while_the_server_was_down_are_made_up_for_by_one() -> None:
-    desk = begun(SWEEP).restarted()
-    desk.now = Now(desk.now.wall + 86_400, desk.now.steady + 86_400)
-    desk.do(orders(SWEEP))
-    desk.advance(0)
-    assert runs(desk) == [desk.now.wall]
-    desk.advance(255)
-    assert runs(desk)[1:] == [at("2026-11-16T18:00:00+00:00")]
+    dispatcher = begun(SWEEP).restarted()
+    dispatcher.now = Now(dispatcher.now.wall + 86_400, dispatcher.now.steady + 86_400)
+    dispatcher.do(orders(SWEEP))
+    dispatcher.advance(0)
+    assert runs(dispatcher) == [dispatcher.now.wall]
+    dispatcher.advance(255)
+    assert runs(dispatcher)[1:] == [at("2026-11-16T18:00:00+00:00")]
 
 
 def test_a_clock_that_is_set_back_repeats_no_run() -> None:
-    desk = begun(SWEEP)
-    desk.advance(256)
-    assert len(runs(desk)) == 1
-    desk.now = Now(desk.now.wall - 10, desk.now.steady)
-    desk.advance(10)
-    assert len(runs(desk)) == 1
-    desk.advance(300)
-    assert len(runs(desk)) == 2
+    dispatcher = begun(SWEEP)
+    dispatcher.advance(256)
+    assert len(runs(dispatcher)) == 1
+    dispatcher.now = Now(dispatcher.now.wall - 10, dispatcher.now.steady)
+    dispatcher.advance(10)
+    assert len(runs(dispatcher)) == 1
+    dispatcher.advance(300)
+    assert len(runs(dispatcher)) == 2
 
 
 def test_a_flush_leaves_cron_as_it_is() -> None:
-    desk = begun(SWEEP)
-    desk.do(Flush("faktory"))
-    desk.advance(255)
-    assert [job.kind for job in jobs(desk)] == ["sweep"]
+    dispatcher = begun(SWEEP)
+    dispatcher.do(Flush("faktory"))
+    dispatcher.advance(255)
+    assert [job.kind for job in jobs(dispatcher)] == ["sweep"]
 
 
 def test_an_entry_that_is_taken_out_runs_no_more() -> None:
-    desk = begun(SWEEP)
-    desk.do(orders())
-    desk.advance(3_600)
-    assert jobs(desk) == []
+    dispatcher = begun(SWEEP)
+    dispatcher.do(orders())
+    dispatcher.advance(3_600)
+    assert jobs(dispatcher) == []
 
 
 def test_another_schedule_counts_from_now() -> None:
-    desk = begun(SWEEP)
-    desk.do(orders(CronEntry("0 20 * * *", SWEEP.job, SWEEP.name)))
-    desk.advance(3_600)
-    assert jobs(desk) == []
-    desk.advance(3_900)
-    assert runs(desk) == [at("2026-11-15T20:00:00+00:00")]
+    dispatcher = begun(SWEEP)
+    dispatcher.do(orders(CronEntry("0 20 * * *", SWEEP.job, SWEEP.name)))
+    dispatcher.advance(3_600)
+    assert jobs(dispatcher) == []
+    dispatcher.advance(3_900)
+    assert runs(dispatcher) == [at("2026-11-15T20:00:00+00:00")]
 
 
 def test_a_run_missed_while_its_job_was_changed_is_made_up_for() -> None:
     """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
-    desk = begun(CronEntry("0 * * * *", CronJob("sweep", args=[1]), "sweeper"))
-    desk.now = Now(desk.now.wall + 600, desk.now.steady + 600)
-    desk.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper")))
-    desk.advance(0)
-    assert [job.payload for job in jobs(desk)] == [b"[2]"]
+    dispatcher = begun(CronEntry("0 * * * *", CronJob("sweep", args=[1]), "sweeper"))
+    dispatcher.now = Now(dispatcher.now.wall + 600, dispatcher.now.steady + 600)
+    dispatcher.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper")))
+    dispatcher.advance(0)
+    assert [job.payload for job in jobs(dispatcher)] == [b"[2]"]
 
 
 def test_the_same_orders_again_change_nothing() -> None:
-    desk = begun(SWEEP)
-    before = len(desk.events)
-    desk.do(orders(SWEEP))
-    assert len(desk.events) == before
+    dispatcher = begun(SWEEP)
+    before = len(dispatcher.events)
+    dispatcher.do(orders(SWEEP))
+    assert len(dispatcher.events) == before
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,11 @@ def test_the_next_run_is_always_later(schedule: str, zone: str, after: datetime)
 def test_an_autumn_night_has_no_storm_of_runs() -> None:
     """A server that starts in the hour that comes twice, with a run in that hour that it missed."""
     entry = CronEntry("30 2 * * *", CronJob("nightly"), timezone="Europe/Berlin")
-    desk = begun(entry, now=moment("2026-10-24T20:00:00+00:00")).restarted()
-    desk.now = moment("2026-10-25T01:10:00+00:00")
-    desk.do(orders(entry))
-    desk.advance(timedelta(hours=12).total_seconds())
-    assert runs(desk) == [at("2026-10-25T01:10:00+00:00")]
+    dispatcher = begun(entry, now=moment("2026-10-24T20:00:00+00:00")).restarted()
+    dispatcher.now = moment("2026-10-25T01:10:00+00:00")
+    dispatcher.do(orders(entry))
+    dispatcher.advance(timedelta(hours=12).total_seconds())
+    assert runs(dispatcher) == [at("2026-10-25T01:10:00+00:00")]
 
 
 @pytest.mark.parametrize(
@@ -237,32 +237,32 @@ def test_two_entries_of_one_name() -> None:
     ],
 )
 def test_a_run_is_unique_and_expires_from_its_own_time_on(job: CronJob) -> None:
-    desk = begun(CronEntry("*/5 * * * *", job, "sweeper"))
-    desk.advance(255)
-    (first,) = jobs(desk)
+    dispatcher = begun(CronEntry("*/5 * * * *", job, "sweeper"))
+    dispatcher.advance(255)
+    (first,) = jobs(dispatcher)
     assert first.extra is not None and first.extra.custom == b'{"unique_for":400,"expires_in":900}'
-    assert first.extra.links is not None and first.extra.links.expires == desk.now.wall + 900
-    desk.advance(300)
-    assert jobs(desk) == [first], "the first run still holds the lock"
-    desk.advance(300)
-    assert len(jobs(desk)) == 2, "its lock has ended"
-    desk.advance(301)
-    said = worker(desk, Door(desk)).ask("FETCH default")
+    assert first.extra.links is not None and first.extra.links.expires == dispatcher.now.wall + 900
+    dispatcher.advance(300)
+    assert jobs(dispatcher) == [first], "the first run still holds the lock"
+    dispatcher.advance(300)
+    assert len(jobs(dispatcher)) == 2, "its lock has ended"
+    dispatcher.advance(301)
+    said = worker(dispatcher, Door(dispatcher)).ask("FETCH default")
     assert first.jid not in said.decode() and b'"jobtype":"sweep"' in said, "the first run has expired"
 
 
 def test_a_pushed_job_and_a_run_are_unique_together() -> None:
-    desk = begun(CronEntry("*/5 * * * *", CronJob("sweep", args=[1], unique_for=3_600), "sweeper"))
-    desk.advance(255)
-    peer = worker(desk, Door(desk))
+    dispatcher = begun(CronEntry("*/5 * * * *", CronJob("sweep", args=[1], unique_for=3_600), "sweeper"))
+    dispatcher.advance(255)
+    peer = worker(dispatcher, Door(dispatcher))
     line = 'PUSH {"jid":"pushed-1","jobtype":"sweep","args":[1],"custom":{"unique_for":60}}'
     assert peer.ask(line) == b"-NOTUNIQUE Job not unique\r\n"
 
 
 def test_unique_orders_again_change_nothing() -> None:
     entry = CronEntry("*/5 * * * *", CronJob("sweep", unique_for=60, expires_in=60), "sweeper")
-    desk = begun(entry)
-    desk.advance(60)
-    before = len(desk.events)
-    desk.do(orders(entry))
-    assert len(desk.events) == before
+    dispatcher = begun(entry)
+    dispatcher.advance(60)
+    before = len(dispatcher.events)
+    dispatcher.do(orders(entry))
+    assert len(dispatcher.events) == before

@@ -56,7 +56,7 @@ SHOWN: list[tuple[str, Any, dict[str, Any]]] = [
 
 
 def alone(floor: Floor) -> Any:
-    (job,) = floor.desk.memory.jobs.values()
+    (job,) = floor.dispatcher.state.jobs.values()
     return job
 
 
@@ -92,11 +92,11 @@ def test_pushed_failed_retried_and_settled(floor: Floor, by: str, first: str, se
         else:
             assert worker.fail(got.ident, "no luck")
             assert alone(floor).extra.error.message == ("" if through == "masenko" else "no luck")
-            floor.desk.advance(20)
+            floor.dispatcher.advance(20)
             # To Masenko one of its own that had to wait for its time counts as delayed.
             seen = {"masenko": by != "masenko" or PEERS[first].says_when}
             assert all(floor.peer(door).look("q") == seen.get(door, 1) for door in DOORS)
-    jobs = floor.desk.memory.jobs.values()
+    jobs = floor.dispatcher.state.jobs.values()
     assert [job.state for job in jobs] == ([State.COMPLETE] if PEERS[by].keeps else [])
 
 
@@ -150,4 +150,4 @@ def test_one_live_job_a_name_but_for_faktory(floor: Floor, door: str) -> None:
             peer.push("q", b"", ident=jid)
     else:
         peer.push("q", [], ident=jid)
-    assert len(floor.desk.memory.jobs) == (1 if door == "workq" or PEERS[door].replaces else 2)
+    assert len(floor.dispatcher.state.jobs) == (1 if door == "workq" or PEERS[door].replaces else 2)

@@ -17,7 +17,7 @@ TRIPLES = list(itertools.product(DOORS, repeat=3))
 
 
 def alone(floor: Floor) -> Job:
-    (job,) = floor.desk.memory.jobs.values()
+    (job,) = floor.dispatcher.state.jobs.values()
     return job
 
 
@@ -54,7 +54,7 @@ def test_one_that_was_given_nothing(floor: Floor, by: str, holder: str, other: s
         assert alone(floor).lease == before
         assert worker.succeed(got.ident)
     else:
-        assert all(job.lease is None for job in floor.desk.memory.jobs.values())
+        assert all(job.lease is None for job in floor.dispatcher.state.jobs.values())
 
 
 @pytest.mark.parametrize(("by", "late", "newer"), [each for each in TRIPLES if not PEERS[each[1]].bound])
@@ -68,7 +68,7 @@ def test_a_late_answer_changes_nothing_newer(floor: Floor, by: str, late: str, n
     first, second = floor.peer(late), floor.peer(newer)
     got = fetched(first)
     floor.lapse(1_800)
-    floor.desk.advance(20)
+    floor.dispatcher.advance(20)
     now = fetched(second)
     lease = alone(floor).lease
     assert lease is not None and lease.via == newer
@@ -79,7 +79,7 @@ def test_a_late_answer_changes_nothing_newer(floor: Floor, by: str, late: str, n
         return
     assert alone(floor).lease == lease
     assert second.succeed(now.ident)
-    assert all(job.state is State.COMPLETE for job in floor.desk.memory.jobs.values())
+    assert all(job.state is State.COMPLETE for job in floor.dispatcher.state.jobs.values())
 
 
 @pytest.mark.parametrize(("by", "through"), PAIRS)
@@ -92,11 +92,11 @@ def test_the_job_of_a_lost_worker_comes_back(floor: Floor, by: str, through: str
     worker = floor.peer(through)
     got = fetched(worker)
     floor.lose(worker)
-    (job,) = (job for job in floor.desk.memory.jobs.values() if job.attempts)
+    (job,) = (job for job in floor.dispatcher.state.jobs.values() if job.attempts)
     assert job.lease is None
     assert (job.attempts, job.failures) == (1, int(its.lapse_fails))
     assert job.state is (State.RETRYING if its.backs_off else State.READY)
-    floor.desk.advance(20)
+    floor.dispatcher.advance(20)
     again = floor.peer(through)
     assert got in [fetched(again), fetched(again)]
 
@@ -138,13 +138,13 @@ def test_a_job_of_limited_life_is_taken_from_whoever_has_it(floor: Floor, throug
     worker, asker = floor.peer(through), floor.workq()
     got = fetched(worker)
     asker.ask_result(ident, 60)
-    floor.desk.advance(5)
-    assert not floor.desk.memory.jobs
+    floor.dispatcher.advance(5)
+    assert not floor.dispatcher.state.jobs
     assert asker.result() == "-NOT-FOUND"
     assert not worker.fail(got.ident)
     worker.succeed(got.ident)
     worker.close()
-    assert not floor.desk.memory.jobs
+    assert not floor.dispatcher.state.jobs
 
 
 class TestWhatIsRemembered:

@@ -12,7 +12,7 @@ OTHERS = ["faktory", "masenko", "workq"]
 
 
 def alone(floor: Floor) -> Any:
-    (job,) = floor.desk.memory.jobs.values()
+    (job,) = floor.dispatcher.state.jobs.values()
     return job
 
 
@@ -33,7 +33,7 @@ def test_no_caller_s_time_ends_a_lease_of_another_door(floor: Floor, other: str)
     there.push("q", ["a"])
     got = there.fetch("q")
     assert got is not None
-    far = str(floor.desk.now.wall + 1e9)
+    far = str(floor.dispatcher.now.wall + 1e9)
     assert here._ask("FCALL", "qless", "0", "pop", far, "q", "w", "5") == "{}"
     assert here._ask("FCALL", "qless", "0", "peek", far, "q", "5") == "{}"
     assert alone(floor).lease.via == other
@@ -47,10 +47,10 @@ def test_nor_one_that_a_heartbeat_here_has_renewed(floor: Floor) -> None:
     assert got is not None
     here.call("heartbeat", got.ident, "w", "{}")
     assert alone(floor).lease.beats == 1
-    far = str(floor.desk.now.wall + 1e9)
+    far = str(floor.dispatcher.now.wall + 1e9)
     assert here._ask("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
     assert alone(floor).lease.via == "faktory"
-    floor.desk.advance(61)
+    floor.dispatcher.advance(61)
     there.look("q")
     assert alone(floor).lease is None, "by the server's clock it ends as it was renewed"
 
@@ -61,9 +61,9 @@ def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, o
     there, lost = floor.peer(other), floor.qless()
     lost.push("q", {"a": 1})
     assert lost.fetch("q") is not None
-    floor.desk.advance(61)
+    floor.dispatcher.advance(61)
     assert there.fetch("q") is None, "its worker is warned"
-    floor.desk.advance(11)
+    floor.dispatcher.advance(11)
     got = there.fetch("q")
     assert got is not None and there.succeed(got.ident)
 
@@ -112,7 +112,7 @@ def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: F
         assert got is not None
         assert there.fetch("q") is None
         assert there.succeed(got.ident)
-        assert sum(job.state is State.BLOCKED for job in floor.desk.memory.jobs.values()) == max(0, left - 1)
+        assert sum(job.state is State.BLOCKED for job in floor.dispatcher.state.jobs.values()) == max(0, left - 1)
 
 
 def test_a_recurring_job_that_a_lease_of_another_door_makes_can_be_settled_there(floor: Floor) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.client.base import Refused
 from crossdock.model.states import State
-from tests.support.desk import NEVER
+from tests.support.dispatcher import NEVER
 from tests.support.floor import Floor
 from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS, ViaFaktory
@@ -45,7 +45,7 @@ class TestResults:
         """Workq's own keep theirs, and so do qless'. Another's is gone: who waited has heard, who asks later finds
         nothing."""
         known = floor.peer(by).push("q", ["a"])
-        (job,) = floor.desk.memory.jobs.values()
+        (job,) = floor.dispatcher.state.jobs.values()
         ident = known if by == "workq" else job.jid if by == "masenko" else f"c205d0c0-0000-4000-8000-{job.number:012x}"
         waits, later = floor.workq(), floor.workq()
         waits.ask_result(ident, 60)
@@ -59,7 +59,7 @@ class TestResults:
     @pytest.mark.parametrize(("by", "through"), PAIRS)
     def test_failure(self, floor: Floor, by: str, through: str) -> None:
         known = floor.peer(by).push("q", ["a"], retry=0)
-        (job,) = floor.desk.memory.jobs.values()
+        (job,) = floor.dispatcher.state.jobs.values()
         ident = known if by == "workq" else job.jid if by == "masenko" else f"c205d0c0-0000-4000-8000-{job.number:012x}"
         waits, later = floor.workq(), floor.workq()
         waits.ask_result(ident, 60)
@@ -88,7 +88,7 @@ class TestResults:
             else:
                 failed(floor, through)
             assert runs.result() == (ok, b"" if ok or through == "masenko" else b"no luck")
-        assert not floor.desk.memory.jobs
+        assert not floor.dispatcher.state.jobs
 
     @pytest.mark.parametrize("through", DOORS)
     def test_the_worker_of_a_run_is_lost(self, floor: Floor, through: str) -> None:
@@ -97,7 +97,7 @@ class TestResults:
         fetched(worker)
         floor.lose(worker)
         assert runs.result() == "-TIMEOUT"
-        assert not floor.desk.memory.jobs
+        assert not floor.dispatcher.state.jobs
 
 
 class TestNeeds:
@@ -134,7 +134,7 @@ class TestNeeds:
         workq.wire.send(f"delete {gone}\r\n".encode())
         assert workq.wire.line() == b"+OK"
         assert workq.look("dead") == 1
-        floor.desk.advance(1)
+        floor.dispatcher.advance(1)
         assert workq.look("dead") == 2
 
 
@@ -153,7 +153,7 @@ class TestFaktorysRecords:
         failed(floor, through)
         assert (faktory.look("complete"), faktory.look("success")) == (1, 0)
         done(floor, through, "complete")
-        floor.desk.advance(20)
+        floor.dispatcher.advance(20)
         done(floor, through)
         assert faktory.look("success") == 1
         done(floor, through, "success")
@@ -194,7 +194,7 @@ class TestFaktorysRecords:
         seen.append(state())
         worker.fail(got.ident)
         seen.append(state())
-        floor.desk.advance(20)
+        floor.dispatcher.advance(20)
         worker.succeed(fetched(worker).ident)
         assert [*seen, state()] == ["enqueued", "working", "failed", "success"]
 
@@ -254,7 +254,7 @@ class TestWaiting:
             each.close()
         floor.masenko().push("q", 1)
         assert said(waits[-1])
-        assert len(floor.desk.waits) == 0
+        assert len(floor.dispatcher.waits) == 0
 
     @pytest.mark.parametrize("by", DOORS)
     def test_a_pause_holds_for_all(self, floor: Floor, by: str) -> None:
@@ -268,7 +268,7 @@ class TestWaiting:
         assert floor.qless().fetch("q") is None
         faktory.call("QUEUE RESUME q")
         assert [bool(said(each)) for each in waits] == [True, True, False]
-        floor.desk.advance(2)
+        floor.dispatcher.advance(2)
         assert said(waits[-1])
 
     @pytest.mark.parametrize("by", DOORS)
@@ -289,7 +289,7 @@ class TestWaiting:
         assert all(said(each) for each in waits)
         for peer in holds.values():  # what they held is gone, and ends nothing else
             peer.close()
-        assert len(floor.desk.memory.shelves[State.LEASED]) == len(WAITING)
+        assert len(floor.dispatcher.state.shelves[State.LEASED]) == len(WAITING)
 
     @pytest.mark.parametrize("door", DOORS)
     def test_behind_any_number_of_expired_jobs(self, floor: Floor, door: str) -> None:
@@ -297,7 +297,7 @@ class TestWaiting:
         stale = {"jobtype": "T", "queue": "q", "args": [], "custom": {"expires_in": 1}}
         faktory.call("PUSHB " + json.dumps([{"jid": f"stale-{n:06d}", **stale} for n in range(1_200)]))
         faktory.push("q", ["fresh"])
-        floor.desk.advance(2)
+        floor.dispatcher.advance(2)
         for _ in range(1 if peer.waits else 3):  # a call removes a limited number of them
             peer.ask("q", wait_s=1.0)
             got = peer.given()

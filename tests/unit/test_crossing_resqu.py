@@ -17,7 +17,7 @@ def peer(floor: Floor, door: str) -> Any:
 
 
 def alone(floor: Floor) -> Any:
-    (job,) = floor.desk.memory.jobs.values()
+    (job,) = floor.dispatcher.state.jobs.values()
     return job
 
 
@@ -56,7 +56,7 @@ def test_pushed_there_failed_here_and_settled_there(floor: Floor, other: str) ->
     assert got is not None
     assert (alone(floor).lease.via, alone(floor).lease.worker) == ("resqu", here.name)
     assert here.fail(got.ident)
-    floor.desk.advance(60)
+    floor.dispatcher.advance(60)
     again = there.fetch("q")
     assert again is not None and alone(floor).failures == 1
     assert there.succeed(again.ident)
@@ -69,8 +69,8 @@ def test_pushed_there_and_done_here(floor: Floor, other: str) -> None:
     there.push("q", ["payload"])
     got = here.fetch("q")
     assert got is not None and here.succeed(got.ident)
-    assert all(job.state is State.COMPLETE for job in floor.desk.memory.jobs.values())
-    assert floor.desk.memory.counters.processed == 1
+    assert all(job.state is State.COMPLETE for job in floor.dispatcher.state.jobs.values())
+    assert floor.dispatcher.state.counters.processed == 1
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -84,7 +84,7 @@ def test_pushed_here_failed_there_and_done_here(floor: Floor, other: str) -> Non
         assert here.ask_redis("SETNX", f"{P}unique:u:state", "queued") == 0, "its uid is kept over retries"
     again = here.fetch("q")
     assert again is not None and here.succeed(again.ident)
-    assert not floor.desk.memory.jobs
+    assert not floor.dispatcher.state.jobs
     assert here.ask_redis("SETNX", f"{P}unique:u:state", "queued") == 1
 
 
@@ -97,7 +97,7 @@ def test_the_last_try_there_frees_the_uid_and_what_was_deferred(floor: Floor, ot
     defer(here, "q", "second", 5)
     assert there.fail(got.ident)
     assert here.look("q") == 0
-    floor.desk.advance(6)
+    floor.dispatcher.advance(6)
     again = there.fetch("q")
     assert again is not None and "second" in str(again.payload)
 
@@ -110,7 +110,7 @@ def test_a_worker_that_dies_loses_nothing(floor: Floor, other: str) -> None:
     assert got is not None
     text = here.die()
     assert text is not None and got.ident in text
-    floor.desk.advance(60)
+    floor.dispatcher.advance(60)
     again = there.fetch("q")
     assert again is not None and there.succeed(again.ident)
 

@@ -109,7 +109,7 @@ def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "free_bytes", lambda folder: 255 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("new jobs will be refused: the disk is nearly full (255 MiB free, 256 MiB kept)")
-    assert warned(journal_free_mib=255) == []
+    assert warned(journal_min_free_mib=255) == []
 
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_mount(), reason="this machine has no tmpfs at /dev/shm")

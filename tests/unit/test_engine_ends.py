@@ -31,7 +31,7 @@ def push(
 ) -> Number:
     links = Links(ttl_s=ttl, foreground=foreground)
     bench.do(Enqueue("workq", [spec(jid, rules=rules, due=due, links=links)]))
-    return bench.memory.counters.number
+    return bench.state.counters.number
 
 
 # Time to live
@@ -46,15 +46,15 @@ def test_gone_in_whatever_state(bench: Bench, where: str) -> None:
     if where == "complete":
         bench.do(Succeed("a", FREE))
     bench.after(99.999 - (bench.now.steady - 1_000.0))
-    assert number in bench.memory.jobs
+    assert number in bench.state.jobs
     assert bench.after(0.001).ended == 1
-    assert bench.memory.jobs == {}
-    assert bench.memory.job_ends == []
+    assert bench.state.jobs == {}
+    assert bench.state.job_ends == []
     assert isinstance(bench.last, Removed)
     assert bench.last.why == "ttl"
-    assert bench.memory.counters.evicted == (where != "complete")
+    assert bench.state.counters.evicted == (where != "complete")
     bench.do(Start())
-    assert bench.memory.counters.evicted == 0
+    assert bench.state.counters.evicted == 0
 
 
 @pytest.mark.parametrize("late", [0.0, 0.004])
@@ -64,8 +64,8 @@ def test_a_job_is_not_leased_at_its_end_though_the_timer_is_late(bench: Bench, l
     bench.clock.pass_by(100.0 + late)
     job = bench.do(LeaseNext("workq", ("q",), "", LeaseTerms(60.0, 0.001, 99.0)))
     assert job is not None and job.jid == "b"
-    assert [job.jid for job in bench.memory.jobs.values()] == ["b"]
-    assert bench.memory.counters.evicted == 1, "as if the timer had removed it"
+    assert [job.jid for job in bench.state.jobs.values()] == ["b"]
+    assert bench.state.counters.evicted == 1, "as if the timer had removed it"
 
 
 def test_nor_by_a_pop_of_qless(bench: Bench) -> None:
@@ -122,7 +122,7 @@ def test_what_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
     bench.lease("q")
     done = bench.after(60.0)
     assert (done.ended, done.lapsed) == (2, 0)
-    assert bench.memory.counters.evicted == 1, "a foreground job is not counted"
+    assert bench.state.counters.evicted == 1, "a foreground job is not counted"
 
 
 # Foreground
@@ -133,7 +133,7 @@ def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
     bench.lease("q")
     bench.after(60.0)
     assert isinstance(bench.last, Removed)
-    assert (bench.last.why, list(bench.memory.jobs), bench.memory.foreground) == ("lapsed", [], {})
+    assert (bench.last.why, list(bench.state.jobs), bench.state.foreground) == ("lapsed", [], {})
 
 
 def test_and_with_a_restart(bench: Bench) -> None:
@@ -142,8 +142,8 @@ def test_and_with_a_restart(bench: Bench) -> None:
     kept = push(bench, "c")
     bench.lease("q", terms=LeaseTerms(9.0, 9.0, 9.0, LeaseBinding.CONNECTION))
     bench.restart()
-    assert list(bench.memory.jobs) == [kept]
-    assert bench.memory.foreground == {}
+    assert list(bench.state.jobs) == [kept]
+    assert bench.state.foreground == {}
 
 
 # Names
@@ -180,7 +180,7 @@ def test_each_queue_with_work_is_as_likely(bench: Bench) -> None:
 def test_a_lease_that_registers_makes_every_name_known(bench: Bench) -> None:
     bench.do(Enqueue("workq", [spec("a", "a")]))
     assert at_random(bench, "a", "new", "newer", "new") == "a"
-    assert sorted(bench.memory.queues) == ["a", "new", "newer"]
+    assert sorted(bench.state.queues) == ["a", "new", "newer"]
 
 
 # Bands
@@ -204,8 +204,8 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
     )
     bench.after(2.0)
     bench.push("high", queue="q", priority=9)
-    assert tally(bench.memory, "q") == Tally(8, 2, 0, 0, 0)
-    assert bench.memory.queues["q"].oldest(bench.memory.jobs) == wall
+    assert tally(bench.state, "q") == Tally(8, 2, 0, 0, 0)
+    assert bench.state.queues["q"].oldest(bench.state.jobs) == wall
     assert bench.lease("q").jid == "high"
     assert bench.work_order("q") == ["m past", "m later", "plain", "m plain", "w early", "w late", "w later"]
 
@@ -238,14 +238,14 @@ def test_by_queue_it_is_known_what_waits(bench: Bench) -> None:
     bench.lease("q")
     bench.lease("q")
     bench.fail("failed")
-    memory = bench.memory
-    assert [memory.jobs[number].jid for _, _, number in memory.scheduled_in["q"]] == ["c", "b", "a"]
-    assert memory.leased_in == {"q": 1}
-    assert [memory.jobs[number].jid for _, number in memory.retrying_in["q"]] == ["failed"]
-    assert tally(memory, "q") == Tally(0, 0, 1, 1, 3)
-    assert tally(memory, "never") == Tally(0, 0, 0, 0, 0)
+    state = bench.state
+    assert [state.jobs[number].jid for _, _, number in state.scheduled_in["q"]] == ["c", "b", "a"]
+    assert state.leased_in == {"q": 1}
+    assert [state.jobs[number].jid for _, number in state.retrying_in["q"]] == ["failed"]
+    assert tally(state, "q") == Tally(0, 0, 1, 1, 3)
+    assert tally(state, "never") == Tally(0, 0, 0, 0, 0)
     bench.succeed("leased")
     bench.after(60.0)
-    assert tally(memory, "q") == Tally(5 - 1, 0, 0, 0, 0)
-    assert memory.scheduled_in == {}
-    assert {job.state for job in memory.jobs.values()} == {State.READY}
+    assert tally(state, "q") == Tally(5 - 1, 0, 0, 0, 0)
+    assert state.scheduled_in == {}
+    assert {job.state for job in state.jobs.values()} == {State.READY}

@@ -27,7 +27,7 @@ def rules(max_fails: int = 0, max_attempts: int = 0) -> Policy:
 
 def push(bench: Bench, jid: str, how: Policy | None = None, *, via: str = "workq", due: float = 0.0) -> Number:
     bench.do(Enqueue(via, [Spec(jid, "q", "q", b"raw", Form.RAW, 0, how or rules(), due, Extra(links=Links()))]))
-    return bench.memory.counters.number
+    return bench.state.counters.number
 
 
 def lease(bench: Bench, via: str = "workq", terms: LeaseTerms = TERMS) -> Job:
@@ -61,7 +61,7 @@ def test_any_live_state(bench: Bench, where: str, success: bool) -> None:
         assert isinstance(bench.last, LeaseExpired)
     if where == "leased by another":
         lease(bench)
-    counters = bench.memory.counters
+    counters = bench.state.counters
     settle = complete if success else fail
     assert settle(bench, "a", b"result", given) is Verdict.DONE
     assert bench.job(number).state is (State.COMPLETE if success else State.FAILED)
@@ -117,7 +117,7 @@ def test_fails_left_bring_it_back_to_its_old_place(bench: Bench) -> None:
         assert fail(bench, "a", b"dropped") is Verdict.DONE
         job = bench.job(number)
         assert (job.state, job.failures, result(bench, number)) == (State.READY, fails, None)
-        assert bench.notices == ("q",)
+        assert bench.ready_queues == ("q",)
     lease(bench)
     fail(bench, "a", b"kept")
     assert (bench.job(number).state, result(bench, number)) == (State.FAILED, Result(False, b"kept"))
@@ -140,7 +140,7 @@ def test_the_last_lapse_leaves_an_empty_result_and_counts_no_failure(bench: Benc
     assert bench.last.lost
     job = bench.job(number)
     assert (job.state, job.failures, result(bench, number)) == (State.FAILED, 0, Result(False, b""))
-    assert bench.memory.counters.failures == 0
+    assert bench.state.counters.failures == 0
 
 
 @pytest.mark.parametrize("where", ["ready", "scheduled"])

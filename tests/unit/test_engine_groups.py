@@ -49,7 +49,7 @@ def test_callbacks_wait_for_the_commit(bench: Bench) -> None:
     assert called(bench) == []
     bench.do(CommitBatch("g"))
     assert called(bench) == [("g", "SUCCESS")]
-    assert list(bench.notices) == ["mail"]
+    assert list(bench.ready_queues) == ["mail"]
 
 
 def test_an_empty_group_calls_at_once(bench: Bench) -> None:
@@ -83,9 +83,9 @@ def test_one_that_succeeds_after_all_brings_success(bench: Bench) -> None:
     bench.do(CommitBatch("g"))
     work_off(bench, succeed=False)
     assert called(bench) == [("g", "COMPLETE")]
-    bench.do(Requeue("faktory", list(bench.memory.jobs)))
+    bench.do(Requeue("faktory", list(bench.state.jobs)))
     assert sorted(work_off(bench)) == ["COMPLETE of g", "SUCCESS of g", "a"]
-    assert number not in bench.memory.jobs
+    assert number not in bench.state.jobs
 
 
 def test_a_parent_waits_for_the_callbacks_of_its_child(bench: Bench) -> None:
@@ -116,11 +116,11 @@ def test_how_long_groups_are_remembered(bench: Bench) -> None:
     bench.succeed("done")
     work_off(bench)
     bench.after(1_800.0)
-    assert list(bench.memory.groups) == ["committed"]
+    assert list(bench.state.groups) == ["committed"]
     bench.after(30 * DAY - 1_801.0)
-    assert list(bench.memory.groups) == ["committed"]
+    assert list(bench.state.groups) == ["committed"]
     bench.after(1.0)
-    assert bench.memory.groups == {}
+    assert bench.state.groups == {}
 
 
 def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) -> None:
@@ -131,7 +131,7 @@ def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) ->
     bench.succeed("kept")
     bench.do(Remove("faktory", "expired", [kept], frozenset({State.COMPLETE})))
     assert called(bench) == []
-    assert bench.memory.tracks["kept"].state == "success"
+    assert bench.state.tracks["kept"].state == "success"
     assert work_off(bench) == ["waits", "COMPLETE of g", "SUCCESS of g"]
 
 
@@ -153,7 +153,7 @@ def test_a_group_is_looked_at_when_a_member_that_failed_before_is_pushed(bench: 
     bench.do(CommitBatch("parent"))
     bench.do(CommitBatch("child"))
     bench.push("a", links=Links(group="child"), failures=1)
-    assert bench.memory.groups["child"].finished == Callback.COMPLETE
+    assert bench.state.groups["child"].finished == Callback.COMPLETE
     assert ("parent", "COMPLETE") in called(bench)
 
 
@@ -161,5 +161,5 @@ def test_a_name_is_opened_once(bench: Bench) -> None:
     open_group(bench, "g", Callback.COMPLETE)
     bench.clock.pass_by(1.0)
     assert not bench.do(OpenBatch("g", "faktory", "", "", None, callback("g", Callback.SUCCESS)))
-    assert bench.memory.groups["g"].complete is not None
-    assert len(bench.memory.group_ends) == 1
+    assert bench.state.groups["g"].complete is not None
+    assert len(bench.state.group_ends) == 1

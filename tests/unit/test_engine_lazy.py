@@ -15,7 +15,7 @@ WORKQ = Policy(1, 0, 0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, 
 
 def put(bench: Bench, jid: str, t: float = 1.0, *, delay: float = 0.0, priority: float = 0, retries: int = 5) -> int:
     bench.do(m.Put("qless", t, "w", jid, "default", "k", b"{}", Form.JSON, delay, priority, (), retries))
-    return [job.number for job in bench.memory.named(jid)][-1]
+    return [job.number for job in bench.state.named(jid)][-1]
 
 
 def pop(bench: Bench, t: float = 2.0, count: int = 1, term: float = 60.0) -> list[str]:
@@ -38,10 +38,10 @@ def test_places_of_all_doors_compare(bench: Bench) -> None:
 
 def test_a_job_put_off_is_behind_every_timer(bench: Bench) -> None:
     number = put(bench, "j", delay=30.0)
-    assert list(bench.memory.shelves[State.SCHEDULED]) == [(inf, number)]
+    assert list(bench.state.shelves[State.SCHEDULED]) == [(inf, number)]
     assert bench.engine.due_in(bench.now) == 30.0, "whoever waits is to be asked then"
     assert bench.after(31.0).scheduled == 0
-    assert bench.notices == ("default",)
+    assert bench.ready_queues == ("default",)
     assert bench.engine.due_in(bench.now) is None
     assert bench.job(number).state is State.SCHEDULED
     assert bench.engine.has_work("default", bench.now)
@@ -52,7 +52,7 @@ def test_deadlines_go_on_after_a_restart(bench: Bench) -> None:
     put(bench, "j", delay=30.0)
     bench.clock.pass_by(31.0)
     bench.restart()
-    invariants.check(bench.memory)
+    invariants.check(bench.state)
     assert bench.engine.due_in(bench.now) == 0.0
     assert bench.lease().jid == "j"
 
@@ -87,7 +87,7 @@ def test_a_time_to_live_ends_with_the_rules_it_came_by(bench: Bench) -> None:
     put(bench, "j")
     bench.after(6.0)
     assert bench.job(number).state is State.READY
-    invariants.check(bench.memory)
+    invariants.check(bench.state)
 
 
 def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
@@ -96,12 +96,12 @@ def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
         put(bench, f"j{each}", t=each)
         [jid] = pop(bench, t=each)
         bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
-    assert [jid for _, jid, _ in bench.memory.completed] == ["j3", "j4"]
+    assert [jid for _, jid, _ in bench.state.completed] == ["j3", "j4"]
     bench.do(m.Configure("jobs-history", "-1"))
     put(bench, "j5", t=9.0)
     pop(bench, t=9.0)
     bench.do(c.Succeed("j5", c.Claim("qless", "w"), t=9.0))
-    assert not bench.memory.completed
+    assert not bench.state.completed
 
 
 def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
@@ -112,9 +112,9 @@ def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
         put(bench, f"j{each}", t=each)
         [jid] = pop(bench, t=each)
         bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
-        kept.append(len(bench.memory.completed))
+        kept.append(len(bench.state.completed))
     assert kept[-7:] == [1_000, 1_001, 1_002, 1_000, 1_001, 1_002, 1_000]
-    assert bench.memory.completed.first()[1] == "j6"
+    assert bench.state.completed.first()[1] == "j6"
 
 
 def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
@@ -122,7 +122,7 @@ def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
     for day in range(4):
         put(bench, f"j{day}", t=day * 86_400.0)
         pop(bench, t=day * 86_400.0 + 1)
-    assert sorted(bench.memory.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
+    assert sorted(bench.state.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
 
 
 def test_leases_are_in_order_for_whoever_asks_however_many_there_are(bench: Bench) -> None:
@@ -134,11 +134,11 @@ def test_leases_are_in_order_for_whoever_asks_however_many_there_are(bench: Benc
         assert job.lease is not None
         claim = c.Claim("qless", "w", (job.number, job.lease.token))
         assert bench.do(c.Succeed(jid, claim, t=3.0)) is c.Verdict.DONE
-    held = [job for job in bench.memory.jobs.values() if job.lease is not None]
-    locks = bench.memory.lazy.queues["default"].locks
+    held = [job for job in bench.state.jobs.values() if job.lease is not None]
+    locks = bench.state.lazy.queues["default"].locks
     assert list(locks) == sorted((job.lease.until, job.jid, job.number) for job in held if job.lease is not None)
     assert len(locks) == 2_500 - len(leased[::3])
-    invariants.check(bench.memory)
+    invariants.check(bench.state)
 
 
 def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
@@ -150,11 +150,11 @@ def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
     bench.clock.pass_by(30.0)
     pop(bench, 32.0)
     assert bench.engine.due_in(bench.now) == 30.0
-    token, number = min((job.lease.token, job.number) for job in bench.memory.jobs.values() if job.lease is not None)
+    token, number = min((job.lease.token, job.number) for job in bench.state.jobs.values() if job.lease is not None)
     assert bench.do(c.Succeed("", c.Claim("qless", "w", (number, token)), t=33.0)) is c.Verdict.DONE
     bench.after(31.0)
-    assert not bench.notices, "nobody's lease has ended"
+    assert not bench.ready_queues, "nobody's lease has ended"
     assert bench.engine.due_in(bench.now) == 29.0
     bench.after(29.0)
-    assert bench.notices == ("default",)
+    assert bench.ready_queues == ("default",)
     assert bench.engine.due_in(bench.now) is None

@@ -77,7 +77,7 @@ def test_what_came_by_jid_alone_is_remembered_for_a_time_and_the_newest_of_it(
 
 def test_nothing_opens_a_load(bench: Bench) -> None:
     assert load(bench) == Loaded(0, 0, 0, 0)
-    assert list(bench.memory.loads.by_run) == ["run"]
+    assert list(bench.state.loads.by_run) == ["run"]
 
 
 def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
@@ -85,7 +85,7 @@ def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
     assert load(bench, "three") == Loaded(0, 0, 2, 1, LoadRefusal.CLOSED)
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
-    assert bench.memory.loads.jids == 0
+    assert bench.state.loads.jids == 0
     assert bench.work_order() == ["one", "two"]
 
 
@@ -129,7 +129,7 @@ def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytes
     for run in "abc":
         bench.do(CloseLoad(run))
     assert load(bench, "one", run="c").refused is LoadRefusal.CLOSED
-    assert list(bench.memory.loads.by_run) == ["b", "c"]
+    assert list(bench.state.loads.by_run) == ["b", "c"]
 
 
 def test_a_flush_forgets_them(bench: Bench) -> None:
@@ -143,9 +143,9 @@ def test_all_of_it_outlives_a_restart(bench: Bench) -> None:
     load(bench, "one", run="closed")
     load(bench, "by jid", run="closed", once=True)
     bench.do(CloseLoad("closed"))
-    before = picture(bench.memory)
+    before = picture(bench.state)
     bench.restart()
-    assert picture(bench.memory)["loads"] == before["loads"]
+    assert picture(bench.state)["loads"] == before["loads"]
     assert load(bench, "two", "three") == Loaded(1, 1, 3, 1)
 
 

@@ -24,15 +24,15 @@ def is_locked(bench: Bench) -> bool:
 def test_a_lock_lets_one_in(bench: Bench) -> None:
     bench.push("a", links=lock(bench))
     assert is_locked(bench)
-    assert len(bench.memory.jobs) == 1
+    assert len(bench.state.jobs) == 1
     bench.push("without a lock")
-    assert len(bench.memory.jobs) == 2
+    assert len(bench.state.jobs) == 2
 
 
 def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
     specs = [spec("a", links=lock(bench)), spec("b"), spec("c", links=lock(bench))]
     assert list(bench.do(Enqueue("faktory", specs))) == [None, None, Refused.NOT_UNIQUE]
-    assert [job.jid for job in bench.memory.jobs.values()] == ["a", "b"]
+    assert [job.jid for job in bench.state.jobs.values()] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> No
     lease = held(bench.lease())
     [other] = bench.push("b", links=lock(bench))
     bench.give_back(lease)
-    assert bench.memory.locks["lock"].holder == other
+    assert bench.state.locks["lock"].holder == other
 
 
 def test_a_lock_until_start_is_held_again_after_a_restart(bench: Bench) -> None:
@@ -99,13 +99,13 @@ def test_a_lock_until_start_that_is_over_is_not_in_the_way_of_the_next_ones(benc
     leases.append(held(bench.lease(terms=bound)))
     if back == "one by one":  # the first still has its time, when it comes back
         bench.give_back(leases.pop(0))
-        assert bench.memory.locks["lock"].end == bench.now.steady + 5.0
+        assert bench.state.locks["lock"].end == bench.now.steady + 5.0
     bench.clock.pass_by(6.0)
     if back == "restart":
         bench.restart()
     else:
         bench.give_back(*leases)
-    assert bench.memory.locks["lock"].holder == new
+    assert bench.state.locks["lock"].holder == new
     assert is_locked(bench)
 
 
@@ -117,7 +117,7 @@ def test_a_lock_ends_by_the_steady_clock(bench: Bench, looked: bool) -> None:
     bench.clock.pass_by(600.0)
     if looked:
         bench.tick()
-        assert bench.memory.locks == {}
+        assert bench.state.locks == {}
     assert not is_locked(bench)
 
 
@@ -137,7 +137,7 @@ def test_an_expired_job_is_dropped_when_it_would_be_leased(bench: Bench) -> None
     assert bench.lease().jid == "fresh"
     [gone] = [event for event in bench.events if isinstance(event, Removed)]
     assert (gone.why, [row.jid for row in gone.rows]) == ("expired", ["old", "old too"])
-    assert len(bench.memory.jobs) == 1
+    assert len(bench.state.jobs) == 1
 
 
 def test_a_queue_of_expired_jobs_is_empty(bench: Bench) -> None:
@@ -153,7 +153,7 @@ def test_a_queue_of_expired_jobs_that_is_named_twice(bench: Bench) -> None:
     bench.push("next queue", queue="other")
     bench.clock.pass_by(10.0)
     assert bench.lease("default", "default", "other").jid == "next queue"
-    assert len(bench.memory.jobs) == 1
+    assert len(bench.state.jobs) == 1
 
 
 def test_it_is_leased_until_then(bench: Bench) -> None:

@@ -26,11 +26,11 @@ def push(
 ) -> Number:
     extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
     bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, rules, due, extra)]))
-    return bench.memory.counters.number
+    return bench.state.counters.number
 
 
 def state(bench: Bench, number: Number) -> State:
-    return bench.job(number).state if number in bench.memory.jobs else State.GONE
+    return bench.job(number).state if number in bench.state.jobs else State.GONE
 
 
 def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) -> None:
@@ -48,9 +48,9 @@ def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) 
     bench.succeed("b")
     assert isinstance(bench.last, Readied)
     assert bench.last.why == "met"
-    assert "default" in bench.notices
+    assert "default" in bench.ready_queues
     assert bench.work_order() == ["d", "both"]
-    assert bench.memory.needed_by == {}
+    assert bench.state.dependents == {}
 
 
 def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
@@ -114,10 +114,10 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
     assert [(event.token > 0, event.counted) for event in ends] == [(True, True)] + [(False, False)] * 5
     assert state(bench, dropped) is State.GONE
     assert state(bench, free) is State.READY
-    assert "dead" in bench.notices
+    assert "dead" in bench.ready_queues
     assert bench.work_order("dead") == ["a", "b", "d", "e", "c"]
-    assert bench.memory.needed_by == {}
-    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
+    assert bench.state.dependents == {}
+    assert (bench.state.counters.processed, bench.state.counters.failures) == (1, 1)
 
 
 def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
@@ -132,12 +132,12 @@ def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
     assert (job.queue, job.failures, job.attempts, job.state) == ("dead", 0, 2, State.READY)
     assert job.extra is not None
     assert job.extra.deadqueue == ""
-    assert list(bench.memory.queues) == ["default", "dead"]
+    assert list(bench.state.queues) == ["default", "dead"]
     for seconds in (1.0, 0.0):
         assert bench.lease("dead").number == a
         bench.fail("a")
         bench.after(seconds)
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
 
 
 @pytest.mark.parametrize("how", ["removed", "buried", "expired"])
@@ -168,7 +168,7 @@ def test_a_blocked_job_can_be_removed_and_nobody_trips_over_it(bench: Bench) -> 
     c = push(bench, "c", b, a)
     bench.do(Remove("faktory", "discarded", [b], frozenset({State.BLOCKED})))
     assert state(bench, c) is State.GONE
-    assert bench.memory.needed_by == {}
+    assert bench.state.dependents == {}
     bench.lease()
     bench.succeed("a")
 
@@ -195,9 +195,9 @@ def test_a_long_chain_fails_to_its_end(bench: Bench) -> None:
     bench.do(Enqueue("masenko", specs))
     bench.lease()
     bench.fail("j0")
-    while bench.memory.unresolved:
+    while bench.state.unresolved:
         bench.do(ResolveDependents(500))
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
     assert process_time() - started < 30.0
 
 
@@ -224,9 +224,9 @@ def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends
         bench.do(Remove("control", "discarded", [a], frozenset({State.LEASED})))
         assert len(bench.events) - before == 1 + 99 + 1, "each has a failure of its own"
     assert state(bench, both) is (State.BLOCKED if ends == "met" else State.GONE)
-    assert len(bench.memory.shelves[State.BLOCKED]) == others + (ends == "met")
-    invariants.check(bench.memory)
-    assert picture(bench.replayed) == picture(bench.memory)
+    assert len(bench.state.shelves[State.BLOCKED]) == others + (ends == "met")
+    invariants.check(bench.state)
+    assert picture(bench.replayed) == picture(bench.state)
 
 
 def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:
@@ -236,14 +236,14 @@ def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:
     assert bench.do(Succeed("b", Claim("masenko", "", free=True))) is Verdict.DONE
     assert state(bench, c) is State.READY
     assert bench.do(Fail("a", Claim("masenko", "", free=True), "", "")) is Verdict.DONE
-    assert bench.memory.needed_by == {}
+    assert bench.state.dependents == {}
     assert held(bench.lease())[0] == c
 
 
 def test_a_ready_job_may_go_to_its_dead_queue_as_well(bench: Bench) -> None:
     a = push(bench, "a", deadqueue="dead")
     assert bench.do(Fail("a", Claim("masenko", "", free=True), "", "")) is Verdict.DONE
-    assert bench.notices == ("dead",)
+    assert bench.ready_queues == ("dead",)
     assert bench.nothing_to_lease()
     assert bench.lease("dead").number == a
 
@@ -283,6 +283,6 @@ def _steps_to_free(door: str, waiting: int) -> int:
         bench.push(*(f"j{n}" for n in range(waiting)), links=Links(needs=(1,)))
         bench.lease()
     claim = Claim("qless" if door == "qless" else "faktory", "w")
-    count, _ = steps(lambda: bench.engine.carry_out(Succeed("need", claim, t=3.0), bench.now))
-    assert len(bench.memory.queues["default"].ready) == waiting
+    count, _ = steps(lambda: bench.engine.execute(Succeed("need", claim, t=3.0), bench.now))
+    assert len(bench.state.queues["default"].ready) == waiting
     return count

@@ -59,7 +59,7 @@ def test_a_paused_queue_is_passed_over_and_keeps_its_order(bench: Bench) -> None
     bench.do(PauseQueues(["a"]))
     assert bench.work_order("a", "b") == ["b1"]
     bench.do(ResumeQueues(["a"]))
-    assert bench.notices == ["a"]
+    assert bench.ready_queues == ["a"]
     assert bench.work_order("a", "b") == ["a1", "a2"]
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_leased_before_it_is_due(bench: Bench) -> None:
     assert bench.after(9.999).scheduled == 0
     assert bench.nothing_to_lease()
     assert bench.after(0.001).scheduled == 1
-    assert list(bench.notices) == ["default"]
+    assert list(bench.ready_queues) == ["default"]
     assert bench.lease().jid == "later"
 
 
@@ -131,7 +131,7 @@ def test_a_job_scheduled_after_the_clock_was_set_back_waits_for_its_time(bench: 
     bench.clock.jump(-3_600.0)
     [number] = bench.push("in half an hour", due=bench.now.wall + 1_800.0)
     assert bench.job(number).state is State.SCHEDULED
-    assert list(bench.notices) == []
+    assert list(bench.ready_queues) == []
     assert bench.after(1_799.0).scheduled == 0
     assert bench.after(1.0).scheduled == 1
 
@@ -195,7 +195,7 @@ def test_what_comes_back_brings_its_queue_back(bench: Bench, how: Bring) -> None
     bench.push("a", rules=RETURNS)
     job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
     bench.do(ForgetQueue("default"))
-    assert "default" not in bench.memory.queues
+    assert "default" not in bench.state.queues
     if how == "give back":
         bench.give_back(held(job))
     elif how == "lapse":
@@ -227,14 +227,14 @@ def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
 
 def test_the_oldest_is_found_among_all_priorities(bench: Bench) -> None:
     begin = bench.now.wall
-    assert bench.memory.queue("default", begin).oldest(bench.memory.jobs) is None
+    assert bench.state.queue("default", begin).oldest(bench.state.jobs) is None
     for priority in (0, 4, -4):
         bench.push(f"p{priority}", f"again p{priority}", priority=priority)
         bench.clock.pass_by(1.0)
-    queue = bench.memory.queues["default"]
-    assert queue.oldest(bench.memory.jobs) == begin
+    queue = bench.state.queues["default"]
+    assert queue.oldest(bench.state.jobs) == begin
     assert bench.lease().jid == "p4"
-    assert queue.oldest(bench.memory.jobs) == begin
+    assert queue.oldest(bench.state.jobs) == begin
     for _ in range(3):
         bench.lease()
-    assert queue.oldest(bench.memory.jobs) == begin + 2.0
+    assert queue.oldest(bench.state.jobs) == begin + 2.0

@@ -38,7 +38,7 @@ def push(bench: Bench, jid: str, *needs: Number, deadqueue: str = "", many: int 
     names = [jid] if many == 1 else [f"{jid}{n}" for n in range(many)]
     specs = [Spec(name, "default", "kind", b"", Form.NONE, 0, RULES, 0.0, extra) for name in names]
     bench.do(Enqueue("masenko", specs))
-    last = bench.memory.counters.number
+    last = bench.state.counters.number
     return list(range(last - many + 1, last + 1))
 
 
@@ -50,30 +50,30 @@ def slice_of(bench: Bench, limit: int = 4) -> int:
 
 
 def check(bench: Bench) -> None:
-    invariants.check(bench.memory)
-    assert picture(bench.replayed) == picture(bench.memory)
+    invariants.check(bench.state)
+    assert picture(bench.replayed) == picture(bench.state)
 
 
 def finish(bench: Bench, limit: int = 4) -> int:
     slices = 0
-    while bench.memory.unresolved:
+    while bench.state.unresolved:
         assert slice_of(bench, limit)
         slices += 1
     return slices
 
 
 def states(bench: Bench, numbers: list[Number]) -> list[State]:
-    return [bench.job(number).state if number in bench.memory.jobs else State.GONE for number in numbers]
+    return [bench.job(number).state if number in bench.state.jobs else State.GONE for number in numbers]
 
 
 def put(bench: Bench, jid: str, t: float = 1.0, **more: Any) -> Number:
     bench.do(m.Put("qless", t, "w", jid, "default", "k", b"{}", Form.JSON, **more))
-    return [job.number for job in bench.memory.named(jid)][-1]
+    return [job.number for job in bench.state.named(jid)][-1]
 
 
 def complete(bench: Bench, jid: str, t: float = 3.0) -> None:
     bench.do(m.Pop("qless", t, "default", "w", 1, 60.0))
-    [number] = [job.number for job in bench.memory.named(jid)]
+    [number] = [job.number for job in bench.state.named(jid)]
     bench.do(Succeed(jid, Claim("qless", "w", held(bench.job(number))), t=t))
 
 
@@ -88,7 +88,7 @@ def test_a_success_with_many_dependents_is_a_batch_of_its_own(bench: Bench) -> N
     assert bench.engine.due_in(bench.now) == 0.0, "the timer goes on with them"
     assert slice_of(bench) == 4
     assert states(bench, many) == [State.READY] * 4 + [State.BLOCKED] * 6
-    assert bench.notices == ("default",), "those who wait for a job are asked"
+    assert bench.ready_queues == ("default",), "those who wait for a job are asked"
     events = decode_entry(bench.batches[-1]).events
     assert [type(event) for event in events] == [DependentsResolved, Readied]
     assert finish(bench) == 2
@@ -101,7 +101,7 @@ def test_as_many_as_may_follow_at_once_follow_in_the_same_batch(bench: Bench) ->
     many = push(bench, "j", a, many=3)
     bench.lease()
     bench.succeed("a")
-    assert not bench.memory.unresolved
+    assert not bench.state.unresolved
     assert states(bench, many) == [State.READY] * 3
 
 
@@ -115,8 +115,8 @@ def _steps_to_succeed(waiting: int) -> int:
     [a] = push(bench, "a")
     push(bench, "j", a, many=waiting)
     bench.lease()
-    count, _ = steps(lambda: bench.engine.carry_out(Succeed("a", Claim("faktory", "w")), bench.now))
-    assert len(bench.memory.unresolved[a, Ending.SUCCESS].waiting) == waiting
+    count, _ = steps(lambda: bench.engine.execute(Succeed("a", Claim("faktory", "w")), bench.now))
+    assert len(bench.state.unresolved[a, Ending.SUCCESS].waiting) == waiting
     return count
 
 
@@ -128,7 +128,7 @@ def test_one_that_needs_another_job_too_waits_on(bench: Bench) -> None:
     bench.succeed("a")
     slice_of(bench)
     bench.succeed("b")
-    assert len(bench.memory.unresolved) == 2
+    assert len(bench.state.unresolved) == 2
     slice_of(bench)
     assert State.READY in states(bench, both)
     finish(bench)
@@ -165,7 +165,7 @@ def test_many_dependents_of_a_lost_job_fail_in_slices(bench: Bench, how: str) ->
     check(bench)
     assert states(bench, many) == [State.BLOCKED] * 10
     slice_of(bench)
-    assert "dead" in bench.notices
+    assert "dead" in bench.ready_queues
     finish(bench)
     assert bench.work_order("dead") == [f"j{n}" for n in range(10)]
 
@@ -197,13 +197,13 @@ def test_a_chain_of_failures_is_cut_in_slices(bench: Bench, limit: int) -> None:
     bench.do(Enqueue("masenko", specs))
     bench.lease()
     bench.fail("j0")
-    assert len(bench.memory.jobs) == 40 - 1 - 3
-    while bench.memory.unresolved:
-        left = len(bench.memory.jobs)
+    assert len(bench.state.jobs) == 40 - 1 - 3
+    while bench.state.unresolved:
+        left = len(bench.state.jobs)
         slice_of(bench, limit)
-        assert left - len(bench.memory.jobs) <= limit
-        assert len(bench.memory.unresolved) <= 1
-    assert bench.memory.jobs == {}
+        assert left - len(bench.state.jobs) <= limit
+        assert len(bench.state.unresolved) <= 1
+    assert bench.state.jobs == {}
 
 
 @pytest.mark.parametrize("how", ["replay", "snapshot"])
@@ -215,15 +215,15 @@ def test_a_restart_between_two_slices_goes_on_with_the_rest(bench: Bench, how: s
     bench.succeed("a")
     bench.fail("b")
     slices = 0
-    while bench.memory.unresolved:
+    while bench.state.unresolved:
         slice_of(bench, 3)
         slices += 1
-        memory = fold(bench.batches)
+        state = fold(bench.batches)
         if how == "snapshot":
-            file.write(tmp_path / "snapshot", bench.memory, 1, 1.0, 1.0)
-            memory = file.load(tmp_path / "snapshot").memory
-        assert picture(memory) == picture(bench.memory)
-        bench.adopt(memory)
+            file.write(tmp_path / "snapshot", bench.state, 1, 1.0, 1.0)
+            state = file.load(tmp_path / "snapshot").state
+        assert picture(state) == picture(bench.state)
+        bench.adopt(state)
         bench.do(Start())
     assert slices > 4
     assert states(bench, freed) == [State.READY] * 10
@@ -251,7 +251,7 @@ def test_a_dependent_that_is_dealt_with_before_its_slice_is_passed_over(bench: B
         bench.do(Fail("j7", free, "", ""))
     else:
         bench.do(Flush("control"))
-        assert not bench.memory.unresolved
+        assert not bench.state.unresolved
         return
     check(bench)
     finish(bench)
@@ -274,7 +274,7 @@ def test_a_job_that_is_put_again_before_its_dependents_know_does_not_keep_or_cat
     finish(bench)
     assert states(bench, old) == [State.READY] * 10
     assert states(bench, new) == [State.BLOCKED] * 2
-    assert set(bench.memory.needed_by) == {need}
+    assert set(bench.state.dependents) == {need}
 
 
 def test_a_job_that_ends_twice_before_its_dependents_know_frees_all_of_them(bench: Bench) -> None:
@@ -300,7 +300,7 @@ def test_a_dependent_that_is_put_again_waits_for_what_it_names_now(bench: Bench)
     assert states(bench, many[7:9]) == [State.READY, State.BLOCKED]
     finish(bench)
     assert states(bench, many) == [State.READY] * 8 + [State.BLOCKED, State.READY]
-    assert bench.memory.needed_by == {need: {many[8]: None}}
+    assert bench.state.dependents == {need: {many[8]: None}}
 
 
 def test_needs_may_be_edited_before_the_dependent_knows(bench: Bench) -> None:
@@ -309,7 +309,7 @@ def test_needs_may_be_edited_before_the_dependent_knows(bench: Bench) -> None:
     many = [put(bench, f"j{n}", needs=["need"]) for n in range(10)]
     complete(bench, "need")
     for number, more in ((many[6], (other,)), (many[7], ())):
-        unmet = dependents.unmet(bench.memory, bench.job(number))
+        unmet = dependents.unmet(bench.state, bench.job(number))
         assert unmet == ()
         bench.do(m.EditDependencies("qless", 4.0, number, (*unmet, *more)))
         check(bench)
@@ -351,7 +351,7 @@ def test_a_transaction_postpones_what_it_cannot_free_itself(bench: Bench) -> Non
     new = Spec("new", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(needs=(a, b))))
     bench.do(Transaction("masenko", [new, *acks]))
     check(bench)
-    newest = bench.memory.counters.number
+    newest = bench.state.counters.number
     assert states(bench, few) == [State.READY] * 2
     assert states(bench, [*many, newest]) == [State.BLOCKED] * 6
     finish(bench)

@@ -24,15 +24,15 @@ def test_a_queue_is_known_from_its_first_job_on(bench: Bench) -> None:
     bench.push("now", queue="b")
     bench.lease("b")
     bench.succeed("now")
-    assert list(bench.memory.queues) == ["a", "b"]
+    assert list(bench.state.queues) == ["a", "b"]
 
 
 def test_naming_a_queue_makes_it_known_only_where_the_door_says_so(bench: Bench) -> None:
     assert bench.nothing_to_lease("a")
-    assert bench.memory.queues == {}
+    assert bench.state.queues == {}
     assert bench.events == [], "an idle poll costs nothing"
     assert bench.nothing_to_lease("a", terms=LeaseTerms(1.0, 1.0, 1.0, registers=True))
-    assert list(bench.memory.queues) == ["a"]
+    assert list(bench.state.queues) == ["a"]
     assert isinstance(bench.last, QueueSeen)
 
 
@@ -64,10 +64,10 @@ def test_a_queue_with_ready_jobs_is_not_forgotten(bench: Bench) -> None:
     bench.push("a")
     bench.do(PauseQueues(["default"]))
     bench.do(ForgetQueue("default"))
-    assert bench.memory.queues["default"].paused
+    assert bench.state.queues["default"].paused
     bench.do(Remove("faktory", "queue removed", [Number(1)], READY))
     bench.do(ForgetQueue("default"))
-    assert bench.memory.queues == {}
+    assert bench.state.queues == {}
 
 
 def test_its_pause_is_forgotten_with_it(bench: Bench) -> None:
@@ -85,10 +85,10 @@ def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
     bench.fail("b")
     bench.do(PauseQueues(None))
     bench.do(Flush("faktory"))
-    memory = bench.memory
-    assert (list(memory.jobs), list(memory.jids), memory.queues, memory.stats.days) == ([], [], {}, {})
-    assert not any(memory.shelves.values())
-    assert (memory.counters.processed, memory.counters.failures) == (0, 0)
+    state = bench.state
+    assert (list(state.jobs), list(state.jids), state.queues, state.stats.days) == ([], [], {}, {})
+    assert not any(state.shelves.values())
+    assert (state.counters.processed, state.counters.failures) == (0, 0)
     assert not bench.succeed("a", "w", late)
     assert bench.push("a") == [4], "a number is never used again"
     assert held(bench.lease())[1] == 3, "nor is a token"
@@ -134,7 +134,7 @@ def test_bury_takes_all_but_the_leased(bench: Bench) -> None:
 def test_remove_takes_what_is_in_the_states_named(bench: Bench, state: State) -> None:
     jobs = everywhere(bench)
     assert bench.do(Remove("faktory", "discarded", list(jobs.values()), frozenset({state}))) == 1
-    assert set(bench.memory.jobs) == set(jobs.values()) - {jobs[state]}
+    assert set(bench.state.jobs) == set(jobs.values()) - {jobs[state]}
 
 
 def test_a_job_named_twice_counts_once(bench: Bench) -> None:
@@ -142,7 +142,7 @@ def test_a_job_named_twice_counts_once(bench: Bench) -> None:
     assert bench.do(Bury("faktory", [number, number])) == 1
     assert bench.do(Requeue("faktory", [number, number])) == 1
     assert bench.do(Remove("faktory", "discarded", [number, number], READY)) == 1
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
 
 
 def test_nothing_to_do_is_no_event(bench: Bench) -> None:
@@ -165,7 +165,7 @@ def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None
             place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
             jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, place[2])
             queue.ready.add(place)
-        memory = EngineState()
-        memory.queues["q"] = queue
-        assert tally(memory, "q").overtaking == sum(place[1] == 0 for place in queue.ready)
+        state = EngineState()
+        state.queues["q"] = queue
+        assert tally(state, "q").overtaking == sum(place[1] == 0 for place in queue.ready)
         assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)

@@ -23,10 +23,10 @@ def test_a_job_at_each_time_of_the_schedule(bench: Bench) -> None:
     first = (bench.now.wall // 3_600 + 1) * 3_600
     assert bench.after(first - bench.now.wall - 0.001).spawned == 0
     assert bench.after(0.001).spawned == 1
-    assert list(bench.notices) == ["default"]
+    assert list(bench.ready_queues) == ["default"]
     assert bench.after(3_599.0).spawned == 0
     assert bench.after(1.0).spawned == 1
-    jids = [job.jid for job in bench.memory.jobs.values()]
+    jids = [job.jid for job in bench.state.jobs.values()]
     assert len(set(jids)) == 2
     assert all(len(jid) == 36 for jid in jids)
 
@@ -42,20 +42,20 @@ def test_a_run_whose_lock_is_held_is_left_out(bench: Bench) -> None:
     wanted = Schedule("cron", "faktory", "0 * * * *", "UTC", spec("", links=lock(bench)), 0.0)
     bench.do(SetSchedules([wanted]))
     bench.after(3_600.0)
-    assert list(bench.memory.jobs) == [holder]
-    assert bench.memory.locks["lock"].holder == holder
+    assert list(bench.state.jobs) == [holder]
+    assert bench.state.locks["lock"].holder == holder
     assert bench.push("next") == [2], "no number was used for it"
     bench.lease()
     bench.succeed("a")
     bench.after(3_600.0)
-    assert bench.memory.locks["lock"].holder == 3
+    assert bench.state.locks["lock"].holder == 3
 
 
 def test_of_two_runs_that_are_due_together_one_gets_the_lock(bench: Bench) -> None:
     links = lock(bench)
     bench.do(SetSchedules([Schedule(name, "faktory", "0 * * * *", "UTC", spec("", links=links), 0.0) for name in "ab"]))
     bench.after(3_600.0)
-    assert list(bench.memory.jobs) == [1]
+    assert list(bench.state.jobs) == [1]
     assert bench.push("next") == [2]
 
 
@@ -81,7 +81,7 @@ def test_another_job_at_the_same_times_keeps_its_next_run(bench: Bench) -> None:
     bench.clock.pass_by(3 * DAY)
     bench.do(SetSchedules([cron(queue="other")]))
     assert bench.tick().spawned == 1
-    assert [job.queue for job in bench.memory.jobs.values()] == ["other"]
+    assert [job.queue for job in bench.state.jobs.values()] == ["other"]
 
 
 @pytest.mark.parametrize("other", [cron("30 * * * *"), cron(zone="Asia/Kathmandu")])

@@ -27,7 +27,7 @@ def test_a_restart_says_so_and_counts(bench: Bench) -> None:
     bench.restart()
     assert bench.last == Started(bench.now.wall, 2, bench.now.steady)
     bench.restart()
-    assert bench.memory.counters.epoch == 3
+    assert bench.state.counters.epoch == 3
 
 
 def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
@@ -36,7 +36,7 @@ def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
         bench.lease(terms=terms(bound))
     bench.clock.pass_by(1_000.0)
     bench.restart()
-    assert [job.state for job in bench.memory.jobs.values()] == [State.LEASED] * 2
+    assert [job.state for job in bench.state.jobs.values()] == [State.LEASED] * 2
     assert bench.after(799.0).lapsed == 0
     assert bench.after(1.0).lapsed == 2
 
@@ -58,11 +58,11 @@ def test_queues_pauses_and_counters_are_kept(bench: Bench) -> None:
     bench.lease()
     bench.succeed("b")
     bench.do(PauseQueues(["paused"]))
-    before = picture(bench.memory)
+    before = picture(bench.state)
     assert picture(fold(bench.batches)) == before
     bench.restart()
-    assert bench.memory.queues["paused"].paused
-    assert bench.memory.counters.processed == 1
+    assert bench.state.queues["paused"].paused
+    assert bench.state.counters.processed == 1
     assert bench.push("next") == [3], "numbers go on"
 
 

@@ -60,13 +60,13 @@ def test_so_many_retries_and_no_more(bench: Bench, rules: Policy, failures: int,
         assert bench.job(number).state is State.RETRYING
         bench.after(float(attempt**4))
         bench.push("next in line")
-        while bench.memory.queues["default"].ready.first()[4] != number:
+        while bench.state.queues["default"].ready.first()[4] != number:
             assert bench.lease().jid == "next in line", "the queue keeps flowing"
     assert bench.lease().attempts == failures + 1
     assert bench.fail("poison")
     assert isinstance(bench.last, Failed)
     assert bench.last.then is end
-    assert (number in bench.memory.jobs) == (end is State.DEAD)
+    assert (number in bench.state.jobs) == (end is State.DEAD)
 
 
 def test_a_dead_job_is_purged_after_180_days(bench: Bench) -> None:
@@ -74,9 +74,9 @@ def test_a_dead_job_is_purged_after_180_days(bench: Bench) -> None:
     bench.lease()
     bench.fail("a")
     assert bench.after(180 * DAY - 0.001).purged == 0
-    assert number in bench.memory.jobs
+    assert number in bench.state.jobs
     assert bench.after(0.001).purged == 1
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
 
 
 def test_burying_again_keeps_a_dead_job_longer(bench: Bench) -> None:
@@ -159,7 +159,7 @@ def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) ->
     assert bench.last.via == ""
     assert bench.job(number).state is State.RETRYING
     assert (bench.job(number).attempts, bench.job(number).failures) == (1, 1)
-    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
+    assert (bench.state.counters.processed, bench.state.counters.failures) == (1, 1)
 
 
 def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
@@ -169,7 +169,7 @@ def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
     assert isinstance(bench.last, LeaseExpired)
     assert bench.job(number).state is State.READY
     assert (bench.job(number).attempts, bench.job(number).failures) == (1, 0)
-    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (0, 0)
+    assert (bench.state.counters.processed, bench.state.counters.failures) == (0, 0)
 
 
 @pytest.mark.parametrize("lapse", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])

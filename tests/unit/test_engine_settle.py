@@ -64,7 +64,7 @@ def test_who_may_settle(
     so_far = len(bench.events)
     assert (bench.succeed if success else bench.fail)("jid", name, named) is may
     if may:
-        assert (number in bench.memory.jobs) is not success
+        assert (number in bench.state.jobs) is not success
         assert isinstance(bench.last, Succeeded | Failed)
         assert (bench.last.worker, bench.last.token) == ("holder", current[1]), "the event names the holder"
     else:
@@ -96,7 +96,7 @@ def test_settling_twice_settles_once(bench: Bench) -> None:
     assert bench.succeed("jid", "w", mine)
     assert not bench.succeed("jid", "w", mine)
     assert not bench.succeed("jid", "w")
-    assert bench.memory.counters.processed == 1
+    assert bench.state.counters.processed == 1
 
 
 def test_a_late_worker_cannot_settle_the_retry_that_another_has(bench: Bench) -> None:
@@ -129,7 +129,7 @@ def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
     assert held(bench.job(1)) == current
     bench.succeed("jid")
     bench.give_back(current)
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
 
 
 # Where a job goes
@@ -143,11 +143,11 @@ def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, st
     [number] = bench.push("a", rules=Policy(success=then))
     mine = held(bench.lease())
     assert bench.succeed("a", "w", mine)
-    assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])
+    assert [job.state for job in bench.state.jobs.values()] == ([state] if state is not None else [])
     assert not bench.succeed("a", "w", mine)
     if state is not None:
         bench.do(Remove("workq", "expired", [number], frozenset({state})))
-        assert bench.memory.jobs == {}
+        assert bench.state.jobs == {}
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Dispositio
     [number] = bench.push("a", rules=Policy(-1, exhausted=then))
     bench.lease()
     assert bench.fail("a")
-    assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])
+    assert [job.state for job in bench.state.jobs.values()] == ([state] if state is not None else [])
     if state is not None:
         bench.do(Remove("workq", "expired", [number], frozenset({state})))
-        assert bench.memory.jobs == {}
+        assert bench.state.jobs == {}
 
 
 # One jid, several jobs
@@ -168,16 +168,16 @@ def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Dispositio
 
 def test_a_jid_may_be_pushed_again_while_the_first_is_alive(bench: Bench) -> None:
     one, two, three = bench.push("twin", "twin", "twin")
-    assert [job.number for job in bench.memory.named("twin")] == [one, two, three]
+    assert [job.number for job in bench.state.named("twin")] == [one, two, three]
     assert [bench.lease().number, bench.lease().number] == [one, two]
     assert bench.succeed("twin")
-    assert [job.number for job in bench.memory.named("twin")] == [two, three]
+    assert [job.number for job in bench.state.named("twin")] == [two, three]
     assert bench.succeed("twin")
-    assert [job.number for job in bench.memory.named("twin")] == [three]
+    assert [job.number for job in bench.state.named("twin")] == [three]
     bench.lease()
     assert bench.succeed("twin")
-    assert list(bench.memory.named("twin")) == []
-    assert list(bench.memory.jids) == []
+    assert list(bench.state.named("twin")) == []
+    assert list(bench.state.jids) == []
 
 
 def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:
@@ -185,7 +185,7 @@ def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:
     for worker in ("a", "b", "c"):
         bench.lease(worker=worker)
     assert bench.succeed("twin", "b")
-    assert [job.number for job in bench.memory.named("twin")] == [1, 3]
+    assert [job.number for job in bench.state.named("twin")] == [1, 3]
 
 
 def test_else_the_one_that_was_leased_first(bench: Bench) -> None:
@@ -195,7 +195,7 @@ def test_else_the_one_that_was_leased_first(bench: Bench) -> None:
     bench.give_back(first)
     bench.lease(worker="a")  # the older job now has the younger lease
     assert bench.succeed("twin", "somebody")
-    assert [job.number for job in bench.memory.named("twin")] == [1]
+    assert [job.number for job in bench.state.named("twin")] == [1]
 
 
 def test_of_several_a_token_says_exactly_which(bench: Bench) -> None:
@@ -203,7 +203,7 @@ def test_of_several_a_token_says_exactly_which(bench: Bench) -> None:
     bench.lease()
     second = held(bench.lease())
     assert bench.succeed("twin", "w", second)
-    assert [job.number for job in bench.memory.named("twin")] == [1]
+    assert [job.number for job in bench.state.named("twin")] == [1]
 
 
 # What is counted
@@ -219,8 +219,8 @@ def test_what_a_settlement_books(bench: Bench) -> None:
     bench.succeed("good")
     bench.fail("bad")
     bench.give_back(returned)
-    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (2, 1)
-    [page] = bench.memory.stats.days["default"].values()
+    assert (bench.state.counters.processed, bench.state.counters.failures) == (2, 1)
+    [page] = bench.state.stats.days["default"].values()
     assert (page.wait.n, page.wait.mean) == (3, 2.0)
     assert (page.run.n, page.run.mean) == (1, 3.0)
     assert page.failures == 1

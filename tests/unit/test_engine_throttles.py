@@ -24,7 +24,7 @@ def test_at_most_so_many_of_a_queue_at_a_time(bench: Bench) -> None:
     bench.lease()
     assert bench.nothing_to_lease()
     bench.succeed("b")
-    assert list(bench.notices) == ["default"]
+    assert list(bench.ready_queues) == ["default"]
     assert bench.lease().jid == "c"
     bench.fail("c")
     assert bench.lease().jid == "d"
@@ -57,7 +57,7 @@ def test_leases_from_before_the_throttle_count(bench: Bench) -> None:
     bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
     assert bench.nothing_to_lease()
     bench.do(SetThrottles([]))
-    assert list(bench.notices) == ["default"], "who waits is asked again"
+    assert list(bench.ready_queues) == ["default"], "who waits is asked again"
     assert not bench.nothing_to_lease()
 
 
@@ -72,7 +72,7 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
         bench.do(Remove("faktory", "discarded", [number], frozenset({State.LEASED})))
     else:
         bench.restart()
-    assert how != "removed" or list(bench.notices) == ["default"], "who waits is asked again"
+    assert how != "removed" or list(bench.ready_queues) == ["default"], "who waits is asked again"
     bench.push("b")
     assert not bench.nothing_to_lease()
     assert bench.nothing_to_lease()
@@ -81,13 +81,13 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
 def test_throttles_that_are_waited_for_keep_their_order_when_the_configuration_drops_them() -> None:
     """Of a set it would differ from one process to the next, and so a recovered state from the live one."""
     queues = [f"q{n}" for n in range(20)]
-    memory = EngineState()
-    throttles_set(memory, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
-    for throttle in memory.throttles.values():
+    state = EngineState()
+    throttles_set(state, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
+    for throttle in state.throttles.values():
         throttle.pending["x"] = 1.0
-    throttles_set(memory, ThrottlesSet(2.0, []))
-    assert list(memory.throttles) == [OF_QUEUE + queue for queue in queues]
-    assert [each.throttle for each in memory.touched] == list(memory.throttles)
+    throttles_set(state, ThrottlesSet(2.0, []))
+    assert list(state.throttles) == [OF_QUEUE + queue for queue in queues]
+    assert [each.throttle for each in state.touched] == list(state.throttles)
 
 
 def test_other_queues_are_not_throttled(bench: Bench) -> None:

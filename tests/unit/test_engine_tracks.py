@@ -14,7 +14,7 @@ DAY = 86_400.0
 
 
 def shown(bench: Bench, jid: str = "a") -> str | None:
-    track = bench.memory.tracks.get(jid)
+    track = bench.state.tracks.get(jid)
     return track.state if track else None
 
 
@@ -55,7 +55,7 @@ def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> Non
     bench.do(SetProgress("a", 50, None))
     bench.after(1_799.0)
     assert shown(bench) == "enqueued"
-    assert bench.memory.tracks["a"].percent == 50
+    assert bench.state.tracks["a"].percent == 50
     bench.after(1.0)
     assert shown(bench) is None
 
@@ -65,7 +65,7 @@ def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> Non
     bench.clock.jump(-DAY)
     bench.do(SetProgress("a", 50, None))
     bench.after(1_800.0)
-    assert bench.memory.tracks == {}
+    assert bench.state.tracks == {}
 
 
 def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:

@@ -48,7 +48,7 @@ def test_the_steps_are_one_batch_in_their_order(bench: Bench) -> None:
     a = lease(bench)
     assert transact(bench, spec("b"), spec("c"), ack(a), spec("d")) == Transacted([2, 3, 4])
     assert [type(event) for event in decode_entry(bench.batches[-1]).events] == [Pushed, Succeeded, Pushed]
-    assert bench.notices == ("q",)
+    assert bench.ready_queues == ("q",)
     assert bench.work_order("q") == ["b", "c", "d"]
 
 
@@ -59,7 +59,7 @@ def test_a_success_without_a_lease_undoes_it_all_but_the_numbers(bench: Bench) -
     over = Succeed("b", Claim("masenko", "", (2, 2)))
     assert transact(bench, spec("c"), ack(a), spec("d"), over, spec("e")) == Transacted([], 3)
     assert isinstance(bench.last, NumbersDrawn)
-    assert (bench.memory.counters.number, sorted(bench.memory.jobs)) == (4, [1, 2])
+    assert (bench.state.counters.number, sorted(bench.state.jobs)) == (4, [1, 2])
     assert bench.job(1).state is State.LEASED
     assert transact(bench, over) == Transacted([], 0)
     assert transact(bench, spec("f")) == Transacted([5])
@@ -77,7 +77,7 @@ def test_needs_by_distance_count_pushes_only(bench: Bench) -> None:
         State.BLOCKED,
         State.READY,
     ]
-    assert bench.memory.needed_by == {2: {3: None, 4: None}, 3: {4: None}}
+    assert bench.state.dependents == {2: {3: None, 4: None}, 3: {4: None}}
 
 
 @pytest.mark.parametrize("ack_first", [True, False])
@@ -102,7 +102,7 @@ def test_the_same_success_twice_is_done_once(bench: Bench) -> None:
     transact(bench, spec("a"))
     a = lease(bench)
     assert transact(bench, ack(a), ack(a)) == Transacted([])
-    assert bench.memory.jobs == {}
+    assert bench.state.jobs == {}
     assert transact(bench) == Transacted([])
 
 
@@ -111,7 +111,7 @@ def test_numbers_can_be_drawn(bench: Bench) -> None:
     bench.do(DrawNumbers(0))
     assert transact(bench, spec("a")) == Transacted([4])
     bench.restart()
-    assert bench.memory.counters.number == 4
+    assert bench.state.counters.number == 4
 
 
 def test_twenty_thousand_steps(bench: Bench) -> None:
@@ -120,5 +120,5 @@ def test_twenty_thousand_steps(bench: Bench) -> None:
     started = process_time()
     transact(bench, *(step for job in jobs for step in (spec(f"b{job.number}", -1), ack(job))))
     assert process_time() - started < 5.0
-    assert len(bench.memory.jobs) == 10_000
+    assert len(bench.state.jobs) == 10_000
     assert lease(bench).number == 10_001

@@ -34,7 +34,7 @@ def test_the_group(group: str, message: str, listed: str) -> None:
 
 
 def test_failures_without_a_type_are_found_by_their_words_and_shown_as_they_were_sent(floor: Floor) -> None:
-    peer, worker = ControlPeer(floor.desk), floor.faktory()
+    peer, worker = ControlPeer(floor.dispatcher), floor.faktory()
     for number in range(3):
         ident = f"untyped-{number}"
         worker.push("q", ["a"], ident=ident, retry=-1 if number < 2 else 1)

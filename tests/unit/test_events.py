@@ -56,11 +56,11 @@ def test_each_batch_reads_as_it_was_written(number: int) -> None:
 
 
 def test_the_old_journal_still_leads_where_it_led() -> None:
-    memory = EngineState()
+    state = EngineState()
     for event, _ in raw_events():
-        apply(memory, event)
-    invariants.check(memory)
-    assert {job.jid: (job.state.name, job.attempts, job.failures) for job in memory.jobs.values()} == {
+        apply(state, event)
+    invariants.check(state)
+    assert {job.jid: (job.state.name, job.attempts, job.failures) for job in state.jobs.values()} == {
         "scheduled": ("SCHEDULED", 0, 0),
         "leased": ("LEASED", 1, 0),
         "failed": ("READY", 1, 1),
@@ -94,11 +94,11 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "rerouted": ("READY", 0, 0),
         "resolved": ("READY", 0, 0),
         "unresolved": ("BLOCKED", 0, 0),
-        **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
+        **{job.jid: ("READY", 0, 0) for job in state.jobs.values() if job.kind == "spawned"},
     }
-    assert [(load.run, load.new, load.known) for load in memory.loads.by_run.values()] == [("run", 1, 1)]
-    assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
-    assert {name: queue.paused for name, queue in memory.queues.items()} == {
+    assert [(load.run, load.new, load.known) for load in state.loads.by_run.values()] == [("run", 1, 1)]
+    assert [job.queue for job in state.jobs.values() if job.kind == "spawned"] == ["cron"]
+    assert {name: queue.paused for name, queue in state.queues.items()} == {
         "default": False,
         "paused": True,
         "resumed": False,
@@ -119,46 +119,46 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "to": False,
         "postponed": False,
     }
-    assert {name: lock.holder for name, lock in memory.locks.items()} == {
+    assert {name: lock.holder for name, lock in state.locks.items()} == {
         "lock": 17,
         "uid:handed": 0,
         "uid:again": 43,
         "uid:running": 44,
     }
-    assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
+    assert {name: (stage.phase.name, stage.total) for name, stage in state.resqu.stages.items()} == {
         "after it": ("ACTIVE", 1),
         "lane": ("BACKLOG", 2),
     }
-    assert list(memory.resqu.deferred) == ["uid:handed"]
-    assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
+    assert list(state.resqu.deferred) == ["uid:handed"]
+    assert {name: (group.total, group.pending, group.called) for name, group in state.groups.items()} == {
         "group": (1, 0, Callback.SUCCESS)
     }
-    assert {jid: (track.state, track.percent, track.text) for jid, track in memory.tracks.items()} == {
+    assert {jid: (track.state, track.percent, track.text) for jid, track in state.tracks.items()} == {
         "leased": ("unknown", 75, None),
         "dated": ("unknown", 25, "quarter"),
     }
-    assert [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()] == [
+    assert [(each.queue, each.maximum, each.per, each.timeout_s) for each in state.throttles.values()] == [
         ("throttled", 2, Per.WORKER, 60.0),
         ("", 1, Per.QUEUE, 0.0),
         ("", 0, Per.QUEUE, 0.0),
     ]
-    assert {name: (list(each.holders), each.pending) for name, each in memory.throttles.items() if each.named} == {
+    assert {name: (list(each.holders), each.pending) for name, each in state.throttles.items() if each.named} == {
         "gate": ([], {}),
         "ql:q:gates": (["holder"], {}),
     }
-    assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
+    assert [(each.name, each.schedule, each.zone) for each in state.recurrences.values()] == [
         ("again", "0 * * * *", "Europe/Berlin"),
         ("\0plan:acc_plan", "P1M", "UTC"),
     ]
-    assert visible(memory, Now(0.0, 0.0)) == {
+    assert visible(state, Now(0.0, 0.0)) == {
         b"string": (k.Kind.STRING, b"value", 0.0),
         b"list": (k.Kind.LIST, [b"a", b"c"], 0.0),
         b"set": (k.Kind.SET, {b"member": None}, 0.0),
         b"hash": (k.Kind.HASH, {b"field": b"value"}, 0.0),
         b"sorted": (k.Kind.SORTED, {b"member": 1.5}, 0.0),
     }
-    assert memory.scripts == {"0123": "dialect"}
-    counters = memory.counters
+    assert state.scripts == {"0123": "dialect"}
+    counters = state.counters
     assert (counters.number, counters.epoch, counters.processed, counters.failures) == (51, 2, 17, 5)
 
 
@@ -195,7 +195,7 @@ def test_a_field_added_at_the_end_with_a_default_reads_old_events(kind: type[e.E
 def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) -> None:
     """Snapshots keep whole jobs."""
     bench = story()
-    job = bench.memory.jobs[bench.memory.shelves[State.LEASED][0][1]]
+    job = bench.state.jobs[bench.state.shelves[State.LEASED][0][1]]
     parts: dict[type[msgspec.Struct], msgspec.Struct | None] = {
         Job: job,
         Spec: spec("a"),

@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol, digest
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
 
@@ -25,10 +25,10 @@ def test_digest(password: str, salt: str, iterations: int, expected: str) -> Non
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 255])
 def test_rounds_by_version(version: int) -> None:
     challenge = Challenge(7, "abc")
-    for one_round in (True, False):
-        door = FaktoryProtocol(password="pass", one_round=one_round)
+    for allow_legacy_hash in (True, False):
+        door = FaktoryProtocol(password="pass", allow_legacy_hash=allow_legacy_hash)
         assert door.admits(challenge, version, digest(b"pass", "abc", 7)) is (version >= 2)
-        assert door.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and one_round)
+        assert door.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and allow_legacy_hash)
         assert not door.admits(challenge, version, digest(b"Pass", "abc", 7 if version >= 2 else 1))
         assert not door.admits(challenge, version, "")
 
@@ -60,27 +60,27 @@ def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPa
         return digest(password, salt, iterations)
 
     monkeypatch.setattr("crossdock.protocols.faktory.protocol.digest", counted)
-    desk = PlainDesk()
-    door = Door(desk, password="pass")
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher, password="pass")
     for _ in range(50):
         for hello in ('{"v":2,"pwdhash":"x"}', '{"v":1,"pwdhash":"x"}', '{"v":2}', "{}"):
-            peer = Conversation(desk, door)
+            peer = Conversation(dispatcher, door)
             assert peer.ask(f"HELLO {hello}") == b"-ERR Invalid password\r\n"
     assert len(hashed) == 2
-    desk.advance(1)
-    Conversation(desk, door).ask('HELLO {"v":2,"pwdhash":"x"}')
+    dispatcher.advance(1)
+    Conversation(dispatcher, door).ask('HELLO {"v":2,"pwdhash":"x"}')
     assert len(hashed) == 3
 
 
 def test_a_password_said_a_second_after_the_greeting() -> None:
     """Each connection is asked for the hash of its own greeting, though others were greeted otherwise since."""
-    desk = PlainDesk()
-    door = Door(desk, password="pass")
-    early = Conversation(desk, door)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher, password="pass")
+    early = Conversation(dispatcher, door)
     said = re.search(rb'"i":(\d+),"s":"(\w+)"', early.take())
     assert said is not None
-    desk.advance(1.5)
-    late = Conversation(desk, door)
+    dispatcher.advance(1.5)
+    late = Conversation(dispatcher, door)
     assert said[0] not in late.take()
     said_hash = digest(b"pass", said[2].decode(), int(said[1]))
     hello = f'HELLO {{"v":2,"pwdhash":"{said_hash}"}}'
@@ -90,67 +90,67 @@ def test_a_password_said_a_second_after_the_greeting() -> None:
 
 def test_the_greeting_has_no_blank_after_its_word() -> None:
     """npm faktory-worker splits it on blanks and parses the second word (2.1)."""
-    desk = PlainDesk()
-    said = Conversation(desk, Door(desk, password="pass")).take()
+    dispatcher = PlainDispatcher()
+    said = Conversation(dispatcher, Door(dispatcher, password="pass")).take()
     assert re.fullmatch(rb'\+HI \{"v":2,"i":\d{4},"s":"[0-9a-f]+"\}\r\n', said)
     assert said.count(b" ") == 1
 
 
 def test_uptime_begins_with_the_server() -> None:
     """Not with the first connection: a door ticks from the start."""
-    desk = PlainDesk()
-    door = Door(desk)
-    door.tick(desk)
-    desk.advance(100.9)
-    assert b'"uptime":100,' in body(worker(desk, door).ask("INFO"))
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher)
+    door.tick(dispatcher)
+    dispatcher.advance(100.9)
+    assert b'"uptime":100,' in body(worker(dispatcher, door).ask("INFO"))
 
 
 def test_memory_is_asked_for() -> None:
-    desk = PlainDesk()
-    assert b'"used_memory_mb":77}' in body(worker(desk, Door(desk, memory_mb=lambda: 77)).ask("INFO"))
+    dispatcher = PlainDispatcher()
+    assert b'"used_memory_mb":77}' in body(worker(dispatcher, Door(dispatcher, memory_mb=lambda: 77)).ask("INFO"))
 
 
 def test_connections_that_never_said_hello_do_not_count() -> None:
-    desk = PlainDesk()
-    door = Door(desk)
-    Conversation(desk, door).close()
-    Conversation(desk, door)
-    peer = worker(desk, door)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher)
+    Conversation(dispatcher, door).close()
+    Conversation(dispatcher, door)
+    peer = worker(dispatcher, door)
     assert b'"connections":1,' in body(peer.ask("INFO"))
-    worker(desk, door, "w").close()
+    worker(dispatcher, door, "w").close()
     assert b'"connections":1,' in body(peer.ask("INFO"))
     peer.close()
     assert door.connections == 0
 
 
 def test_the_first_hello_describes_a_worker() -> None:
-    desk = PlainDesk()
-    door = Door(desk)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher)
     for host, pid in (("h1", 1), ("h2", 2)):
         hello = f'HELLO {{"v":2,"wid":"w","hostname":"{host}","pid":{pid},"labels":["l"]}}'
-        assert Conversation(desk, door).ask(hello) == b"+OK\r\n"
+        assert Conversation(dispatcher, door).ask(hello) == b"+OK\r\n"
     known = door.workers.by_wid["w"]
     assert (known.hostname, known.pid, known.labels, len(known.hang_ups)) == ("h1", 1, ("l",), 2)
 
 
 def test_a_heartbeat_of_exactly_a_minute_ago_will_do() -> None:
     """Dropped when the last one is *more* than 60 s old (section 8)."""
-    desk = PlainDesk()
-    door = Door(desk)
-    peer = worker(desk, door, "w")
-    desk.advance(60)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher)
+    peer = worker(dispatcher, door, "w")
+    dispatcher.advance(60)
     assert not peer.is_closed
-    desk.advance(5)
+    dispatcher.advance(5)
     assert peer.is_closed
     assert door.workers.reaped == 1
 
 
 def test_hello_of_another_connection_is_no_heartbeat() -> None:
-    desk = PlainDesk()
-    door = Door(desk)
-    peer = worker(desk, door, "w")
-    desk.advance(50)
-    other = worker(desk, door, "w")
-    desk.advance(15)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher)
+    peer = worker(dispatcher, door, "w")
+    dispatcher.advance(50)
+    other = worker(dispatcher, door, "w")
+    dispatcher.advance(15)
     assert peer.is_closed
     assert other.is_closed

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, say, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.floor import Floor
 from tests.support.resp import body
 
@@ -15,8 +15,8 @@ OK = b"+OK\r\n"
 
 @pytest.fixture
 def peer() -> Conversation:
-    desk = PlainDesk()
-    return worker(desk, Door(desk), "w")
+    dispatcher = PlainDispatcher()
+    return worker(dispatcher, Door(dispatcher), "w")
 
 
 def told(peer: Conversation, fail: bytes) -> dict[str, object]:
@@ -113,17 +113,17 @@ def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
 class TestOfOtherDoors:
     @pytest.mark.parametrize("retry", [25, 1, -1])
     def test_a_job_that_was_brought_back_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
-        peer = worker(floor.desk, Door(floor.desk), "w")
+        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"retry":%d}' % retry) == OK
         say(peer, b"FETCH default")
         assert say(peer, b'FAIL {"jid":"12345678","message":"m"}') == OK
         say(peer, b'MUTATE {"cmd":"kill","target":"retries"}')
-        assert ControlPeer(floor.desk).ask("unfail", ids=["12345678"])["done"] == 1
+        assert ControlPeer(floor.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
         shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("m", 0, retry)
 
     def test_a_final_failure_by_qless_counts_from_below_zero(self, floor: Floor) -> None:
-        peer = worker(floor.desk, Door(floor.desk), "w")
+        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"queue":"q"}') == OK
         qless = floor.qless()
         got = qless.fetch("q")
@@ -139,7 +139,7 @@ class TestOfOtherDoors:
         got = masenko.fetch("q")
         assert got is not None
         assert masenko.fail(got.ident)
-        peer = worker(floor.desk, Door(floor.desk), "w")
+        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
         say(peer, b'MUTATE {"cmd":"requeue","target":"retries"}')
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["errtype"]) == ("unknown", "unknown")

@@ -10,7 +10,7 @@ import pytest
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -31,85 +31,89 @@ def fetch(peer: Conversation) -> object:
     return json.loads(body(peer.ask("FETCH default")))["args"]
 
 
-def job(desk: PlainDesk, number: int = 1) -> Job:
-    return desk.memory.jobs[Number(number)]
+def job(dispatcher: PlainDispatcher, number: int = 1) -> Job:
+    return dispatcher.state.jobs[Number(number)]
 
 
-def leased_to(desk: PlainDesk, number: int = 1) -> str | None:
-    lease = desk.memory.jobs[Number(number)].lease
+def leased_to(dispatcher: PlainDispatcher, number: int = 1) -> str | None:
+    lease = dispatcher.state.jobs[Number(number)].lease
     return None if lease is None else lease.worker
 
 
-def beat_and_advance(desk: PlainDesk, seconds: float, *peers: Conversation) -> None:
+def beat_and_advance(dispatcher: PlainDispatcher, seconds: float, *peers: Conversation) -> None:
     """Time passes while these workers go on beating."""
     left = seconds
     while left > 0:
-        desk.advance(min(left, 30.0))
+        dispatcher.advance(min(left, 30.0))
         left -= 30.0
         for peer in peers:
             assert peer.ask(f'BEAT {{"wid":"{peer.session._wid}"}}') == OK
 
 
 @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
-def test_a_late_settlement_leaves_the_newer_lease_alone(desk: PlainDesk, door: Door, line: str, answer: bytes) -> None:
-    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+def test_a_late_settlement_leaves_the_newer_lease_alone(
+    dispatcher: PlainDispatcher, door: Door, line: str, answer: bytes
+) -> None:
+    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
     push(first)
     fetch(first)
-    beat_and_advance(desk, LATER, first, second)
+    beat_and_advance(dispatcher, LATER, first, second)
     fetch(second)
-    assert leased_to(desk) == "second"
-    before = len(desk.events)
+    assert leased_to(dispatcher) == "second"
+    before = len(dispatcher.events)
     assert first.ask(line) == answer
     assert first.ask(line) == answer  # the second time it still knows that its lease is over
-    assert len(desk.events) == before
-    assert leased_to(desk) == "second"
+    assert len(dispatcher.events) == before
+    assert leased_to(dispatcher) == "second"
     assert second.ask(ACK) == OK
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(desk: PlainDesk, door: Door) -> None:
+def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(dispatcher: PlainDispatcher, door: Door) -> None:
     """The usual zombie: it stops, is dropped for its silence, its lease ends, and it wakes up with the job done."""
-    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
     push(first)
     fetch(first)
-    beat_and_advance(desk, LATER, second)
+    beat_and_advance(dispatcher, LATER, second)
     assert first.is_closed
     fetch(second)
-    again = worker(desk, door, "first")
+    again = worker(dispatcher, door, "first")
     assert again.ask(ACK) == OK
     assert again.ask(FAIL) == NOT_FOUND
-    assert leased_to(desk) == "second"
+    assert leased_to(dispatcher) == "second"
 
 
-def test_a_worker_that_reconnects_settles_what_it_holds(desk: PlainDesk, door: Door) -> None:
-    first = worker(desk, door, "first")
+def test_a_worker_that_reconnects_settles_what_it_holds(dispatcher: PlainDispatcher, door: Door) -> None:
+    first = worker(dispatcher, door, "first")
     push(first)
     fetch(first)
     first.ask("END")
-    assert worker(desk, door, "first").ask(ACK) == OK
-    assert not desk.memory.jobs
+    assert worker(dispatcher, door, "first").ask(ACK) == OK
+    assert not dispatcher.state.jobs
 
 
-def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(desk: PlainDesk, door: Door) -> None:
-    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(
+    dispatcher: PlainDispatcher, door: Door
+) -> None:
+    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
     push(first)
     fetch(first)
     first.close()
     day = 86_400.0
-    beat_and_advance(desk, 60 + day - 1, second)
+    beat_and_advance(dispatcher, 60 + day - 1, second)
     fetch(second)
-    late = worker(desk, door, "first")
+    late = worker(dispatcher, door, "first")
     late.ask(ACK)
-    assert leased_to(desk) == "second"
+    assert leased_to(dispatcher) == "second"
     late.close()
-    beat_and_advance(desk, 2 * 3_600, second)
+    beat_and_advance(dispatcher, 2 * 3_600, second)
     assert "first" not in door.workers._given
     assert "second" in door.workers._given
 
 
-def test_a_worker_that_settled_all_leaves_nothing_behind(desk: PlainDesk, door: Door) -> None:
+def test_a_worker_that_settled_all_leaves_nothing_behind(dispatcher: PlainDispatcher, door: Door) -> None:
     for name in ("one", "two", "three"):
-        peer = worker(desk, door, name)
+        peer = worker(dispatcher, door, name)
         push(peer)
         fetch(peer)
         assert peer.ask(ACK) == OK
@@ -117,160 +121,168 @@ def test_a_worker_that_settled_all_leaves_nothing_behind(desk: PlainDesk, door: 
     assert not door.workers._given
 
 
-def test_the_same_worker_leased_it_again(desk: PlainDesk, door: Door) -> None:
+def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, door: Door) -> None:
     """Its newest lease is meant: the protocol has no way to name the older one."""
-    peer = worker(desk, door, "first")
+    peer = worker(dispatcher, door, "first")
     push(peer)
     fetch(peer)
-    beat_and_advance(desk, LATER, peer)
+    beat_and_advance(dispatcher, LATER, peer)
     fetch(peer)
     assert peer.ask(ACK) == OK
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_two_connections_of_one_worker_share_what_it_was_given(desk: PlainDesk, door: Door) -> None:
-    one, two, other = worker(desk, door, "w"), worker(desk, door, "w"), worker(desk, door, "other")
+def test_two_connections_of_one_worker_share_what_it_was_given(dispatcher: PlainDispatcher, door: Door) -> None:
+    one, two, other = worker(dispatcher, door, "w"), worker(dispatcher, door, "w"), worker(dispatcher, door, "other")
     push(one)
     fetch(one)
-    beat_and_advance(desk, LATER, one, other)
+    beat_and_advance(dispatcher, LATER, one, other)
     fetch(other)
     assert two.ask(ACK) == OK
-    assert leased_to(desk) == "other"
+    assert leased_to(dispatcher) == "other"
     assert other.ask(ACK) == OK
     push(one)
     fetch(one)
     assert two.ask(ACK) == OK
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_anybody_who_was_given_nothing_may_settle(desk: PlainDesk, door: Door) -> None:
+def test_anybody_who_was_given_nothing_may_settle(dispatcher: PlainDispatcher, door: Door) -> None:
     """Page 5.5: any connection may ACK any jid; a Faktory lease is bound to nobody."""
-    holder, stranger, producer = worker(desk, door, "w"), worker(desk, door, "stranger"), worker(desk, door)
+    holder, stranger, producer = (
+        worker(dispatcher, door, "w"),
+        worker(dispatcher, door, "stranger"),
+        worker(dispatcher, door),
+    )
     for line, peer in ((ACK, stranger), (FAIL, producer)):
         push(holder)
         fetch(holder)
         assert peer.ask(line) == OK
-        assert desk.memory.shelves[State.LEASED] == []
+        assert dispatcher.state.shelves[State.LEASED] == []
 
 
-def test_a_connection_without_a_name_is_fenced_by_itself(desk: PlainDesk, door: Door) -> None:
-    one, two = worker(desk, door), worker(desk, door)
+def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispatcher, door: Door) -> None:
+    one, two = worker(dispatcher, door), worker(dispatcher, door)
     push(one)
     fetch(one)
-    desk.advance(LATER)
+    dispatcher.advance(LATER)
     fetch(two)
     assert one.ask(ACK) == OK
     assert one.ask(FAIL) == NOT_FOUND
-    assert job(desk).state is State.LEASED
+    assert job(dispatcher).state is State.LEASED
     assert two.ask(ACK) == OK
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_an_expired_lease_that_nobody_took_yet(desk: PlainDesk, door: Door) -> None:
-    peer = worker(desk, door, "w")
+def test_an_expired_lease_that_nobody_took_yet(dispatcher: PlainDispatcher, door: Door) -> None:
+    peer = worker(dispatcher, door, "w")
     push(peer)
     fetch(peer)
-    beat_and_advance(desk, 61, peer)
+    beat_and_advance(dispatcher, 61, peer)
     assert peer.ask(ACK) == OK
     assert peer.ask(FAIL) == NOT_FOUND
-    assert job(desk).state is State.RETRYING
-    assert job(desk).failures == 1
+    assert job(dispatcher).state is State.RETRYING
+    assert job(dispatcher).failures == 1
 
 
 class TestDuplicatesOfAJid:
-    def test_each_holder_settles_its_own(self, desk: PlainDesk, door: Door) -> None:
-        one, two = worker(desk, door, "one"), worker(desk, door, "two")
+    def test_each_holder_settles_its_own(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        one, two = worker(dispatcher, door, "one"), worker(dispatcher, door, "two")
         push(one, args="[1]")
         push(one, args="[2]")
         assert (fetch(one), fetch(two)) == ([1], [2])
         assert two.ask(ACK) == OK
-        assert [each.payload for each in desk.memory.jobs.values()] == [b"[1]"]
+        assert [each.payload for each in dispatcher.state.jobs.values()] == [b"[1]"]
         assert one.ask(FAIL) == OK
-        assert job(desk).state is State.RETRYING
+        assert job(dispatcher).state is State.RETRYING
 
-    def test_one_holder_of_both_settles_the_newer_first(self, desk: PlainDesk, door: Door) -> None:
-        peer = worker(desk, door, "one")
+    def test_one_holder_of_both_settles_the_newer_first(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        peer = worker(dispatcher, door, "one")
         push(peer, args="[1]")
         push(peer, args="[2]")
         assert (fetch(peer), fetch(peer)) == ([1], [2])
         assert peer.ask(ACK) == OK
-        assert [each.payload for each in desk.memory.jobs.values()] == [b"[1]"]
+        assert [each.payload for each in dispatcher.state.jobs.values()] == [b"[1]"]
         assert peer.ask(ACK) == OK
-        assert not desk.memory.jobs
+        assert not dispatcher.state.jobs
         assert peer.ask(FAIL) == NOT_FOUND
 
-    def test_a_stranger_settles_the_oldest_leased(self, desk: PlainDesk, door: Door) -> None:
-        one, two, stranger = worker(desk, door, "one"), worker(desk, door, "two"), worker(desk, door)
+    def test_a_stranger_settles_the_oldest_leased(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        one, two, stranger = worker(dispatcher, door, "one"), worker(dispatcher, door, "two"), worker(dispatcher, door)
         push(one, args="[1]")
         push(one, args="[2]")
         push(one, args="[3]")
         assert (fetch(two), fetch(one)) == ([1], [2])
         assert stranger.ask(ACK) == OK
-        assert [each.payload for each in desk.memory.jobs.values()] == [b"[2]", b"[3]"]
+        assert [each.payload for each in dispatcher.state.jobs.values()] == [b"[2]", b"[3]"]
         assert stranger.ask(ACK) == OK
         assert stranger.ask(FAIL) == NOT_FOUND
-        assert [(each.payload, each.state) for each in desk.memory.jobs.values()] == [(b"[3]", State.READY)]
+        assert [(each.payload, each.state) for each in dispatcher.state.jobs.values()] == [(b"[3]", State.READY)]
 
 
 class TestAfterARestart:
-    def after(self, desk: PlainDesk, wid: str) -> Conversation:
-        desk = desk.restarted()
-        self.desk, self.door = desk, Door(desk)
-        return worker(desk, self.door, wid)
+    def after(self, dispatcher: PlainDispatcher, wid: str) -> Conversation:
+        dispatcher = dispatcher.restarted()
+        self.dispatcher, self.door = dispatcher, Door(dispatcher)
+        return worker(dispatcher, self.door, wid)
 
-    def test_a_worker_settles_its_own_lease(self, desk: PlainDesk, door: Door) -> None:
-        peer = worker(desk, door, "w")
+    def test_a_worker_settles_its_own_lease(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        peer = worker(dispatcher, door, "w")
         push(peer)
         fetch(peer)
-        assert self.after(desk, "w").ask(ACK) == OK
-        assert not self.desk.memory.jobs
+        assert self.after(dispatcher, "w").ask(ACK) == OK
+        assert not self.dispatcher.state.jobs
 
     @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
-    def test_a_worker_does_not_settle_anothers(self, desk: PlainDesk, door: Door, line: str, answer: bytes) -> None:
-        peer = worker(desk, door, "w")
+    def test_a_worker_does_not_settle_anothers(
+        self, dispatcher: PlainDispatcher, door: Door, line: str, answer: bytes
+    ) -> None:
+        peer = worker(dispatcher, door, "w")
         push(peer)
         fetch(peer)
-        assert self.after(desk, "another").ask(line) == answer
-        assert leased_to(self.desk) == "w"
+        assert self.after(dispatcher, "another").ask(line) == answer
+        assert leased_to(self.dispatcher) == "w"
 
-    def test_a_nameless_connection_may_settle_it(self, desk: PlainDesk, door: Door) -> None:
-        peer = worker(desk, door, "w")
+    def test_a_nameless_connection_may_settle_it(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        peer = worker(dispatcher, door, "w")
         push(peer)
         fetch(peer)
-        assert self.after(desk, "").ask(ACK) == OK
-        assert not self.desk.memory.jobs
+        assert self.after(dispatcher, "").ask(ACK) == OK
+        assert not self.dispatcher.state.jobs
 
-    def test_a_nameless_lease_may_be_settled_by_a_name(self, desk: PlainDesk, door: Door) -> None:
-        peer = worker(desk, door)
+    def test_a_nameless_lease_may_be_settled_by_a_name(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        peer = worker(dispatcher, door)
         push(peer)
         fetch(peer)
-        assert self.after(desk, "w").ask(ACK) == OK
-        assert not self.desk.memory.jobs
+        assert self.after(dispatcher, "w").ask(ACK) == OK
+        assert not self.dispatcher.state.jobs
 
-    def test_of_duplicates_each_name_settles_its_own(self, desk: PlainDesk, door: Door) -> None:
-        one, two = worker(desk, door, "one"), worker(desk, door, "two")
+    def test_of_duplicates_each_name_settles_its_own(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        one, two = worker(dispatcher, door, "one"), worker(dispatcher, door, "two")
         push(one, args="[1]")
         push(one, args="[2]")
         fetch(one), fetch(two)
-        assert self.after(desk, "two").ask(ACK) == OK
-        assert [each.payload for each in self.desk.memory.jobs.values()] == [b"[1]"]
+        assert self.after(dispatcher, "two").ask(ACK) == OK
+        assert [each.payload for each in self.dispatcher.state.jobs.values()] == [b"[1]"]
 
-    def test_a_lease_that_ends_after_the_restart_is_known_to_be_over(self, desk: PlainDesk, door: Door) -> None:
-        peer = worker(desk, door, "w")
+    def test_a_lease_that_ends_after_the_restart_is_known_to_be_over(
+        self, dispatcher: PlainDispatcher, door: Door
+    ) -> None:
+        peer = worker(dispatcher, door, "w")
         push(peer)
         fetch(peer)
-        desk.advance(30)
-        other = self.after(desk, "other")
-        beat_and_advance(self.desk, LATER, other)
+        dispatcher.advance(30)
+        other = self.after(dispatcher, "other")
+        beat_and_advance(self.dispatcher, LATER, other)
         fetch(other)
-        late = worker(self.desk, self.door, "w")
+        late = worker(self.dispatcher, self.door, "w")
         assert late.ask(ACK) == OK
         assert late.ask(FAIL) == NOT_FOUND
-        assert leased_to(self.desk) == "other"
+        assert leased_to(self.dispatcher) == "other"
 
-    def test_new_leases_are_anybodys_again(self, desk: PlainDesk, door: Door) -> None:
-        push(worker(desk, door, "w"))
-        holder = self.after(desk, "holder")
+    def test_new_leases_are_anybodys_again(self, dispatcher: PlainDispatcher, door: Door) -> None:
+        push(worker(dispatcher, door, "w"))
+        holder = self.after(dispatcher, "holder")
         fetch(holder)
-        assert worker(self.desk, self.door, "stranger").ask(ACK) == OK
-        assert not self.desk.memory.jobs
+        assert worker(self.dispatcher, self.door, "stranger").ask(ACK) == OK
+        assert not self.dispatcher.state.jobs

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.faktory_lines import hellos, lines
 from tests.support.known_ids import known_ids
 from tests.support.picture import picture
@@ -31,7 +31,7 @@ class Heard(NamedTuple):
     requests: list[bytes]
     said: bytes
     is_closed: bool
-    desk: PlainDesk
+    dispatcher: PlainDispatcher
 
 
 def talk(chunks: list[bytes], *, identified: bool = True) -> Heard:
@@ -40,18 +40,18 @@ def talk(chunks: list[bytes], *, identified: bool = True) -> Heard:
 
 
 def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
-    desk = PlainDesk()
-    door = Door(desk, line_bytes=600)
-    peer = worker(desk, door, "w1") if identified else Conversation(desk, door)
+    dispatcher = PlainDispatcher()
+    door = Door(dispatcher, line_bytes=600)
+    peer = worker(dispatcher, door, "w1") if identified else Conversation(dispatcher, door)
     requests: list[bytes] = []
     for chunk in chunks:
         requests += _received(peer, chunk)
     # Each FETCH among them may have waited its two seconds.
     for _ in range(len(requests)):
-        desk.advance(2.0)
+        dispatcher.advance(2.0)
         if not peer.is_closed:
             requests += _received(peer, b"")
-    return Heard(requests, peer.take(), peer.is_closed, desk)
+    return Heard(requests, peer.take(), peer.is_closed, dispatcher)
 
 
 def _received(peer: Conversation, chunk: bytes) -> list[bytes]:
@@ -85,7 +85,7 @@ def test_lines(stream: bytes, places: list[int]) -> None:
     assert chunked[1:3] == whole[1:3]
     assert chunked.requests == whole.requests[: len(chunked.requests)]
     assert whole.is_closed or chunked.requests == whole.requests
-    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+    assert picture(chunked.dispatcher.state) == picture(whole.dispatcher.state)
 
 
 @given(hellos | st.binary(max_size=30), ends, streams, cuts)
@@ -94,7 +94,7 @@ def test_from_the_first_byte(hello: bytes, end: bytes, stream: bytes, places: li
     whole, chunked = (talk(chunks, identified=False) for chunks in ([stream], cut(stream, places)))
     assert chunked[1:3] == whole[1:3]
     assert replies(whole.said)[0] == b'+HI {"v":2}\r\n'
-    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+    assert picture(chunked.dispatcher.state) == picture(whole.dispatcher.state)
 
 
 @given(st.binary(max_size=200), cuts)
@@ -108,13 +108,13 @@ def test_plain_noise(stream: bytes, places: list[int]) -> None:
 @given(streams)
 def test_what_was_said_survives_a_restart(stream: bytes) -> None:
     """Folding the stored events anew gives the memory that answered."""
-    desk = talk([stream]).desk
-    again = desk.restarted().memory
-    assert again.counters.epoch == desk.memory.counters.epoch + 1
-    for counters in (again.counters, desk.memory.counters):
+    dispatcher = talk([stream]).dispatcher
+    again = dispatcher.restarted().state
+    assert again.counters.epoch == dispatcher.state.counters.epoch + 1
+    for counters in (again.counters, dispatcher.state.counters):
         counters.epoch = counters.first_token = 0
         counters.at = 0.0
-    assert picture(again) == picture(desk.memory)
+    assert picture(again) == picture(dispatcher.state)
 
 
 blanks = st.text(" \t\r", max_size=2)
@@ -145,8 +145,8 @@ ASKS = {"bid", "unique_for", "expires_at", "expires_in", "track"}
 def test_args_and_custom_come_back_byte_for_byte(args: str, custom: str, bulk: bool) -> None:
     told = json.loads(custom, parse_int=str, parse_float=str)
     assume(not ASKS & set(told))
-    desk = PlainDesk()
-    peer = worker(desk, Door(desk))
+    dispatcher = PlainDispatcher()
+    peer = worker(dispatcher, Door(dispatcher))
     job = f'{{"jid":"12345678","custom":{custom},"jobtype":"T","args":{args}}}'
     assert peer.ask(f"PUSHB [{job}]" if bulk else f"PUSH {job}") == (b"$2\r\n{}\r\n" if bulk else b"+OK\r\n")
     shown = body(peer.ask("FETCH default"))

@@ -6,15 +6,15 @@ import tracemalloc
 import pytest
 
 from tests.support.conversation import Conversation, Door, say, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w")
+def peer(dispatcher: PlainDispatcher, door: Door) -> Conversation:
+    return worker(dispatcher, door, "w")
 
 
 def deep(n: int) -> bytes:
@@ -99,7 +99,7 @@ def test_taken(peer: Conversation, args: bytes) -> None:
 
 
 @pytest.mark.parametrize("args", REFUSED.values(), ids=REFUSED)
-def test_refused(desk: PlainDesk, peer: Conversation, args: bytes) -> None:
+def test_refused(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
     for line in (
         b'PUSH {"jid":"12345678","jobtype":"T","args":%b}' % args,
         b'PUSH {"jid":"12345678","jobtype":"T","args":[],"custom":{"c":%b}}' % args
@@ -107,15 +107,15 @@ def test_refused(desk: PlainDesk, peer: Conversation, args: bytes) -> None:
         else b'PUSH {"jid":"12345678","jobtype":"T","args":[],"custom":%b}' % (args if args[:1] != b"{" else b"[]"),
     ):
         assert say(peer, line).startswith(b"-ERR invalid JSON: ")
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
 @pytest.mark.parametrize("args", REFUSED.values(), ids=REFUSED)
-def test_refused_in_bulk(desk: PlainDesk, peer: Conversation, args: bytes) -> None:
+def test_refused_in_bulk(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
     """Whether the decoder sees it or the job's own check, no such job goes in."""
     said = say(peer, b'PUSHB [{"jid":"12345678","jobtype":"T","args":%b}]' % args)
     assert b"invalid JSON: " in said
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
 @pytest.mark.parametrize(

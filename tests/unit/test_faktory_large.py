@@ -18,7 +18,7 @@ from crossdock.protocols.faktory.push import read_pieces
 from crossdock.protocols.rejection_delay import LARGE
 from crossdock.server.limits import PIECE, REQUESTS_A_PASS
 from tests.support.conversation import Conversation, say
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.house import House
 from tests.support.resp import body
 
@@ -93,11 +93,11 @@ def test_what_was_refused_is_told_in_order(client: Conversation) -> None:
     assert told == msgspec.json.encode(dict.fromkeys(sorted(wrong), "jobs must have a reasonable jid parameter"))
 
 
-def test_good_jobs_among_bad_ones(desk: PlainDesk, client: Conversation) -> None:
+def test_good_jobs_among_bad_ones(dispatcher: PlainDispatcher, client: Conversation) -> None:
     listed = [{"jid": f"job-{n:05d}", "jobtype": "T" if n % 3 else "", "args": ["},{"]} for n in range(5_000)]
     told = json.loads(body(say(client, b"PUSHB " + json.dumps(listed).encode())))
     assert set(told) == {f"job-{n:05d}" for n in range(0, 5_000, 3)}
-    assert len(desk.memory.jobs) == 5_000 - len(told)
+    assert len(dispatcher.state.jobs) == 5_000 - len(told)
 
 
 @pytest.mark.parametrize("verb", [b"FETCH", b"QUEUE", b"MUTATE", b"TRACK", b"BATCH", b"FAIL", b"ACK", b"BEAT", b"END"])
@@ -105,10 +105,10 @@ def test_only_jobs_have_the_room_of_a_line(client: Conversation, verb: bytes) ->
     assert say(client, verb + b" " + b"x" * (2 * 1024 * 1024)).startswith(b"-ERR %b takes at most " % verb)
 
 
-def test_a_large_job_is_taken_as_it_is(desk: PlainDesk, client: Conversation) -> None:
+def test_a_large_job_is_taken_as_it_is(dispatcher: PlainDispatcher, client: Conversation) -> None:
     args = b'["' + "ä".encode() * 400_000 + b'"]'
     assert say(client, b'PUSH {"jid":"12345678","jobtype":"T","args":%b}' % args) == OK
-    (job,) = desk.memory.jobs.values()
+    (job,) = dispatcher.state.jobs.values()
     assert job.payload == args
 
 
@@ -118,12 +118,12 @@ def test_a_large_line_that_is_no_command_does_not_count_as_one(client: Conversat
 
 
 @pytest.mark.parametrize("at", [0, 300_000, 799_999])
-def test_a_character_that_is_cut(desk: PlainDesk, client: Conversation, at: int) -> None:
+def test_a_character_that_is_cut(dispatcher: PlainDispatcher, client: Conversation, at: int) -> None:
     text = bytearray(b"a" * 800_000)
     text[at] = 0xC3
     line = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % bytes(text)
     assert say(client, line).startswith(b"-ERR invalid JSON: 'utf-8' codec can't decode byte 0xc3")
-    desk.advance(1)
+    dispatcher.advance(1)
     assert say(client, b"PUSHB [" + line[5:] + b"]").startswith(b"-ERR invalid JSON: 'utf-8' codec")
 
 
@@ -136,14 +136,16 @@ class TestRest:
         ("line", "steps"),
         [(LINE, 2), (LINE.replace(b"PUSH", b"PUSHB"), 2), (b"NOTHING " + b"x" * LARGE + b"\r\n", 1)],
     )
-    def test_before_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes, steps: int) -> None:
-        desk.slowness = 0.02 / steps
+    def test_before_the_refusal(
+        self, dispatcher: PlainDispatcher, client: Conversation, line: bytes, steps: int
+    ) -> None:
+        dispatcher.slowness = 0.02 / steps
         rests, answer = self.worked(client, line)
         assert rests == pytest.approx(4.0, abs=0.01)
         assert answer.startswith(b"-ERR ")
 
-    def test_has_an_end(self, desk: PlainDesk, client: Conversation) -> None:
-        desk.slowness = 10.0
+    def test_has_an_end(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+        dispatcher.slowness = 10.0
         assert self.worked(client, self.LINE)[0] == 60.0
 
     @staticmethod
@@ -160,19 +162,21 @@ class TestRest:
             except StopIteration as end:
                 return rests, end.value
 
-    def test_is_not_for_what_was_taken(self, desk: PlainDesk, client: Conversation) -> None:
-        desk.slowness = 0.02
+    def test_is_not_for_what_was_taken(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+        dispatcher.slowness = 0.02
         assert say(client, self.LINE.replace(b'"1"', b'"12345678"').strip()) == OK
         assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
 
-    def test_is_not_for_what_is_small(self, desk: PlainDesk, client: Conversation) -> None:
-        desk.slowness = 0.02
+    def test_is_not_for_what_is_small(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+        dispatcher.slowness = 0.02
         assert say(client, b"PUSH {}").startswith(b"-ERR ")
         assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
 
     @pytest.mark.parametrize(("wrong", "seconds"), [(0, 0.0), (500, 2.0), (1_000, 4.0)])
-    def test_among_the_jobs_of_a_list(self, desk: PlainDesk, client: Conversation, wrong: int, seconds: float) -> None:
-        desk.slowness = 0.02
+    def test_among_the_jobs_of_a_list(
+        self, dispatcher: PlainDispatcher, client: Conversation, wrong: int, seconds: float
+    ) -> None:
+        dispatcher.slowness = 0.02
         jobs = [b"{}"] * wrong + [b'{"jid":"12345678","jobtype":"T","args":[]}'] * (1_000 - wrong)
         (line,) = client.session.receive(b"PUSHB [" + b",".join(jobs) + b"]\r\n")
         work = client.session.handle(line)

@@ -12,7 +12,7 @@ from crossdock.protocols.faktory.job import JobBody, spec
 from crossdock.protocols.faktory.messages import Invalid
 from crossdock.protocols.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
 from tests.support.conversation import Conversation, Door, say, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -25,18 +25,18 @@ class Name(str):
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w")
+def peer(dispatcher: PlainDispatcher, door: Door) -> Conversation:
+    return worker(dispatcher, door, "w")
 
 
 @pytest.mark.parametrize("field", ["jid", "jobtype", "queue"])
 @pytest.mark.parametrize(("length", "taken"), [(255, True), (256, False), (1_000_000, False)])
-def test_long_names(desk: PlainDesk, peer: Conversation, field: str, length: int, taken: bool) -> None:
+def test_long_names(dispatcher: PlainDispatcher, peer: Conversation, field: str, length: int, taken: bool) -> None:
     job = {"jid": "12345678", "jobtype": "T", "args": [], field: "x" * length}
     said = say(peer, b"PUSH " + json.dumps(job).encode())
     assert (said == OK) is taken
     assert taken or b"must not be longer than 255 bytes" in said
-    assert len(desk.memory.jobs) == taken
+    assert len(dispatcher.state.jobs) == taken
 
 
 def test_long_names_are_not_remembered() -> None:
@@ -61,14 +61,14 @@ def test_names_are_measured_in_bytes(peer: Conversation) -> None:
 
 @pytest.mark.parametrize(("verb", "most"), [(b"ACK", SMALL_BYTES), (b"BEAT", SMALL_BYTES), (b"FAIL", OTHERS_BYTES)])
 def test_megabytes_of_keys_are_read_before_they_are_refused(
-    desk: PlainDesk, peer: Conversation, verb: bytes, most: int
+    dispatcher: PlainDispatcher, peer: Conversation, verb: bytes, most: int
 ) -> None:
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[]}') == OK
     say(peer, b"FETCH default")
     text = b'{"jid":"12345678","wid":"w","k":"%b"}'
     longest = text % (b"x" * (most - len(text) + 2))
     assert say(peer, verb + b" " + longest + b" ") == b"-ERR %b takes at most %d bytes\r\n" % (verb, most)
-    desk.advance(1)  # it rests
+    dispatcher.advance(1)  # it rests
     assert say(peer, verb + b" " + longest) == OK
 
 
@@ -83,9 +83,9 @@ class TestManyNames:
         assert say(peer, b"QUEUE " + verb + b" x" * (QUEUES_AT_MOST + 1)).startswith(b"-ERR QUEUE takes at most ")
         assert say(peer, b"QUEUE " + verb + b" x" * QUEUES_AT_MOST)[:1] in b"+$"
 
-    def test_a_name_of_a_megabyte(self, desk: PlainDesk, peer: Conversation) -> None:
+    def test_a_name_of_a_megabyte(self, dispatcher: PlainDispatcher, peer: Conversation) -> None:
         peer.send(b"FETCH " + b"x" * 1_000_000 + b"\r\n")
-        desk.advance(2)
+        dispatcher.advance(2)
         assert peer.take() == b"$-1\r\n"
         assert say(peer, b"x" * 1_000_000).startswith(b"-ERR unknown command xxx")
 
@@ -98,9 +98,9 @@ class TestBeforeHello:
         return line % (b"h" * (length - len(line) + 2))
 
     @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
-    def test_a_long_hello(self, desk: PlainDesk, door: Door, chunk: int) -> None:
+    def test_a_long_hello(self, dispatcher: PlainDispatcher, door: Door, chunk: int) -> None:
         for length, taken in ((BEFORE_HELLO, True), (BEFORE_HELLO + 1, False)):
-            peer = Conversation(desk, door)
+            peer = Conversation(dispatcher, door)
             peer.take()
             line = self.hello(length) + b"\r\n"
             for i in range(0, len(line), chunk):
@@ -109,8 +109,8 @@ class TestBeforeHello:
             assert peer.is_closed is not taken
 
     @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
-    def test_a_long_line_glued_to_hello(self, desk: PlainDesk, door: Door, chunk: int) -> None:
-        peer = Conversation(desk, door)
+    def test_a_long_line_glued_to_hello(self, dispatcher: PlainDispatcher, door: Door, chunk: int) -> None:
+        peer = Conversation(dispatcher, door)
         peer.take()
         push = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % (b"x" * 2 * BEFORE_HELLO)
         line = b'HELLO {"v":2}\r\n' + push + b"\r\n"

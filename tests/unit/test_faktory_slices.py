@@ -6,7 +6,7 @@ from crossdock.model.states import State
 from crossdock.protocols.base import Slices
 from crossdock.protocols.faktory.admin import SLICE
 from tests.support.conversation import Conversation, Door, run_out, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -14,8 +14,8 @@ JOBS = 3 * SLICE + 7
 
 
 @pytest.fixture
-def peer(desk: PlainDesk) -> Conversation:
-    return worker(desk, Door(desk))
+def peer(dispatcher: PlainDispatcher) -> Conversation:
+    return worker(dispatcher, Door(dispatcher))
 
 
 def slices(peer: Conversation, line: bytes) -> Slices:
@@ -50,12 +50,12 @@ def test_pushb_yields(peer: Conversation) -> None:
 
 
 @pytest.mark.parametrize("what", ["clear", "discard", "kill", "requeue"])
-def test_mutate_yields_and_reaches_all(desk: PlainDesk, peer: Conversation, what: str) -> None:
+def test_mutate_yields_and_reaches_all(dispatcher: PlainDispatcher, peer: Conversation, what: str) -> None:
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"%b","target":"scheduled"}' % what.encode())
     assert steps(work) > JOBS // SLICE
-    assert not desk.memory.shelves[State.SCHEDULED]
-    assert len(desk.memory.jobs) == (JOBS if what in ("kill", "requeue") else 0)
+    assert not dispatcher.state.shelves[State.SCHEDULED]
+    assert len(dispatcher.state.jobs) == (JOBS if what in ("kill", "requeue") else 0)
 
 
 def test_big_jobs_make_small_slices(peer: Conversation) -> None:
@@ -65,7 +65,7 @@ def test_big_jobs_make_small_slices(peer: Conversation) -> None:
 
 @pytest.mark.parametrize("what", ["discard", "kill", "requeue"])
 @pytest.mark.parametrize("chosen", ["jids", "jobtype"])
-def test_jobs_that_go_meanwhile(desk: PlainDesk, peer: Conversation, what: str, chosen: str) -> None:
+def test_jobs_that_go_meanwhile(dispatcher: PlainDispatcher, peer: Conversation, what: str, chosen: str) -> None:
     """What was listed a slice ago may be gone, due or dead by now: it is passed over."""
     for _ in range(3):  # so a slice ends between two jobs of one jid
         push(peer, more=LATER)
@@ -73,11 +73,11 @@ def test_jobs_that_go_meanwhile(desk: PlainDesk, peer: Conversation, what: str, 
     wanted = f'"jids":[{names}]' if chosen == "jids" else '"jobtype":"T"'
     work = slices(peer, f'MUTATE {{"cmd":"{what}","target":"scheduled","filter":{{{wanted}}}}}'.encode())
     next(work)
-    other = worker(desk, Door(desk))
+    other = worker(dispatcher, Door(dispatcher))
     assert other.ask('MUTATE {"cmd":"clear","target":"scheduled"}') == OK
-    before = len(desk.memory.jobs)
+    before = len(dispatcher.state.jobs)
     assert run_out(work) == OK
-    assert len(desk.memory.jobs) == before
+    assert len(dispatcher.state.jobs) == before
 
 
 @pytest.mark.parametrize("name", ["nobody-{}", "nobody"])
@@ -87,31 +87,31 @@ def test_a_mutate_of_jids_that_do_not_exist_holds_everybody_up(peer: Conversatio
     assert steps(work) > 10
 
 
-def test_a_mutate_of_jobs_that_are_gone_yields(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_mutate_of_jobs_that_are_gone_yields(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"kill","target":"scheduled"}')
     next(work)
-    assert worker(desk, Door(desk)).ask('MUTATE {"cmd":"clear","target":"scheduled"}') == OK
+    assert worker(dispatcher, Door(dispatcher)).ask('MUTATE {"cmd":"clear","target":"scheduled"}') == OK
     assert steps(work) >= JOBS // SLICE
 
 
-def test_a_flush_in_between(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_flush_in_between(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"requeue","target":"scheduled"}')
     next(work)
-    assert worker(desk, Door(desk)).ask("FLUSH") == OK
+    assert worker(dispatcher, Door(dispatcher)).ask("FLUSH") == OK
     assert run_out(work) == OK
-    assert not desk.memory.jobs
+    assert not dispatcher.state.jobs
 
 
-def test_queue_remove_yields_and_spares_what_comes_meanwhile(desk: PlainDesk, peer: Conversation) -> None:
+def test_queue_remove_yields_and_spares_what_comes_meanwhile(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer)
     work = slices(peer, b"QUEUE REMOVE default")
     next(work)
-    other = worker(desk, Door(desk))
+    other = worker(dispatcher, Door(dispatcher))
     assert b"job-" in other.ask("FETCH default")
     assert other.ask('PUSH {"jid":"newcomer","jobtype":"T","args":[]}') == OK
     assert run_out(work) == OK
     # The one leased meanwhile and the newcomer live on, so the queue is still known.
-    assert sorted(job.state for job in desk.memory.jobs.values()) == [State.READY, State.LEASED]
+    assert sorted(job.state for job in dispatcher.state.jobs.values()) == [State.READY, State.LEASED]
     assert b'"default":1' in other.ask("INFO")

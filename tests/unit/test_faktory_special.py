@@ -6,107 +6,109 @@ import pytest
 
 from crossdock.model.commands.core import GiveBack
 from tests.support.conversation import Conversation, Door, run_out, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
-def peer(desk: PlainDesk) -> Conversation:
-    return worker(desk, Door(desk))
+def peer(dispatcher: PlainDispatcher) -> Conversation:
+    return worker(dispatcher, Door(dispatcher))
 
 
 def push(peer: Conversation, jid: str, custom: str = "{}", queue: str = "default") -> bytes:
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"queue":"{queue}","custom":{custom}}}')
 
 
-def give_back(desk: PlainDesk, jid: str) -> None:
-    job = next(desk.memory.named(jid))
+def give_back(dispatcher: PlainDispatcher, jid: str) -> None:
+    job = next(dispatcher.state.named(jid))
     assert job.lease is not None
-    desk.do(GiveBack("faktory", [(job.number, job.lease.token)]))
+    dispatcher.do(GiveBack("faktory", [(job.number, job.lease.token)]))
 
 
-def test_one_fetch_has_one_reply(desk: PlainDesk) -> None:
+def test_one_fetch_has_one_reply(dispatcher: PlainDispatcher) -> None:
     """An expired member goes, its batch's callback comes, and the waiter waits for both queues."""
-    door = Door(desk)
-    peer, waiting = worker(desk, door), worker(desk, door)
+    door = Door(dispatcher)
+    peer, waiting = worker(dispatcher, door), worker(dispatcher, door)
     bid = peer.ask('BATCH NEW {"complete":{"jobtype":"C","args":[],"queue":"c"}}').split(b"\r\n")[1].decode()
     push(peer, "member01", f'{{"bid":"{bid}","expires_in":1}}', "q")
     push(peer, "fresh001", queue="q")
     peer.ask(f"BATCH COMMIT {bid}")
     peer.ask("QUEUE PAUSE q")
-    desk.advance(2)
+    dispatcher.advance(2)
     assert waiting.ask("FETCH q c") == b""
     peer.ask("QUEUE RESUME q")
     assert waiting.take().count(b"$") == 1
 
 
-def test_a_long_row_of_expired_jobs_hides_nothing(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_long_row_of_expired_jobs_hides_nothing(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     push(peer, "fresh001")
-    desk.advance(2)
+    dispatcher.advance(2)
     assert b"fresh001" in peer.ask("FETCH default")
 
 
-def test_a_row_of_expired_jobs_ends_in_an_ordinary_wait(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_row_of_expired_jobs_ends_in_an_ordinary_wait(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
-    desk.advance(2)
-    waiting = worker(desk, Door(desk))
+    dispatcher.advance(2)
+    waiting = worker(dispatcher, Door(dispatcher))
     assert waiting.ask("FETCH default") == b""
     push(peer, "fresh001")
     assert b"fresh001" in waiting.take()
 
 
-def test_others_are_served_between_the_slices_of_a_long_row(desk: PlainDesk, peer: Conversation) -> None:
+def test_others_are_served_between_the_slices_of_a_long_row(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
-    desk.advance(2)
+    dispatcher.advance(2)
     [request] = peer.session.receive(b"FETCH default\r\n")
     work = peer.session.handle(request)
     assert isinstance(work, Generator)
     next(work)
-    assert len(desk.memory.jobs) == 700
+    assert len(dispatcher.state.jobs) == 700
     assert push(peer, "fresh001") == b"+OK\r\n"
     assert b"fresh001" in run_out(work)
 
 
-def test_a_long_row_keeps_nobody_longer_than_a_wait(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_long_row_keeps_nobody_longer_than_a_wait(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
-    desk.advance(2)
+    dispatcher.advance(2)
     [request] = peer.session.receive(b"FETCH default\r\n")
     work = peer.session.handle(request)
     assert isinstance(work, Generator)
     next(work)
-    desk.advance(2)
+    dispatcher.advance(2)
     assert run_out(work) == b"$-1\r\n"
-    assert len(desk.memory.jobs) == 200
+    assert len(dispatcher.state.jobs) == 200
 
 
-def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> None:
+def test_an_expired_job_holds_no_lock(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
-    desk.advance(2)
+    dispatcher.advance(2)
     assert push(peer, "new-0001", '{"unique_for":3600}') == b"+OK\r\n"
     assert push(peer, "new-0002", '{"unique_for":3600}') == b"-NOTUNIQUE Job not unique\r\n"
     assert b"new-0001" in peer.ask("FETCH default")
 
 
-def test_a_job_that_was_leased_in_time_keeps_its_lock(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_job_that_was_leased_in_time_keeps_its_lock(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
     peer.ask("FETCH default")
-    desk.advance(2)
+    dispatcher.advance(2)
     assert push(peer, "new-0001", '{"unique_for":3600}') == b"-NOTUNIQUE Job not unique\r\n"
 
 
-def test_a_track_follows_a_lease_given_back(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_track_follows_a_lease_given_back(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     push(peer, "tracked1", '{"track":1}')
     peer.ask("FETCH default")
-    give_back(desk, "tracked1")
+    give_back(dispatcher, "tracked1")
     assert b'"state":"enqueued"' in peer.ask("TRACK GET tracked1")
 
 
-def test_a_lock_until_start_is_held_again_when_the_start_was_none(desk: PlainDesk, peer: Conversation) -> None:
+def test_a_lock_until_start_is_held_again_when_the_start_was_none(
+    dispatcher: PlainDispatcher, peer: Conversation
+) -> None:
     push(peer, "unique01", '{"unique_for":60,"unique_until":"start"}')
     peer.ask("FETCH default")
-    give_back(desk, "unique01")
+    give_back(dispatcher, "unique01")
     assert push(peer, "unique02", '{"unique_for":60}') == b"-NOTUNIQUE Job not unique\r\n"

@@ -21,7 +21,7 @@ def house() -> House:
     return House(FaktoryProtocol())
 
 
-def guest(house: House) -> tuple[Any, Transport]:
+def peer(house: House) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     house.say(connection, HELLO)
     return connection, transport
@@ -38,11 +38,11 @@ def uncollected() -> Iterator[None]:
 def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
     house.limits = Limits(connections=2)
     silent = [house.connect() for _ in range(5)]
-    (first, one), (_, two), (_, three) = guest(house), guest(house), guest(house)
+    (first, one), (_, two), (_, three) = peer(house), peer(house), peer(house)
     assert one.heard.endswith(b"+OK\r\n") and two.heard.endswith(b"+OK\r\n")
     assert three.heard.endswith(b"-ERR too many connections: 3\r\n")
     first.connection_lost(None)
-    _, four = guest(house)
+    _, four = peer(house)
     assert four.heard.endswith(b"+OK\r\n"), "the one that was refused takes no place"
     assert len(house.connections) == len(silent) + 3
 
@@ -58,18 +58,18 @@ def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     house.limits = Limits(unfinished_bytes=1_000)
-    (one, greedy), (two, modest) = guest(house), guest(house)
+    (one, greedy), (two, modest) = peer(house), peer(house)
     one.data_received(b"PUSH " + b"a" * 595)
     two.data_received(b"PUSH " + b"b" * 195)
     assert house.unfinished == 800
     two.data_received(b"b" * 300)
     assert greedy.aborted and not modest.aborted and house.unfinished == 500
-    assert "limits.unfinished_mib" in caplog.text
+    assert "limits.request_memory_mib" in caplog.text
     one.connection_lost(None)
     two.data_received(b"\n")
     house.sync()
     assert house.unfinished == 0 and modest.heard.count(b"-ERR") == 1
-    three, _ = guest(house)
+    three, _ = peer(house)
     three.data_received(b"PUSH " + b"a" * 1_000)
     assert three.is_closing() and caplog.text.count("is cut off") == 1, "the log is not filled"
 
@@ -78,7 +78,7 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -
     """Of jobs that are refused it rests between the slices: whoever sends them again and again would fill memory."""
     house.limits = Limits(unfinished_bytes=100_000)
     line = b"PUSHB [" + b",".join([b"{}"] * 20_000) + b"]\n"
-    (one, first), (two, second) = guest(house), guest(house)
+    (one, first), (two, second) = peer(house), peer(house)
     for each, at in ((one, 55_000), (two, 50_000)):
         for piece in (line[:at], line[at:]):
             for begin in range(0, len(piece), PIECE):
@@ -92,7 +92,7 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -
 def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCaptureFixture) -> None:
     """Of a million jids that are too short they take 200 MB."""
     house.limits = Limits(reply_bytes=1_000_000)
-    (one, modest), (two, greedy) = guest(house), guest(house)
+    (one, modest), (two, greedy) = peer(house), peer(house)
     for each, jobs in ((one, 1_000), (two, 10_000)):
         each.data_received(b"PUSHB [" + b",".join(b'{"jid":"%d"}' % n for n in range(jobs)) + b"]\n")
     house.sync()
@@ -106,7 +106,7 @@ def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCapt
 @pytest.mark.usefixtures("uncollected")
 def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
     """Not when the garbage collector comes: a client that does so again and again would be faster."""
-    connection, _ = guest(house)
+    connection, _ = peer(house)
     lines = connection._session._lines
     connection.data_received(b"PUSH " + b"a" * 1_000_000)
     house.sync()
@@ -119,7 +119,7 @@ def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
 
 
 def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
-    connection, transport = guest(house)
+    connection, transport = peer(house)
     lines = connection._session._lines
     connection.data_received(b"PUSH " + b"a" * (16 * 1024 * 1024 - 8 * PIECE))
     house.sync()
@@ -138,7 +138,7 @@ def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
 def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """While its work rests, too."""
     monkeypatch.setattr("crossdock.protocols.faktory.push.rest", lambda held_up: 60.0)
-    connection, _ = guest(house)
+    connection, _ = peer(house)
     house.say(connection, "PUSHB [" + ",".join(["{}"] * 3_000) + "]")
     work = weakref.ref(connection._pending._work)
     assert work() is not None
@@ -149,7 +149,7 @@ def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytes
 
 
 def test_a_stop_while_a_line_that_is_too_long_waits_for_its_answer(house: House) -> None:
-    connection, transport = guest(house)
+    connection, transport = peer(house)
     connection.data_received(b"PUSH " + b"a" * 17_000_000)
     house.sync()
     connection.shut_down(time.monotonic() + 1)

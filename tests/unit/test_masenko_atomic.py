@@ -8,32 +8,32 @@ import pytest
 
 from crossdock.protocols.masenko.atomic import LINES_AT_MOST, TEXT_BYTES, TOO_LONG
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.masenko_peer import MasenkoPeer
 
 COMMIT = "commit transaction: write to WAL: serialize operation: "
 
 
 @pytest.fixture
-def peer(desk: PlainDesk) -> MasenkoPeer:
-    return MasenkoPeer(desk, MasenkoProtocol())
+def peer(dispatcher: PlainDispatcher) -> MasenkoPeer:
+    return MasenkoPeer(dispatcher, MasenkoProtocol())
 
 
 def refused(text: str) -> bytes:
     return b'ERR {"msg":%b}\n' % json.dumps(text).encode()
 
 
-def test_20_000_pushes(desk: PlainDesk, peer: MasenkoPeer) -> None:
+def test_20_000_pushes(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
     peer.send(b"ATOMIC\n" + b'PUSH {"name":"a"}\n' * 20_000 + b"DONE\n")
     assert peer.take() == b'OK {"ids":[%b]}\n' % b",".join(b"%d" % n for n in range(1, 20_001))
-    assert len(desk.memory.queues["default"].ready) == 20_000
+    assert len(dispatcher.state.queues["default"].ready) == 20_000
 
 
-def test_more_than_upstreams_log_holds(desk: PlainDesk, peer: MasenkoPeer) -> None:
+def test_more_than_upstreams_log_holds(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
     line = 'PUSH {"name":"a","payload":"%s"}\n' % ("x" * 60_000)
     assert peer.ask("ATOMIC\n" + line * 16 + "DONE").startswith(b'OK {"ids":[')
     assert peer.ask("ATOMIC\n" + line * 17 + 'PUSH {"name":"b"}\nDONE') == refused(COMMIT + "buffer too small: size")
-    assert len(desk.memory.jobs) == 16
+    assert len(dispatcher.state.jobs) == 16
     assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":35}\n'
 
 
@@ -53,7 +53,7 @@ def test_an_error_of_a_line_comes_before_one_of_writing(peer: MasenkoPeer) -> No
 
 
 class TestOneThatNeverEnds:
-    def test_memory(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_memory(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         """No more tasks are kept than could be committed: 38,461 of this size."""
         peer.send(b"ATOMIC\n")
         tracemalloc.start()
@@ -66,23 +66,23 @@ class TestOneThatNeverEnds:
         assert peer.take() == b""
         assert peer.ask("DONE") == refused(COMMIT + "buffer too small: size")
 
-    def test_lines(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_lines(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.send(b"ATOMIC\n" + b'ACK {"id":1}\n' * (LINES_AT_MOST + 1))
         assert peer.ask("DONE") == refused(TOO_LONG)
-        assert not desk.memory.jobs
+        assert not dispatcher.state.jobs
         assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":1}\n'
 
-    def test_bytes(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_bytes(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.send(b"ATOMIC\n")
         line = b'PUSH {"name":"a","payload":"%b"}\n' % (b"x" * 1_000_000)
         for _ in range(TEXT_BYTES // 1_000_000 + 3):
             peer.send(line)
         assert peer.ask("DONE") == refused(TOO_LONG)
-        assert not desk.memory.jobs
+        assert not dispatcher.state.jobs
 
 
-def test_what_it_pushes_is_seen_when_it_is_done(desk: PlainDesk, peer: MasenkoPeer) -> None:
-    other = MasenkoPeer(desk, MasenkoProtocol())
+def test_what_it_pushes_is_seen_when_it_is_done(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    other = MasenkoPeer(dispatcher, MasenkoProtocol())
     other.send(b"FETCH\n")
     peer.send(b'ATOMIC\nPUSH {"name":"a"}\n')
     assert other.take() == b""
@@ -90,7 +90,7 @@ def test_what_it_pushes_is_seen_when_it_is_done(desk: PlainDesk, peer: MasenkoPe
     assert other.take() == b'OK {"id":1,"queue":"default","name":"a"}\n'
 
 
-def test_acks_that_unblock_each_other(desk: PlainDesk, peer: MasenkoPeer) -> None:
+def test_acks_that_unblock_each_other(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
     """Both blockers are settled in one transaction, which also pushes one that names them."""
     for line in ('PUSH {"name":"a"}', 'PUSH {"name":"b"}', 'PUSH {"name":"c","blocked_by":[1,2]}', "FETCH", "FETCH"):
         peer.ask(line)
@@ -100,7 +100,7 @@ def test_acks_that_unblock_each_other(desk: PlainDesk, peer: MasenkoPeer) -> Non
     assert sorted(names) == ["c", "d"]
 
 
-def test_all_the_blockers_of_many_are_settled_together(desk: PlainDesk, peer: MasenkoPeer) -> None:
+def test_all_the_blockers_of_many_are_settled_together(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
     """Each need that is met costs one step, however many there are; counting them anew took seconds."""
     blockers = list(range(1, 256))
     peer.send(b"ATOMIC\n" + b'PUSH {"name":"a"}\n' * len(blockers) + b"DONE\n")
@@ -112,6 +112,6 @@ def test_all_the_blockers_of_many_are_settled_together(desk: PlainDesk, peer: Ma
     began = time.process_time()
     peer.send(b"ATOMIC\n" + b"".join(b'ACK {"id":%d}\n' % each for each in blockers) + b"DONE\n")
     assert peer.take() == b"OK {}\n"
-    desk.advance(0.0)
+    dispatcher.advance(0.0)
     assert time.process_time() - began < 5.0
-    assert len(desk.memory.queues["freed"].ready) == len(desk.memory.jobs) == 1_400
+    assert len(dispatcher.state.queues["freed"].ready) == len(dispatcher.state.jobs) == 1_400

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.masenko_lines import lines
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.picture import picture
@@ -25,22 +25,22 @@ streams = st.lists(st.builds(bytes.__add__, lines, ends), max_size=12).map(b"".j
 class Heard(NamedTuple):
     said: bytes
     is_closed: bool
-    desk: PlainDesk
+    dispatcher: PlainDispatcher
 
 
 def talk(chunks: list[bytes]) -> Heard:
     jids = count(1)
     with patch("crossdock.protocols.masenko.push.new_jid", lambda: str(UUID(int=next(jids)))):
-        desk = PlainDesk()
-        peer = MasenkoPeer(desk, MasenkoProtocol(line_bytes=600))
+        dispatcher = PlainDispatcher()
+        peer = MasenkoPeer(dispatcher, MasenkoProtocol(line_bytes=600))
         for chunk in chunks:
             peer.send(chunk)
         # Each FETCH among them may have waited; what then comes to its turn is no silence.
         for _ in range(sum(map(len, chunks))):
             if not peer.is_waiting:
                 break
-            desk.advance(peer.until - desk.now.steady)
-        return Heard(peer.take(), peer.is_closed, desk)
+            dispatcher.advance(peer.until - dispatcher.now.steady)
+        return Heard(peer.take(), peer.is_closed, dispatcher)
 
 
 def replies(said: bytes) -> list[bytes]:
@@ -69,7 +69,7 @@ def test_lines(stream: bytes, places: list[int]) -> None:
             assert len(said) == stream.count(b"\n")
     chunked = talk(cut(stream, places))
     assert chunked[:2] == whole[:2]
-    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+    assert picture(chunked.dispatcher.state) == picture(whole.dispatcher.state)
 
 
 @given(st.binary(max_size=200), cuts)
@@ -82,12 +82,12 @@ def test_plain_noise(stream: bytes, places: list[int]) -> None:
 @given(streams)
 def test_what_was_said_survives_a_restart(stream: bytes) -> None:
     """Folding the stored events anew gives the memory that answered, but for the leases, which come back."""
-    desk = talk([stream]).desk
-    again = desk.restarted().memory
-    assert sorted(again.jobs) == sorted(desk.memory.jobs)
-    assert again.counters.number == desk.memory.counters.number
+    dispatcher = talk([stream]).dispatcher
+    again = dispatcher.restarted().state
+    assert sorted(again.jobs) == sorted(dispatcher.state.jobs)
+    assert again.counters.number == dispatcher.state.counters.number
     for number, job in again.jobs.items():
-        before = desk.memory.jobs[number]
+        before = dispatcher.state.jobs[number]
         assert (job.kind, job.queue, job.payload, job.failures, job.due) == (
             before.kind,
             before.queue,

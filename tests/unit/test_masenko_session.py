@@ -13,7 +13,7 @@ from crossdock.model.states import State
 from crossdock.protocols.masenko.info import SLICE as INFO_SLICE
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import SLICE
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.masenko_peer import MasenkoPeer
 
 OK = b"OK {}\n"
@@ -26,8 +26,8 @@ def door() -> MasenkoProtocol:
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: MasenkoProtocol) -> MasenkoPeer:
-    return MasenkoPeer(desk, door)
+def peer(dispatcher: PlainDispatcher, door: MasenkoProtocol) -> MasenkoPeer:
+    return MasenkoPeer(dispatcher, door)
 
 
 def told(reply: bytes) -> dict[str, object]:
@@ -38,90 +38,90 @@ def told(reply: bytes) -> dict[str, object]:
 
 
 class TestIds:
-    def test_low_bits(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_low_bits(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         assert peer.ask('PUSH {"name":"old"}') == b'OK {"id":1}\n'
-        desk.do(DrawNumbers(2**32 - 1))
-        assert desk.memory.counters.number == 2**32
+        dispatcher.do(DrawNumbers(2**32 - 1))
+        assert dispatcher.state.counters.number == 2**32
         assert peer.ask('PUSH {"name":"new"}') == b'OK {"id":1}\n'
         assert peer.ask('PUSH {"name":"waits","blocked_by":[1]}') == b'OK {"id":2}\n'
         assert [told(peer.ask("FETCH"))["name"] for _ in range(2)] == ["old", "new"]
         # The newest that has these bits is meant.
         assert peer.ask('ACK {"id":1}') == OK
         assert told(peer.ask("FETCH"))["name"] == "waits"
-        assert {job.kind for job in desk.memory.jobs.values()} == {"old", "waits"}
+        assert {job.kind for job in dispatcher.state.jobs.values()} == {"old", "waits"}
         assert peer.ask('ACK {"id":1}') == OK
         assert peer.ask('ACK {"id":1}') == NOT_ACQUIRED
 
-    def test_zero_is_skipped(self, desk: PlainDesk, door: MasenkoProtocol, peer: MasenkoPeer) -> None:
-        door.tick(desk)
-        assert desk.memory.counters.number == 0
-        desk.do(DrawNumbers(2**32 - 10))
-        door.tick(desk)
-        door.tick(desk)
-        assert desk.memory.counters.number == 2**32
+    def test_zero_is_skipped(self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer) -> None:
+        door.tick(dispatcher)
+        assert dispatcher.state.counters.number == 0
+        dispatcher.do(DrawNumbers(2**32 - 10))
+        door.tick(dispatcher)
+        door.tick(dispatcher)
+        assert dispatcher.state.counters.number == 2**32
         assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":1}\n'
 
 
 class TestLeases:
-    def test_a_task_taken_away_by_an_operator(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_a_task_taken_away_by_an_operator(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for verb in ("ACK", "NACK"):
             number = told(peer.ask('PUSH {"name":"a"}'))["id"]
             assert told(peer.ask("FETCH"))["id"] == number
-            desk.do(Remove("control", "discarded", [int(str(number))], frozenset({State.LEASED})))
+            dispatcher.do(Remove("control", "discarded", [int(str(number))], frozenset({State.LEASED})))
             assert peer.ask(f'{verb} {{"id":{number}}}') == NOT_ACQUIRED
         assert peer.ask("QUIT") == OK
 
-    def test_one_taken_away_spoils_a_transaction(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_one_taken_away_spoils_a_transaction(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for _ in range(2):
             peer.ask('PUSH {"name":"a"}')
             peer.ask("FETCH")
-        desk.do(Remove("control", "discarded", [2], frozenset({State.LEASED})))
+        dispatcher.do(Remove("control", "discarded", [2], frozenset({State.LEASED})))
         said = peer.ask('ATOMIC\nPUSH {"name":"b"}\nACK {"id":1}\nACK {"id":2}\nDONE')
         assert said == b'ERR {"msg":"task 2 not acquired"}\n'
-        assert list(desk.memory.jobs) == [1]
+        assert list(dispatcher.state.jobs) == [1]
         assert peer.ask('PUSH {"name":"c"}') == b'OK {"id":4}\n'
         assert peer.ask('ACK {"id":1}') == OK
 
-    def test_no_time_ends_one(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_no_time_ends_one(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')
         assert told(peer.ask("FETCH"))["id"] == 1
         for _ in range(3_000):
-            desk.advance(40)
+            dispatcher.advance(40)
             assert peer.ask("PING") == b"PONG {}\n"
         assert peer.ask('ACK {"id":1}') == OK
 
     @pytest.mark.parametrize("end", ["quit", "lost", "silent"])
     def test_many_are_let_go_in_slices(
-        self, desk: PlainDesk, door: MasenkoProtocol, peer: MasenkoPeer, end: str
+        self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer, end: str
     ) -> None:
         count = 3 * SLICE + 7
         peer.ask("ATOMIC\n" + 'PUSH {"name":"a"}\n' * count + "DONE")
         for _ in range(count):
             peer.ask("FETCH")
-        assert len(desk.memory.shelves[State.LEASED]) == count
+        assert len(dispatcher.state.shelves[State.LEASED]) == count
         if end == "quit":
             assert peer.ask("QUIT") == OK
         elif end == "silent":
-            desk.advance(45)
+            dispatcher.advance(45)
         else:
             work = peer.session.closed()
             assert work is not None
-            assert len(desk.memory.shelves[State.LEASED]) == count - SLICE
+            assert len(dispatcher.state.shelves[State.LEASED]) == count - SLICE
             assert sum(1 for _ in work) == 3
-        assert not desk.memory.shelves[State.LEASED]
-        assert len(desk.memory.shelves[State.RETRYING]) == count
+        assert not dispatcher.state.shelves[State.LEASED]
+        assert len(dispatcher.state.shelves[State.RETRYING]) == count
 
-    def test_a_stopping_server_fails_nothing(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_a_stopping_server_fails_nothing(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')
         peer.ask("FETCH")
         assert peer.session.farewell() == b'ERR {"msg":"shutdown in progress"}\n'
         peer.close()
-        again = desk.restarted()
+        again = dispatcher.restarted()
         assert told(MasenkoPeer(again, MasenkoProtocol()).ask("FETCH")) == {"id": 1, "queue": "default", "name": "a"}
 
 
 class TestInfo:
-    def test_many_queues_in_slices(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_many_queues_in_slices(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         count = 2 * INFO_SLICE + 3
         peer.ask("ATOMIC\n" + "".join(f'PUSH {{"name":"a","queue":"q{n}"}}\n' for n in range(count)) + "DONE")
         rows = told(peer.ask("INFO"))["queues"]
@@ -131,9 +131,11 @@ class TestInfo:
         assert not isinstance(work, (bytes, tuple))
         assert sum(1 for _ in work) == 3
 
-    def test_other_doors_jobs_are_not_in_band_0(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_other_doors_jobs_are_not_in_band_0(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for priority in (-4, 0, 4):
-            desk.do(Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Policy())]))
+            dispatcher.do(
+                Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Policy())])
+            )
         peer.ask('PUSH {"name":"a","queue":"q","execute_at":"2020-01-01T00:00:00Z"}')
         assert peer.ask("INFO") == b'OK {"queues":[{"name":"q","ready":3,"delayed":1,"to_ack":0}]}\n'
 
@@ -148,13 +150,15 @@ class TestInfo:
         (b'[ 1,\r{"a" : "\xe2\x80\xa8 "} ]', Form.JSON, rb',"payload":[1,{"a":"\u2028 "}]'),
     ],
 )
-def test_payloads_of_other_doors(desk: PlainDesk, peer: MasenkoPeer, payload: bytes, form: Form, shown: bytes) -> None:
-    desk.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Policy())]))
+def test_payloads_of_other_doors(
+    dispatcher: PlainDispatcher, peer: MasenkoPeer, payload: bytes, form: Form, shown: bytes
+) -> None:
+    dispatcher.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Policy())]))
     assert peer.ask('FETCH {"queues":["q"]}') == b'OK {"id":1,"queue":"q","name":"k"%b}\n' % shown
 
 
 class TestLimits:
-    def test_payload(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_payload(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         fits, over = "x" * 65_533, "x" * 65_534
         assert peer.ask(f'PUSH {{"name":"a","payload":"{fits}"}}') == b'OK {"id":1}\n'
         assert peer.ask(f'PUSH {{"name":"a","payload":"{over}"}}') == (
@@ -185,9 +189,9 @@ class TestLimits:
             assert said.startswith(b"ERR ") and len(said) < 10_000
         assert len(peer.ask("ATOMIC\n" + "x" * 100_000 + "\nDONE")) < 10_000
 
-    def test_no_room(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+    def test_no_room(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')
-        desk.full = "the disk is full"
+        dispatcher.full = "the disk is full"
         full = b'ERR {"msg":"the disk is full"}\n'
         assert peer.ask('PUSH {"name":"a"}') == full
         assert peer.ask('ATOMIC\nPUSH {"name":"a"}\nDONE') == full

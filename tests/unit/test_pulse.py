@@ -40,29 +40,34 @@ def test_sync_times_are_of_the_last_seconds() -> None:
 
 def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
     loop = HandLoop()
-    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
     for _ in range(3):
-        scribe.append(b"x", lambda: None)
-    assert len(scribe.took) == 3
-    assert sync_times(scribe.took).batches == 3
+        journal_writer.append(b"x", lambda: None)
+    assert len(journal_writer.took) == 3
+    assert sync_times(journal_writer.took).batches == 3
 
 
 def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now))
     loop = HandLoop()
-    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = GroupCommit(Engine(EngineState(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
-    beats = Metrics(tmp_path, "always", turn=turn, scribe=scribe, connections=[1, 2])
+    journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = GroupCommit(Engine(EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), 100)
+    beats = Metrics(tmp_path, "always", turn=turn, journal_writer=journal_writer, connections=[1, 2])
     assert beats.rates() == Rates()
     turn.do(Enqueue("faktory", [spec(f"job-{n}") for n in range(30)]))
     for _ in range(2):
         now += 1
         beats.beat()
     assert beats.rates().pushed == 15.0
-    vitals = beats.vitals()
-    assert (vitals.uptime_s, vitals.connections, vitals.durability, vitals.data) == (2.0, 2, "always", str(tmp_path))
-    assert vitals.memory_mib > 0
+    server_status = beats.server_status()
+    assert (server_status.uptime_s, server_status.connections, server_status.durability, server_status.data) == (
+        2.0,
+        2,
+        "always",
+        str(tmp_path),
+    )
+    assert server_status.memory_mib > 0
     for _ in range(20):  # what is older than ten seconds no longer counts
         now += 1
         beats.beat()
@@ -71,10 +76,10 @@ def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_flush_makes_no_negative_rates(tmp_path: Path) -> None:
     loop = HandLoop()
-    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = GroupCommit(Engine(EngineState(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
-    turn.memory.counters.processed = 50
-    beats = Metrics(tmp_path, "always", turn=turn, scribe=scribe, connections=[])
+    journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = GroupCommit(Engine(EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), 100)
+    turn.state.counters.processed = 50
+    beats = Metrics(tmp_path, "always", turn=turn, journal_writer=journal_writer, connections=[])
     turn.do(Flush("faktory"))
     beats.beat()
     assert beats.rates().processed == 0.0

@@ -31,14 +31,14 @@ def fill(journal: SqliteJournal, story: Story) -> None:
 def test_an_empty_journal_is_an_empty_state(journal: SqliteJournal) -> None:
     found = recover(journal)
     assert (found.seq, found.wall, found.steady, found.events) == (0, 0.0, 0.0, 0)
-    assert picture(found.memory) == picture(Story().memory)
+    assert picture(found.state) == picture(Story().state)
 
 
 def test_the_fold_is_the_state(journal: SqliteJournal) -> None:
     story = eventful()
     fill(journal, story)
     found = recover(journal)
-    assert picture(found.memory) == picture(story.memory)
+    assert picture(found.state) == picture(story.state)
     assert found.seq == len(story.batches)
     assert found.events == sum(len(decode_entry(batch).events) for batch in story.batches)
     assert found.bytes == sum(map(len, story.batches))
@@ -49,15 +49,15 @@ def test_the_fold_is_the_state(journal: SqliteJournal) -> None:
 def test_a_snapshot_at_any_batch_gives_the_same_state(journal: SqliteJournal, tmp_path: Path) -> None:
     story = eventful()
     fill(journal, story)
-    whole = picture(story.memory)
+    whole = picture(story.state)
     for seq in range(1, len(story.batches) + 1):
         part = recover(journal, until=seq)
         assert part.seq == seq
         path = tmp_path / snapshot_name(seq)
-        file.write(path, part.memory, seq, part.wall, part.steady)
+        file.write(path, part.state, seq, part.wall, part.steady)
         journal.install(Snapshot(seq, path))
         found = recover(journal)
-        assert picture(found.memory) == whole
+        assert picture(found.state) == whole
         assert found.events <= len(story.batches) * 2 - seq
 
 
@@ -103,7 +103,7 @@ def test_a_snapshot_of_another_batch_is_damage(journal: SqliteJournal, tmp_path:
     story = eventful()
     fill(journal, story)
     path = tmp_path / snapshot_name(3)
-    file.write(path, story.memory, len(story.batches), story.now.wall, story.now.steady)
+    file.write(path, story.state, len(story.batches), story.now.wall, story.now.steady)
     journal.install(Snapshot(3, path))
     with pytest.raises(Damaged, match="is of batch"):
         recover(journal)

@@ -10,7 +10,7 @@ from crossdock.protocols.redis.commands import transaction
 from crossdock.protocols.redis.keys import generic, values
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.redis_parts import ECHOES
 from tests.support.resp_values import read
 from tests.unit.test_redis_fuzz import wire
@@ -18,7 +18,7 @@ from tests.unit.test_redis_fuzz import wire
 
 class Talk:
     def __init__(self) -> None:
-        self.peer = Peer(PlainDesk(), RedisProtocol(libraries=(ECHOES,)))
+        self.peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(ECHOES,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(words[0], list(words[1:])))
@@ -86,7 +86,7 @@ def test_patterns_channels_and_watched_keys_of_a_connection(talk: Talk, monkeypa
 
 def test_loaded_scripts(talk: Talk) -> None:
     assert len(talk.ask(b"SCRIPT", b"LOAD", b"echo, a first one")) == 40
-    talk.peer.desk.memory.scripts.update((str(n), "echo like") for n in range(scripts.LOADED_AT_MOST))
+    talk.peer.dispatcher.state.scripts.update((str(n), "echo like") for n in range(scripts.LOADED_AT_MOST))
     assert talk.ask(b"SCRIPT", b"LOAD", b"echo, one more")[1] == (
         b"ERR 10000 scripts are loaded, the limit; SCRIPT FLUSH forgets them"
     )

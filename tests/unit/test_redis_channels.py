@@ -51,8 +51,10 @@ class House(ConnectionRegistry):
     def __init__(self) -> None:
         super().__init__(Limits(unread_bytes=UNREAD))
         self.loop = HandLoop()
-        self.scribe = HeldScribe()
-        self.turn = GroupCommit(Engine(EngineState(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), 1_000)
+        self.journal_writer = HeldScribe()
+        self.turn = GroupCommit(
+            Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), 1_000
+        )
         self.door = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
@@ -77,7 +79,7 @@ def test_a_text_leaves_when_the_change_before_it_is_durable(house: House) -> Non
     house.say(writer, b"SET a 1\r\nPUBLISH c hello")
     assert not ear.said
     assert not mouth.said
-    house.scribe.synced()
+    house.journal_writer.synced()
     house.loop.run()
     assert ear.said == b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\nhello\r\n"
     assert mouth.said == b"+OK\r\n:1\r\n"
@@ -89,7 +91,7 @@ def test_without_a_change_it_leaves_at_once_and_is_not_journalled(house: House) 
     ear.said.clear()
     house.say(writer, b"PUBLISH c hello")
     assert ear.said
-    assert house.scribe.batches == []
+    assert house.journal_writer.batches == []
 
 
 def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) -> None:
@@ -131,7 +133,7 @@ def test_waiting_for_ever_is_no_number_of_seconds(house: House) -> None:
     (waiter, ear), (writer, _) = house.connect(), house.connect()
     house.say(waiter, b"BLPOP l 0")
     house.say(writer, b"RPUSH l a")
-    house.scribe.synced()
+    house.journal_writer.synced()
     house.loop.run()
     assert ear.said == b"*2\r\n$1\r\nl\r\n$1\r\na\r\n"
 

@@ -12,7 +12,7 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.unit.test_redis_fuzz import wire
 
 REQUESTS = [
@@ -47,7 +47,7 @@ def constants() -> Iterator[tuple[str, Error]]:
 def test_constants_keep_nothing() -> None:
     qless = Qless()
     door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-    peer = Peer(PlainDesk(), door)
+    peer = Peer(PlainDispatcher(), door)
     for request in REQUESTS:
         peer.send(request)
     known = dict(constants())
@@ -60,7 +60,7 @@ def test_constants_keep_nothing() -> None:
 def test_nothing_is_left_to_the_garbage_collector(data: bytes) -> None:
     """Beside peers that err all the time it took 20 ms at a go."""
     qless = Qless()
-    peer = Peer(PlainDesk(), RedisProtocol(libraries=(qless.library,), views=(qless.view,)))
+    peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(qless.library,), views=(qless.view,)))
     gc.collect()
     gc.disable()
     try:

@@ -10,7 +10,7 @@ from crossdock.engine.state import EngineState
 from crossdock.protocols.redis.commands.table import COMMANDS
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk, stored
+from tests.support.dispatcher import PlainDispatcher, stored
 from tests.support.picture import picture
 from tests.support.redis_parts import ECHO, ECHO_SHA, ECHOES, MIRROR
 from tests.support.resp_values import read
@@ -37,16 +37,16 @@ def wire(name: bytes, args: list[bytes]) -> bytes:
 
 class Talk:
     def __init__(self, resp3: bool) -> None:
-        self.desk = PlainDesk()
+        self.dispatcher = PlainDispatcher()
         door = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
-        self.peer = Peer(self.desk, door)
+        self.peer = Peer(self.dispatcher, door)
         if resp3:
             self.ask(b"HELLO", [b"3"])
 
     def ask(self, name: bytes, args: list[bytes]) -> Any:
         self.peer.send(wire(name, args))
         if not self.peer.said:  # it waits, a year at most
-            self.desk.advance(86_400.0 * 366)
+            self.dispatcher.advance(86_400.0 * 366)
         if not self.peer.said:
             self.peer.close()
             return None
@@ -64,10 +64,10 @@ def test_one_reply_a_request_and_the_same_state_after_a_restart(
         talk.ask(name, args)
         if talk.peer.is_closed:
             break
-    memory = EngineState()
-    for event in stored(talk.desk.events):
-        apply(memory, event)
-    assert picture(memory) == picture(talk.desk.memory)
+    state = EngineState()
+    for event in stored(talk.dispatcher.events):
+        apply(state, event)
+    assert picture(state) == picture(talk.dispatcher.state)
 
 
 @given(st.lists(st.binary(max_size=30), max_size=6))

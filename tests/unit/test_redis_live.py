@@ -8,7 +8,7 @@ import pytest
 from crossdock.protocols.redis.bulk import library
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import flood
 from tests.support.resp_values import read
 from tests.unit.test_redis_fuzz import wire
@@ -16,8 +16,8 @@ from tests.unit.test_redis_fuzz import wire
 
 class Talk:
     def __init__(self) -> None:
-        self.desk = PlainDesk()
-        self.peer = Peer(self.desk, RedisProtocol(libraries=(library.LIBRARY,)))
+        self.dispatcher = PlainDispatcher()
+        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.LIBRARY,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", *words]))
@@ -42,8 +42,8 @@ def talk() -> Talk:
 
 def test_every_job_once_page_by_page(talk: Talk) -> None:
     for queue in ("a", "b", "c"):
-        flood(talk.desk, 150, queue)
-    flood(talk.desk, 50, "a", due=talk.desk.now.wall + 60)
+        flood(talk.dispatcher, 150, queue)
+    flood(talk.dispatcher, 50, "a", due=talk.dispatcher.now.wall + 60)
     rows = [row for page in talk.pages(limit=70) for row in page["jobs"]]
     assert sorted(row["number"] for row in rows) == list(range(1, 501))
     assert {row["state"] for row in rows} == {"ready", "scheduled"}
@@ -53,8 +53,8 @@ def test_every_job_once_page_by_page(talk: Talk) -> None:
 
 
 def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
-    flood(talk.desk, 4 * library.LOOKED_AT_MOST, "a")
-    flood(talk.desk, 1, "a", "rare")
+    flood(talk.dispatcher, 4 * library.LOOKED_AT_MOST, "a")
+    flood(talk.dispatcher, 1, "a", "rare")
     pages = talk.pages(queue="a", kind="rare")
     assert len(pages) == 5
     assert max(page["looked"] for page in pages) <= library.LOOKED_AT_MOST
@@ -82,6 +82,6 @@ def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: s
 
 
 def test_who_has_not_said_the_password_sees_nothing() -> None:
-    peer = Peer(PlainDesk(), RedisProtocol(libraries=(library.LIBRARY,), password="secret"))
+    peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library.LIBRARY,), password="secret"))
     peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

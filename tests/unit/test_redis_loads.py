@@ -12,15 +12,15 @@ from crossdock.protocols.redis.bulk import jobs as wire_jobs
 from crossdock.protocols.redis.bulk import library
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp_values import read
 from tests.unit.test_redis_fuzz import wire
 
 
 class Talk:
     def __init__(self) -> None:
-        self.desk = PlainDesk()
-        self.peer = Peer(self.desk, RedisProtocol(libraries=(library.LIBRARY,)))
+        self.dispatcher = PlainDispatcher()
+        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.LIBRARY,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(words[0], list(words[1:])))
@@ -37,7 +37,7 @@ class Talk:
     def refusal(self, jobs: object) -> str:
         kind, text = self.load(jobs)
         assert kind == "error"
-        assert not self.desk.memory.jobs
+        assert not self.dispatcher.state.jobs
         return str(text.decode())
 
 
@@ -52,7 +52,7 @@ def test_jobs_as_json(talk: Talk) -> None:
         "reserve_for": 60, "custom": {"c": 1}, "tags": ["red", "blue", "red"], "replayed_from": "zero",
     }  # fmt: skip
     assert talk.load([whole, {"jid": "two", "kind": "k"}]) == [b"open", 2, 0, 2, 0]
-    one, two = talk.desk.memory.jobs.values()
+    one, two = talk.dispatcher.state.jobs.values()
     assert (one.queue, one.kind, one.payload, one.form, one.priority, one.due, one.origin) == (
         "mail", "k", b'{"a":[1.0,"\xc3\xbc"]}', Form.JSON, 3, 2e9, "crossdock",
     )  # fmt: skip
@@ -69,7 +69,7 @@ def test_jobs_as_msgpack(talk: Talk) -> None:
         ("three", "mail", "k"),
     ]
     assert talk.rows(rows) == [b"open", 3, 0, 3, 0]
-    one, two, three = talk.desk.memory.jobs.values()
+    one, two, three = talk.dispatcher.state.jobs.values()
     assert (one.payload, one.priority, one.due) == (b'{"a": 1}', 1.5, 2e9)
     assert one.extra is not None
     assert (one.extra.custom, one.extra.tags, one.extra.replayed_from) == (b'{"c":1}', ("red",), "zero")
@@ -96,7 +96,7 @@ def test_by_jid_alone(talk: Talk) -> None:
 
 def test_one_that_was_left_alone_says_so(talk: Talk) -> None:
     talk.load([{"jid": "one", "kind": "k"}])
-    talk.desk.advance(IDLE_S + 1)
+    talk.dispatcher.advance(IDLE_S + 1)
     assert talk.load([{"jid": "two", "kind": "k"}]) == [b"lapsed", 0, 0, 1, 0]
     for name in (b"crossdock.loaded", b"crossdock.close"):
         assert talk.ask(b"FCALL", name, b"0", b"run") == [b"lapsed", 0, 0, 1, 0]
@@ -104,7 +104,7 @@ def test_one_that_was_left_alone_says_so(talk: Talk) -> None:
 
 def test_a_time_as_people_write_it(talk: Talk) -> None:
     talk.load([{"jid": "one", "kind": "k", "at": "2033-05-18T03:33:20Z"}])
-    [job] = talk.desk.memory.jobs.values()
+    [job] = talk.dispatcher.state.jobs.values()
     assert job.due == 2e9
 
 
@@ -156,7 +156,7 @@ def test_too_many_at_once(talk: Talk) -> None:
 
 
 def test_no_room(talk: Talk) -> None:
-    talk.desk.full = "the disk is nearly full"
+    talk.dispatcher.full = "the disk is nearly full"
     assert talk.refusal([{"jid": "j", "kind": "k"}]) == "OOM the disk is nearly full"
 
 

@@ -12,7 +12,7 @@ from crossdock.protocols.redis.resp.encode import encode
 from crossdock.protocols.redis.resp.parts import MANY
 from crossdock.protocols.redis.resp.values import Value
 from crossdock.protocols.redis.session import RedisSession
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.support.steps import steps
 
 #: Steps of the interpreter in one slice, at most: a few milliseconds.
@@ -45,7 +45,7 @@ COMMANDS: Final = (
 
 
 def session(elements: int, *, resp3: bool = False) -> RedisSession:
-    made = RedisProtocol(keys_bytes=1 << 30).session(PlainDesk(), lambda: None)
+    made = RedisProtocol(keys_bytes=1 << 30).session(PlainDispatcher(), lambda: None)
     assert isinstance(made, RedisSession)
     made.resp3 = resp3
     for n in range(elements):
@@ -133,7 +133,7 @@ def test_long_strings_go_in_parts(command: bytes) -> None:
     made.handle([b"RPUSH", b"mixed", *values])
     made.handle([b"HSET", b"mixed-hash", *(each for n, value in enumerate(values) for each in (b"%d" % n, value))])
     answer, _, most = told(made, command)
-    value = made.desk.memory.keys.entries
+    value = made.dispatcher.state.keys.entries
     big = value[b"big"].data
     whole: dict[bytes, Value] = {
         b"GET": big,
@@ -159,21 +159,21 @@ def test_keys_in_a_transaction_are_bounded() -> None:
 @pytest.mark.parametrize("command", [b"SPOP set 5000", b"ZREMRANGEBYSCORE sorted -inf +inf"])
 def test_what_takes_all_members_takes_the_key(command: bytes) -> None:
     made = session(2_000)
-    desk = made.desk
-    assert isinstance(desk, PlainDesk)
+    dispatcher = made.dispatcher
+    assert isinstance(dispatcher, PlainDispatcher)
     told(made, command)
-    assert type(desk.events[-1]).__name__ == "KeysDropped"
+    assert type(dispatcher.events[-1]).__name__ == "KeysDropped"
     key = command.split()[1]
     assert made.handle([b"EXISTS", key]) == b":0\r\n"
 
 
 def test_a_flush_leaves_the_indexes_of_the_keys_to_be_freed_in_slices() -> None:
     made = session(2_000)
-    memory = made.desk.memory
-    indexes = [memory.keys.entries, memory.keys.walk]
+    state = made.dispatcher.state
+    indexes = [state.keys.entries, state.keys.walk]
     made.handle([b"FLUSHALL"])
-    assert all(any(each is index for each in memory.discarded) for index in indexes)
+    assert all(any(each is index for each in state.discarded) for index in indexes)
     slices = 1
-    while memory.free(500):
+    while state.free(500):
         slices += 1
     assert slices > 5 and not any(indexes)

@@ -15,7 +15,7 @@ from crossdock.protocols.redis.resp.decode import WORDS_AT_MOST
 from crossdock.protocols.rejection_delay import LARGE
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Peer
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 from tests.unit.test_redis_fuzz import wire
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
@@ -47,9 +47,9 @@ def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
 
 def told_slowly(door: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
     """Where each look at a request takes a while; `full`: why there is no room."""
-    desk = PlainDesk()
-    desk.slowness, desk.full = SLOW_S, full
-    peer = Peer(desk, door())
+    dispatcher = PlainDispatcher()
+    dispatcher.slowness, dispatcher.full = SLOW_S, full
+    peer = Peer(dispatcher, door())
     if door is FaktoryProtocol:
         peer.send(b'HELLO {"v":2}\r\n')
     return told(peer, line)
@@ -123,9 +123,9 @@ def test_that_there_is_no_room_is_told_at_once(door: Callable[[], WireProtocol],
 
 
 def test_the_refused_part_of_a_transaction() -> None:
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    peer = Peer(desk, redis())
+    dispatcher = PlainDispatcher()
+    dispatcher.slowness = SLOW_S
+    peer = Peer(dispatcher, redis())
     data = wire(b"SET", [b"k", b"a" * LARGE]) + wire(b"LPUSH", [b"k", b"a" * LARGE])
     rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
     assert answer.startswith(b"*2\r\n+OK\r\n-WRONGTYPE ")
@@ -133,9 +133,9 @@ def test_the_refused_part_of_a_transaction() -> None:
 
 
 def test_a_transaction_that_has_popped_is_told_at_once() -> None:
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    peer = Peer(desk, redis())
+    dispatcher = PlainDispatcher()
+    dispatcher.slowness = SLOW_S
+    peer = Peer(dispatcher, redis())
     told(peer, call(b"put", b"1", b"w", b"q", b"j", b"k", b"{}", b"0"))
     data = call(b"pop", b"2", b"q", b"w", b"1") + wire(b"EVAL", [b"a" * LARGE, b"0"])
     rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
@@ -152,14 +152,14 @@ def test_a_transaction_that_has_popped_is_told_at_once() -> None:
     ],
 )
 def test_what_breaks_the_grammar_with_much_behind_it(data: bytes, text: bytes) -> None:
-    peer = Peer(PlainDesk(), RedisProtocol(request_bytes=64 * 1024))
+    peer = Peer(PlainDispatcher(), RedisProtocol(request_bytes=64 * 1024))
     rests, answer = told(peer, data)
     assert answer == b"-ERR Protocol error: %b\r\n" % text
     assert rests > 0.01
 
 
 def test_a_line_that_is_too_long_for_masenko() -> None:
-    peer = Peer(PlainDesk(), MasenkoProtocol(line_bytes=1_000_000))
+    peer = Peer(PlainDispatcher(), MasenkoProtocol(line_bytes=1_000_000))
     assert peer.session.receive(b"a" * 1_000_002) == []
     work = peer.session.broken()
     assert next(work) == pytest.approx(0.2)

@@ -20,7 +20,7 @@ def house() -> House:
     return made
 
 
-def guest(house: House, *, reads: bool = True) -> tuple[Any, Transport]:
+def peer(house: House, *, reads: bool = True) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     transport.reads = reads
     return connection, transport
@@ -37,7 +37,7 @@ def look(house: House) -> None:
 
 
 def with_values(house: House, *sizes: int) -> None:
-    connection, _ = guest(house)
+    connection, _ = peer(house)
     for size in sizes:
         connection.data_received(
             b"*3\r\n$3\r\nSET\r\n$%d\r\n%d\r\n$%d\r\n%b\r\n" % (len(str(size)), size, size, b"x" * size)
@@ -47,7 +47,7 @@ def with_values(house: House, *sizes: int) -> None:
 
 def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, caplog: pytest.LogCaptureFixture) -> None:
     with_values(house, 200_000, 300_000)
-    peers = [guest(house, reads=False) for _ in range(10)]
+    peers = [peer(house, reads=False) for _ in range(10)]
     closed: list[int] = []
     for n, (connection, _) in enumerate(peers):
         house.say(connection, f"GET {300_000 if n == 2 else 200_000}")
@@ -63,8 +63,8 @@ def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, ca
 
 def test_a_peer_that_reads_is_not_closed(house: House) -> None:
     with_values(house, 200_000)
-    connection, transport = guest(house)
-    slow, unread = guest(house, reads=False)
+    connection, transport = peer(house)
+    slow, unread = peer(house, reads=False)
     for _ in range(3):
         house.say(slow, "GET 200000")
     for _ in range(20):
@@ -76,7 +76,7 @@ def test_a_peer_that_reads_is_not_closed(house: House) -> None:
 def test_replies_that_wait_for_the_journal_count(house: House) -> None:
     """All of one pass of the event loop: none of them has reached a socket yet."""
     with_values(house, 200_000)
-    peers = [guest(house) for _ in range(20)]
+    peers = [peer(house) for _ in range(20)]
     for connection, _ in peers:
         connection.data_received(b"GET 200000\r\n")
         assert held(house) <= BUDGET + 200_000, "what was made for a closed one goes at once"
@@ -87,7 +87,7 @@ def test_replies_that_wait_for_the_journal_count(house: House) -> None:
 
 def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
     with_values(house, LARGE_REPLY // 2)
-    peers = [guest(house, reads=False) for _ in range(10)]
+    peers = [peer(house, reads=False) for _ in range(10)]
     for _ in range(20):
         for connection, _ in peers:
             house.say(connection, f"GET {LARGE_REPLY // 2}")
@@ -99,8 +99,8 @@ def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
 def test_subscribers_that_do_not_read_count(house: House) -> None:
     house.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
     with_values(house, 10)
-    publisher, _ = guest(house)
-    hearers = [guest(house, reads=False) for _ in range(10)]
+    publisher, _ = peer(house)
+    hearers = [peer(house, reads=False) for _ in range(10)]
     for connection, _ in hearers:
         house.say(connection, "SUBSCRIBE news")
         connection.pause_writing()
@@ -131,12 +131,12 @@ def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
 def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: House) -> None:
     """Or those that never read could hold the budget, a little each, and let nobody else have a large reply."""
     with_values(house, 200_000, 400_000)
-    peers = [guest(house, reads=False) for _ in range(5)]
+    peers = [peer(house, reads=False) for _ in range(5)]
     for connection, _ in peers:
         house.say(connection, "GET 200000")
     for _ in range(2):
         look(house)
-    connection, transport = guest(house)
+    connection, transport = peer(house)
     house.say(connection, "GET 400000")
     assert not transport.aborted and transport.heard.startswith(b"$400000")
     assert sum(each.aborted for _, each in peers) == 2
@@ -145,12 +145,12 @@ def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: 
 def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: House) -> None:
     """At each look a reply of a few bytes waits for the journal: it reads all the same."""
     with_values(house, 200_000)
-    busy, transport = guest(house)
+    busy, transport = peer(house)
     for _ in range(3):
         busy.data_received(b"SET a b\r\n")
         look(house)
     for _ in range(10):
-        connection, _ = guest(house, reads=False)
+        connection, _ = peer(house, reads=False)
         connection.data_received(b"GET 200000\r\n")
     house.sync()
     assert not transport.aborted and transport.heard == b"+OK\r\n" * 3

@@ -35,13 +35,13 @@ def lease(bench: ResquBench, queue: str = "batch") -> str | None:
 def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> None:
     bench.batch("b", "1", "2", "3", commit=False)
     assert lease(bench) is None
-    assert queries.committed(bench.memory, "b") is None
-    assert queries.length(bench.memory, "b") == 3
+    assert queries.committed(bench.state, "b") is None
+    assert queries.length(bench.state, "b") == 3
     assert bench.do(r.CommitResquBatch("b")) == 3
-    assert bench.notices == ("batch",)
-    assert queries.length(bench.memory, "b") == 3
+    assert bench.ready_queues == ("batch",)
+    assert queries.length(bench.state, "b") == 3
     assert [lease(bench) for _ in range(4)] == ["1", "2", "3", None]
-    assert queries.committed(bench.memory, "b") is None, "its list is gone when the last job was taken"
+    assert queries.committed(bench.state, "b") is None, "its list is gone when the last job was taken"
 
 
 def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
@@ -84,11 +84,11 @@ def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquB
     assert bench.do(r.CommitResquBatch("b")) == 0
     assert not bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     bench.tick(3)
-    assert len(bench.memory.jobs) == 2
+    assert len(bench.state.jobs) == 2
     bench.sound()
     bench.tick(3)
-    assert not bench.memory.jobs
-    assert not bench.memory.resqu.stages
+    assert not bench.state.jobs
+    assert not bench.state.resqu.stages
     assert bench.engine.due_in(bench.now) is None
     assert bench.enqueue("0") == 0, "what was never seen is no repeat"
 
@@ -102,13 +102,13 @@ def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
     bench.after(9)
     assert bench.do(r.CommitResquBatch("b")) == 2
     bench.after(1e7)
-    assert queries.length(bench.memory, "b") == 2, "a committed one does not expire"
+    assert queries.length(bench.state, "b") == 2, "a committed one does not expire"
 
 
 def test_one_that_is_never_kept_ends_after_a_day(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
     bench.after(86_401)
-    assert not bench.memory.jobs
+    assert not bench.state.jobs
 
 
 def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) -> None:
@@ -116,14 +116,14 @@ def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) 
     bench.batch("a2", "a2-1", "a2-2", source="a")
     bench.batch("b1", "b1-1", "b1-2", source="b")
     bench.push("own-1", "own-2", queue="batch")
-    assert queries.active(bench.memory, "batch") == {"a": "a1", "b": "b1"}
-    assert queries.backlog(bench.memory, "batch", "a") == ["a2"]
+    assert queries.active(bench.state, "batch") == {"a": "a1", "b": "b1"}
+    assert queries.backlog(bench.state, "batch", "a") == ["a2"]
     assert [lease(bench) for _ in range(4)] == ["own-1", "a1-1", "b1-1", "own-2"]
     bench.sound()
     assert [lease(bench) for _ in range(3)] == ["a1-2", "b1-2", "a1-3"]
-    assert queries.active(bench.memory, "batch") == {"a": "a2"}
+    assert queries.active(bench.state, "batch") == {"a": "a2"}
     assert [lease(bench) for _ in range(3)] == ["a2-1", "a2-2", None]
-    assert bench.memory.queues["batch"].lanes is None
+    assert bench.state.queues["batch"].lanes is None
 
 
 def test_pools_are_apart(bench: ResquBench) -> None:
@@ -139,7 +139,7 @@ def test_a_lost_job_comes_back_to_its_batch_in_its_place(bench: ResquBench) -> N
     first = bench.lease("batch")
     assert lease(bench) == "2"
     bench.give_back(held(first))
-    assert queries.length(bench.memory, "b") == 2
+    assert queries.length(bench.state, "b") == 2
     assert [lease(bench) for _ in range(2)] == ["1", "3"]
 
 
@@ -168,17 +168,17 @@ def test_batches_look_at_no_unique_id(bench: ResquBench) -> None:
     bench.do(r.CommitResquBatch("b"))
     assert lease(bench) == "1"
     bench.succeed("1")
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
 
 
 def test_a_removed_job_is_not_waited_for(bench: ResquBench) -> None:
     bench.batch("a1", "1", "2", source="a")
     bench.batch("a2", "3", source="a")
     bench.batch("a3", "4", source="a")
-    numbers = {job.jid: number for number, job in bench.memory.jobs.items()}
+    numbers = {job.jid: number for number, job in bench.state.jobs.items()}
     gone = [numbers["1"], numbers["2"], numbers["3"]]
     assert bench.do(admin.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
-    assert queries.active(bench.memory, "batch") == {"a": "a3"}
+    assert queries.active(bench.state, "batch") == {"a": "a3"}
     assert lease(bench) == "4"
 
 
@@ -187,7 +187,7 @@ def test_paused_pools_and_forgotten_ones(bench: ResquBench) -> None:
     bench.do(admin.PauseQueues(["batch"]))
     assert lease(bench) is None
     bench.do(admin.ForgetQueue("batch"))
-    assert "batch" in bench.memory.queues
+    assert "batch" in bench.state.queues
     bench.do(admin.ResumeQueues(["batch"]))
     assert lease(bench) == "1"
 
@@ -229,10 +229,10 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     bench = by_hand
     bench.batch("a1", "1", "2", source="a")
     bench.batch("a2", "3", source="a")
-    assert list(bench.notices) == []
+    assert list(bench.ready_queues) == []
     assert lease(bench) is None
     assert bench.do(r.AssignResquBatch("a1", "batch")) is None
-    assert list(bench.notices) == ["batch"]
+    assert list(bench.ready_queues) == ["batch"]
     assert bench.do(r.AssignResquBatch("a2", "batch")) == 1
     assert bench.do(r.AssignResquBatch("a2", "batch")) == 0
     assert bench.do(r.AssignResquBatch("unknown", "batch")) == 0
@@ -242,7 +242,7 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     assert bench.pop_staged("a2", "w2") is None
     assert lease(bench) == "2"
     assert bench.pop_staged("a1", "w2") is None
-    assert "a1" in bench.memory.resqu.stages, "until its allocator says that it is finished"
+    assert "a1" in bench.state.resqu.stages, "until its allocator says that it is finished"
     assert bench.do(r.FinishResquBatch("a1")) == "a2"
     assert bench.do(r.FinishResquBatch("a1")) is None
     assert lease(bench) is None
@@ -280,7 +280,7 @@ def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand
     assert bench.do(r.FinishResquBatch("b1")) == "b2"
     bench.mapped()
     assert lease(bench) == "b2"
-    assert "b2" not in bench.memory.resqu.stages
+    assert "b2" not in bench.state.resqu.stages
 
 
 def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
@@ -289,7 +289,7 @@ def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.do(admin.Flush("faktory"))
     assert lease(bench) is None
-    assert not bench.memory.resqu.stages
+    assert not bench.state.resqu.stages
     assert bench.enqueue("j", "u") == 0
     assert bench.jids("static") == ["j"], "the mapping is the configuration's"
 

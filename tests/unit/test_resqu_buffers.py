@@ -32,8 +32,8 @@ def test_a_job_popped_and_not_heard_of_succeeded(bench: ResquBench) -> None:
     assert job is not None
     text = bench.rpop()
     assert text == job_spec("j").extra.face.text  # type: ignore[union-attr]
-    assert not bench.memory.jobs
-    assert bench.memory.counters.processed == 1
+    assert not bench.state.jobs
+    assert bench.state.counters.processed == 1
     assert bench.rpop() is None
 
 
@@ -41,16 +41,16 @@ def test_a_final_failure(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     assert bench.delete("u") == 1
-    assert bench.memory.jobs, "it may yet be a retry"
+    assert bench.state.jobs, "it may yet be a retry"
     bench.rpop()
-    assert not bench.memory.jobs
-    assert bench.state("u") is None
+    assert not bench.state.jobs
+    assert bench.lock_state("u") is None
 
 
 def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
-    (number,) = bench.memory.jobs
+    (number,) = bench.state.jobs
     bench.defer("d", "u")
     assert bench.delete("u", by=13) == 2
     assert not bench.do(resqu.Reserve("u", 14))
@@ -58,7 +58,7 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
     job = bench.job(number)
     assert (job.jid, job.state, job.failures, job.attempts) == ("j-2", State.READY, 1, 1)
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
     assert bench.rpop() == job_spec("j", "u").extra.face.text, "as it was popped"  # type: ignore[union-attr]
     assert bench.jids("static") == ["j-2"]
     assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.REPEATED
@@ -73,19 +73,19 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
 def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, end: str) -> None:
     bench.enqueue("j", "u")
     bench.pop()
-    (number,) = bench.memory.jobs
+    (number,) = bench.state.jobs
     bench.do(qless.EditTags("qless", 1.0, number, ("red", "blue")))
     bench.delete("u", by=13)
     assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
     bench.rpop()
-    assert list(bench.memory.tags.jobs["red"]) == [(1.0, "j-2", number)]
+    assert list(bench.state.tags.jobs["red"]) == [(1.0, "j-2", number)]
     bench.restart()
     if end == "done":
         bench.pop()
         bench.rpop()
     else:
         bench.do(qless.Cancel("qless", 2.0, number))
-    assert not bench.memory.jobs and not bench.memory.tags.jobs
+    assert not bench.state.jobs and not bench.state.tags.jobs
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -98,7 +98,7 @@ def test_a_retry_that_was_announced_is_not_taken_over_by_another_job(bench: Resq
         bench.do(c.Start())
     other = resqu.PushJob("resqu", 14, job_spec("other", "u", args=2))
     assert bench.do(other) is Pushing.NOT_UNIQUE
-    assert [job.jid for job in bench.memory.jobs.values()] == ["j"]
+    assert [job.jid for job in bench.state.jobs.values()] == ["j"]
     assert bench.do(resqu.PushJob("resqu", 15, job_spec("j-2", "u", args=1, failures=1))) is Pushing.CONTINUED
     assert bench.jids("static") == ["j-2"]
 
@@ -112,8 +112,8 @@ def test_a_job_given_once_more_is_running_and_not_over_any_more(bench: ResquBenc
     assert not bench.do(resqu.Reserve("u", 15))
     assert again(bench, "j-2", "u", by=15) is Pushing.NOT_UNIQUE
     bench.rpop()
-    assert bench.memory.counters.failures == 0
-    assert not bench.memory.jobs
+    assert bench.state.counters.failures == 0
+    assert not bench.state.jobs
 
 
 @pytest.mark.parametrize("delay", [0.0, 5.0])
@@ -127,7 +127,7 @@ def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None
     due = bench.now.wall + delay if delay else 0.0
     assert again(bench, "j-2", "u", due=due, by=16) is Pushing.CONTINUED
     bench.rpop()
-    assert bench.memory.counters.failures == 0
+    assert bench.state.counters.failures == 0
     assert bench.enqueue("k", "u", by=2) is None
     bench.after(delay)
     assert bench.jids("static") == ["j-2"]
@@ -139,8 +139,8 @@ def test_a_monitored_job_is_told_of_under_each_of_its_ids(bench: ResquBench) -> 
     bench.pop()
     bench.delete("u")
     bench.do(resqu.PushJob("resqu", 50, job_spec("j-2", "u", failures=1, monitored=True)))
-    assert bench.memory.tracks["j"].state == "failed"
-    assert bench.memory.tracks["j-2"].state == "enqueued"
+    assert bench.state.tracks["j"].state == "failed"
+    assert bench.state.tracks["j-2"].state == "enqueued"
 
 
 def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBench) -> None:
@@ -148,14 +148,14 @@ def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBe
     bench.pop()
     bench.do(r.LoseBuffer("resqu", "worker:w1"))
     assert bench.jids("static") == ["j"]
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
     assert not bench.finalise("u").running
     assert bench.rpop(lost=True) is not None
     bench.pop(worker="w2")
     assert bench.job(1).attempts == 2
     bench.rpop("w2")
-    assert not bench.memory.jobs
-    assert bench.state("u") is None
+    assert not bench.state.jobs
+    assert bench.lock_state("u") is None
 
 
 def test_a_worker_that_is_gone_when_its_buffer_is_emptied(bench: ResquBench) -> None:
@@ -209,7 +209,7 @@ class TestJobsOfOtherDoors:
     def test_success(self, bench: ResquBench, uid: str) -> None:
         assert bench.do(resqu.Mark(uid, 9, True))
         assert bench.finalise(uid).running
-        assert not bench.memory.jobs
+        assert not bench.state.jobs
         assert bench.rpop() == b"shown 1"
 
     def test_final_failure(self, bench: ResquBench, uid: str) -> None:
@@ -265,11 +265,11 @@ class TestAllocators:
         assert bench.job(1).state is State.HELD
         bench.sound()
         assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) == b"text of 1"
-        assert bench.notices == ("pool",)
+        assert bench.ready_queues == ("pool",)
         assert bench.jids("pool") == ["1"]
         assert bench.job(1).attempts == 0
         assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) is None
-        assert not bench.memory.stats.days.get("unassigned")
+        assert not bench.state.stats.days.get("unassigned")
 
     def test_a_dead_allocators_job_goes_back_to_the_tail(self, unmapped: ResquBench) -> None:
         bench = unmapped
@@ -283,7 +283,7 @@ class TestAllocators:
         self.take(bench)
         assert not bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"another text"))
         assert bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"text of 1"))
-        assert 1 not in bench.memory.jobs
+        assert 1 not in bench.state.jobs
 
     def test_a_restart_leaves_it_in_its_buffer(self, unmapped: ResquBench) -> None:
         bench = unmapped
@@ -308,12 +308,12 @@ class TestReschedule:
         bench.enqueue("j", "u")
         for failed, failures in ((False, 0), (True, 1)):
             bench.lease("static")
-            (name,) = [job.jid for job in bench.memory.jobs.values()]
+            (name,) = [job.jid for job in bench.state.jobs.values()]
             claim = c.Claim("faktory", "w")
             command = resqu.Reschedule(name, claim, job_spec(f"j{failures}", "u"), failed=failed)
             assert bench.do(command) is c.Verdict.DONE
             assert bench.job(1).failures == failures
-            assert bench.state("u") == "queued"
+            assert bench.lock_state("u") == "queued"
         assert bench.do(resqu.Reschedule("nobody's", claim, job_spec("k"))) is c.Verdict.UNKNOWN
 
     @pytest.mark.parametrize("failed", [True, False])
@@ -324,7 +324,7 @@ class TestReschedule:
         other = job_spec("k", "other")
         assert bench.do(resqu.Reschedule("j", c.Claim("faktory", "w"), other, failed=failed, same=False))
         assert bench.jids("static") == ["k", "d"]
-        assert bench.state("other") == bench.state("u") == "queued"
+        assert bench.lock_state("other") == bench.lock_state("u") == "queued"
 
     def test_another_job_with_the_same_id_takes_it_over(self, bench: ResquBench) -> None:
         bench.enqueue("j", "u")

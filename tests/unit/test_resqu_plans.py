@@ -74,14 +74,14 @@ def test_a_plan_is_made_once_listed_and_removed(bench: ResquBench) -> None:
     assert plan(bench)
     assert not plan(bench)
     plan(bench, "acc_q")
-    found = queries.plan(bench.memory, "acc_p")
+    found = queries.plan(bench.state, "acc_p")
     assert found is not None
     assert (found.text, found.next) == (b"{}", bench.now.wall + 10)
-    assert list(queries.plans_of(bench.memory, "acc")) == ["acc_p", "acc_q"]
-    assert list(queries.schedule(bench.memory)) == [(bench.now.wall + 10, "acc_p"), (bench.now.wall + 10, "acc_q")]
+    assert list(queries.plans_of(bench.state, "acc")) == ["acc_p", "acc_q"]
+    assert list(queries.schedule(bench.state)) == [(bench.now.wall + 10, "acc_p"), (bench.now.wall + 10, "acc_q")]
     assert bench.do(resqu.ClearPlan("acc_p"))
     assert not bench.do(resqu.ClearPlan("acc_p"))
-    assert list(queries.plans_of(bench.memory, "acc")) == ["acc_q"]
+    assert list(queries.plans_of(bench.state, "acc")) == ["acc_q"]
     bench.do(resqu.ClearPlan("acc_q"))
     assert bench.engine.due_in(bench.now) is None
 
@@ -133,7 +133,7 @@ def test_a_run_whose_unique_id_is_taken_is_left_out_and_the_plan_goes_on(bench: 
     bench.enqueue("j", "u")
     bench.after(10)
     assert bench.jids("static") == ["j"]
-    found = queries.plan(bench.memory, "acc_p")
+    found = queries.plan(bench.state, "acc_p")
     assert found is not None
     assert found.next == bench.now.wall + 10
     bench.pop()
@@ -142,7 +142,7 @@ def test_a_run_whose_unique_id_is_taken_is_left_out_and_the_plan_goes_on(bench: 
     bench.rpop()
     bench.after(10)
     assert len(bench.jids("static")) == 1
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
 
 
 def test_one_that_can_be_deferred_waits_for_the_running_one(bench: ResquBench) -> None:
@@ -170,7 +170,7 @@ def test_ten_thousand_at_once_come_in_slices(bench: ResquBench) -> None:
     assert bench.tick().spawned == 500
     assert bench.tick().spawned == 500
     assert bench.tick().spawned == 200
-    assert len(bench.memory.queues["static"].ready) == 1_200
+    assert len(bench.state.queues["static"].ready) == 1_200
 
 
 def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
@@ -190,9 +190,9 @@ def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
 def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(bench: ResquBench) -> None:
     plan(bench)
     bench.do(c.SetSchedules([]))
-    assert queries.plan(bench.memory, "acc_p") is not None
+    assert queries.plan(bench.state, "acc_p") is not None
     bench.do(admin.Flush("faktory"))
-    assert queries.plan(bench.memory, "acc_p") is None
+    assert queries.plan(bench.state, "acc_p") is None
     assert bench.engine.due_in(bench.now) is None
 
 
@@ -202,4 +202,4 @@ def test_a_spawned_job_may_be_worked_by_any_door(bench: ResquBench) -> None:
     job = bench.lease("static")
     assert job.state is State.LEASED
     bench.succeed(job.jid)
-    assert bench.state("u") is None
+    assert bench.lock_state("u") is None

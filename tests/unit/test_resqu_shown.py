@@ -10,49 +10,49 @@ from crossdock.protocols.admin import job_walk
 from tests.model.resqu_bench import job_spec
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    desk = PlainDesk()
-    desk.do(resqu.SetMapping({"default": {"default": "static"}}, {"default": {"default": "batch"}}))
+def dispatcher() -> PlainDispatcher:
+    dispatcher = PlainDispatcher()
+    dispatcher.do(resqu.SetMapping({"default": {"default": "static"}}, {"default": {"default": "batch"}}))
     for name in ("b1", "b2"):
         spec = job_spec(f"{name}-0", source=name, name="Import")
-        desk.do(r.OpenResquBatch("resqu", name, name, "Import", spec))
+        dispatcher.do(r.OpenResquBatch("resqu", name, name, "Import", spec))
         for index in (1, 2):
-            desk.do(r.PushToResquBatch("resqu", name, job_spec(f"{name}-{index}", source=name, name="Import")))
-    return desk
+            dispatcher.do(r.PushToResquBatch("resqu", name, job_spec(f"{name}-{index}", source=name, name="Import")))
+    return dispatcher
 
 
 @pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
+def door(dispatcher: PlainDispatcher) -> Door:
+    return Door(dispatcher)
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: Door) -> ControlPeer:
-    return ControlPeer(desk, door.workers)
+def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
+    return ControlPeer(dispatcher, door.workers)
 
 
 def held(peer: ControlPeer, **rest: Any) -> list[str]:
     return [row["jid"] for row in peer.ask("jobs", states=["held"], **rest)["jobs"]]
 
 
-def test_jobs_of_a_batch_are_listed_once_it_is_committed(desk: PlainDesk, peer: ControlPeer) -> None:
+def test_jobs_of_a_batch_are_listed_once_it_is_committed(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     assert held(peer) == []
     assert peer.ask("count", states=["held"])["count"] == 0
-    desk.do(r.CommitResquBatch("b2"))
+    dispatcher.do(r.CommitResquBatch("b2"))
     assert held(peer) == ["b2-0", "b2-1", "b2-2"]
-    desk.do(r.CommitResquBatch("b1"))
+    dispatcher.do(r.CommitResquBatch("b1"))
     assert held(peer) == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
     assert peer.ask("count", states=["held"])["count"] == 6
 
 
-def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_by_page(dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_walk, "SLICE", 2)
     for name in ("b1", "b2"):
-        desk.do(r.CommitResquBatch(name))
+        dispatcher.do(r.CommitResquBatch(name))
     found: list[str] = []
     after: str | None = None
     for _ in range(10):
@@ -64,19 +64,21 @@ def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.Mo
     assert found == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
 
 
-def test_an_operator_may_delete_one(desk: PlainDesk, peer: ControlPeer) -> None:
-    desk.do(r.CommitResquBatch("b1"))
+def test_an_operator_may_delete_one(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    dispatcher.do(r.CommitResquBatch("b1"))
     assert peer.ask("delete", ids=["b1-1"])["done"] == 1
     assert held(peer) == ["b1-0", "b1-2"]
 
 
-def test_faktory_counts_fetches_and_clears_them(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+def test_faktory_counts_fetches_and_clears_them(
+    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
+) -> None:
     for name in ("b1", "b2"):
-        desk.do(r.CommitResquBatch(name))
+        dispatcher.do(r.CommitResquBatch(name))
     assert {row["queue"]: row["ready"] for row in peer.ask("queues")["queues"]} == {"batch": 6}
     assert b'"batch":6' in client.ask("INFO").replace(b" ", b"")
     assert b'"jid":"b1-0"' in client.ask("FETCH batch")
     assert b'"jid":"b2-0"' in client.ask("FETCH batch")
     assert client.ask("QUEUE REMOVE batch") == b"+OK\r\n"
     assert held(peer) == []
-    assert not desk.memory.resqu.stages
+    assert not dispatcher.state.resqu.stages

@@ -7,36 +7,36 @@ from crossdock.model.commands import resqu as r
 from crossdock.protocols.redis.resqu.specs import Specs
 from tests.model.resqu_bench import ResquBench, job_spec
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
-def peer(desk: PlainDesk) -> Conversation:
-    return worker(desk, Door(desk), "w1")
+def peer(dispatcher: PlainDispatcher) -> Conversation:
+    return worker(dispatcher, Door(dispatcher), "w1")
 
 
 def push(peer: Conversation, jid: str, custom: str) -> bytes:
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"custom":{custom}}}')
 
 
-def test_one_unique_id_for_both_doors(desk: PlainDesk, peer: Conversation) -> None:
+def test_one_unique_id_for_both_doors(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
     assert push(peer, "second01", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
-    assert not desk.do(resqu.Reserve("u", 1))
+    assert not dispatcher.do(resqu.Reserve("u", 1))
     peer.ask("FETCH default")
-    assert desk.do(resqu.Defer("resqu", job_spec("d", "u", defer=0.0, stamped=False)))
+    assert dispatcher.do(resqu.Defer("resqu", job_spec("d", "u", defer=0.0, stamped=False)))
     assert peer.ask('FAIL {"jid":"first001"}') == b"+OK\r\n"
-    assert not desk.do(resqu.Reserve("u", 1)), "it is held over retries"
-    desk.advance(50)
+    assert not dispatcher.do(resqu.Reserve("u", 1)), "it is held over retries"
+    dispatcher.advance(50)
     assert b"first001" in peer.ask("FETCH default")
     assert peer.ask('ACK {"jid":"first001"}') == b"+OK\r\n"
-    assert [job.jid for job in desk.memory.jobs.values()] == ["d"]
+    assert [job.jid for job in dispatcher.state.jobs.values()] == ["d"]
 
 
-def test_what_a_connection_has_reserved_is_taken(desk: PlainDesk, peer: Conversation) -> None:
-    assert desk.do(resqu.Reserve("u", 1))
+def test_what_a_connection_has_reserved_is_taken(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+    assert dispatcher.do(resqu.Reserve("u", 1))
     assert push(peer, "first001", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
-    desk.do(resqu.Release(1))
+    dispatcher.do(resqu.Release(1))
     assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
 
 
@@ -58,5 +58,5 @@ def test_a_job_that_kills_its_workers_ends_where_the_settings_say_so() -> None:
     for left in (1, 0):
         bench.pop("unassigned")
         bench.do(r.LoseBuffer("resqu", "worker:w1"))
-        assert len(bench.memory.jobs) == left
-    assert bench.state("u") is None
+        assert len(bench.state.jobs) == left
+    assert bench.lock_state("u") is None

@@ -29,12 +29,12 @@ def test_a_unique_id_is_one_job_over_queued_delayed_and_running(bench: ResquBenc
     assert bench.enqueue("j2", "d", due=later, stamped=False) is Pushing.PUSHED
     assert bench.enqueue("j3", "u", by=2) is None
     assert bench.enqueue("j4", "d", by=2) is None
-    assert bench.state("u") == bench.state("d") == "queued"
+    assert bench.lock_state("u") == bench.lock_state("d") == "queued"
     bench.pop()
-    assert bench.state("u") == "running"
+    assert bench.lock_state("u") == "running"
     assert bench.enqueue("j5", "u", by=2) is None
     bench.rpop()
-    assert bench.state("u") is None
+    assert bench.lock_state("u") is None
     assert bench.enqueue("j6", "u", by=2) is Pushing.PUSHED
     bench.after(61)
     assert bench.jids("static") == ["j6", "j2"]
@@ -48,7 +48,7 @@ def test_a_reservation_ends_with_its_connection(bench: ResquBench) -> None:
     bench.do(resqu.Release(1))
     assert bench.do(resqu.Reserve("u", 2))
     bench.restart()
-    assert bench.state("u") is None
+    assert bench.lock_state("u") is None
 
 
 def test_reserving_is_soft_so_that_it_waits_for_no_disk(bench: ResquBench) -> None:
@@ -63,7 +63,7 @@ def test_a_push_that_reserved_nothing_takes_a_free_id(bench: ResquBench) -> None
     bench.do(resqu.Reserve("u", 1))
     bench.do(resqu.Release(1))
     assert bench.do(resqu.PushJob("resqu", 2, job_spec("j", "u"))) is Pushing.PUSHED
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
 
 
 def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: ResquBench) -> None:
@@ -75,11 +75,11 @@ def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: Re
     bench.restart()
     bench.clock.pass_by(3_599)
     bench.enqueue("other")
-    bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(admin.Remove("control", "discarded", list(bench.state.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.REPEATED
     bench.clock.pass_by(2)
     bench.enqueue("another")
-    bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(admin.Remove("control", "discarded", list(bench.state.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.PUSHED
 
 
@@ -106,7 +106,7 @@ def test_only_what_runs_can_be_deferred_to_and_the_first_one_stays(bench: ResquB
     assert bench.defer("d2", "u", 0) is False
     bench.delete("u")
     bench.rpop()
-    assert bench.memory.counters.number == 2
+    assert bench.state.counters.number == 2
     assert bench.jids("static") == []
     bench.after(31)
     assert bench.jids("static") == ["d1"]
@@ -121,7 +121,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
     if how == "succeeds":
         bench.succeed("j")
     elif how == "is removed":
-        bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.LEASED})))
+        bench.do(admin.Remove("control", "discarded", list(bench.state.jobs), frozenset({State.LEASED})))
     elif how == "fails":
         for _ in range(3):
             assert bench.jids("static") == []
@@ -129,18 +129,18 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
             if bench.jids("static") == ["j"]:
                 bench.lease("static")
     elif how == "is killed":
-        (number,) = bench.memory.jobs
-        job = bench.memory.jobs[number]
+        (number,) = bench.state.jobs
+        job = bench.state.jobs[number]
         bench.give_back((number, job.lease.token if job.lease else 0))
         bench.do(admin.Bury("control", [number]))
     else:
         bench.after(1_801)
         assert bench.jids("static") == ["j"], "a lost lease gives the job back, and it keeps its unique id"
-        assert bench.state("u") == "queued"
+        assert bench.lock_state("u") == "queued"
         bench.lease("static")
         bench.succeed("j")
     assert bench.jids("static") == ["d"]
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
 
 
 def test_a_deferred_job_handed_to_a_child_is_pushed_by_it(bench: ResquBench) -> None:
@@ -168,8 +168,8 @@ def test_and_by_the_engine_if_it_does_not(bench: ResquBench, how: str) -> None:
         bench.do(resqu.Release(7))
     else:
         bench.restart()
-        bench.replayed = bench.memory
-    assert bench.state("u") == "queued"
+        bench.replayed = bench.state
+    assert bench.lock_state("u") == "queued"
     bench.after(6)
     assert bench.jids("static") == ["d"]
 
@@ -180,7 +180,7 @@ def test_what_is_not_running_cannot_be_finalised(bench: ResquBench) -> None:
     assert bench.finalise("u") == Finalised(False)
     bench.lease("static")
     assert bench.finalise("u") == Finalised(False), "nobody ends what another door holds"
-    assert bench.state("u") == "running"
+    assert bench.lock_state("u") == "running"
 
 
 def test_who_says_it_runs_is_believed(bench: ResquBench) -> None:
@@ -188,10 +188,10 @@ def test_who_says_it_runs_is_believed(bench: ResquBench) -> None:
     assert not bench.do(resqu.Mark("u", 1, True))
     bench.enqueue("j", "u")
     assert bench.do(resqu.Mark("u", 1, True))
-    assert bench.state("u") == "running"
+    assert bench.lock_state("u") == "running"
     assert bench.defer("d", "u") is True
     assert bench.do(resqu.Mark("u", 1, False))
-    assert bench.state("u") == "queued"
+    assert bench.lock_state("u") == "queued"
     assert bench.defer("d", "u") is None
     bench.do(resqu.Mark("u", 1, True))
     assert bench.finalise("u", by=3).deferred
@@ -204,11 +204,11 @@ def test_a_lock_deleted_by_hand_leaves_its_job_alone(bench: ResquBench) -> None:
     bench.do(resqu.Mark("u", 1, True))
     bench.defer("d", "u")
     assert bench.delete("u") == 2
-    assert bench.state("u") is None
+    assert bench.lock_state("u") is None
     assert bench.enqueue("k", "u") is Pushing.PUSHED
     bench.pop()
     bench.rpop()
-    assert bench.state("u") == "queued", "the first job no longer held it"
+    assert bench.lock_state("u") == "queued", "the first job no longer held it"
     assert bench.delete("nobody has it") == 0
 
 
@@ -223,12 +223,12 @@ def test_a_job_of_faktory_may_hold_the_same_id(bench: ResquBench) -> None:
 
 def test_monitored_jobs_are_known_for_a_day(bench: ResquBench) -> None:
     bench.enqueue("j", monitored=True)
-    assert bench.memory.tracks["j"].state == "enqueued"
+    assert bench.state.tracks["j"].state == "enqueued"
     bench.pop()
-    assert bench.memory.tracks["j"].state == "working"
+    assert bench.state.tracks["j"].state == "working"
     bench.rpop()
-    assert bench.memory.tracks["j"].state == "success"
+    assert bench.state.tracks["j"].state == "success"
     bench.after(86_399)
-    assert "j" in bench.memory.tracks
+    assert "j" in bench.state.tracks
     bench.after(2)
-    assert "j" not in bench.memory.tracks
+    assert "j" not in bench.state.tracks

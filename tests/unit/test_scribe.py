@@ -85,76 +85,87 @@ class Desk:
         self.failures: list[Exception] = []
         self.durable: list[str] = []
         self.looks = 0
-        self.scribe = JournalWriter(self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look)
+        self.journal_writer = JournalWriter(
+            self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look
+        )
 
     def _look(self) -> None:
         self.looks += 1
 
     def append(self, text: str) -> None:
-        self.scribe.append(text.encode(), lambda: self.durable.append(text))
+        self.journal_writer.append(text.encode(), lambda: self.durable.append(text))
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def dispatcher(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def appended(desk: Desk) -> list[str]:
-    return [each for each in desk.journal.done if each != "trim"]
+def appended(dispatcher: Desk) -> list[str]:
+    return [each for each in dispatcher.journal.done if each != "trim"]
 
 
-def test_a_batch_is_durable_when_it_is_written(desk: Desk) -> None:
-    desk.append("one")
-    assert (appended(desk), desk.durable) == (["one"], ["one"])
-    assert desk.scribe.install(Snapshot(1, Path("snapshot")))
-    desk.append("two")
-    assert appended(desk) == ["one", "install 1", "two"]
-    assert desk.durable == ["one", "two"]
+def test_a_batch_is_durable_when_it_is_written(dispatcher: Desk) -> None:
+    dispatcher.append("one")
+    assert (appended(dispatcher), dispatcher.durable) == (["one"], ["one"])
+    assert dispatcher.journal_writer.install(Snapshot(1, Path("snapshot")))
+    dispatcher.append("two")
+    assert appended(dispatcher) == ["one", "install 1", "two"]
+    assert dispatcher.durable == ["one", "two"]
 
 
 async def _synced(journal: ListJournal, folder: Path) -> list[Exception]:
     failures: list[Exception] = []
-    scribe = JournalWriter(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
-    scribe.sync()
-    scribe.sync()  # while the first one is not done: one is enough
-    await scribe.stop()
+    journal_writer = JournalWriter(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
+    journal_writer.sync()
+    journal_writer.sync()  # while the first one is not done: one is enough
+    await journal_writer.stop()
     await asyncio.sleep(0)  # its end is told in the next pass
     return failures
 
 
-def test_everysec_syncs_beside_the_event_loop(desk: Desk, tmp_path: Path) -> None:
-    assert asyncio.run(_synced(desk.journal, tmp_path)) == []
-    assert desk.journal.done == ["sync"]
+def test_everysec_syncs_beside_the_event_loop(dispatcher: Desk, tmp_path: Path) -> None:
+    assert asyncio.run(_synced(dispatcher.journal, tmp_path)) == []
+    assert dispatcher.journal.done == ["sync"]
 
 
-def test_a_sync_that_fails_is_final(desk: Desk, tmp_path: Path) -> None:
-    desk.journal.unsyncable = OSError(5, "Input/output error")
-    (failure,) = asyncio.run(_synced(desk.journal, tmp_path))
+def test_a_sync_that_fails_is_final(dispatcher: Desk, tmp_path: Path) -> None:
+    dispatcher.journal.unsyncable = OSError(5, "Input/output error")
+    (failure,) = asyncio.run(_synced(dispatcher.journal, tmp_path))
     assert isinstance(failure, JournalFailed)
 
 
-def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(desk: Desk) -> None:
-    desk.journal.trims, desk.journal.holds = [0, 5], [None, FULL]
-    desk.append("one")
-    desk.append("two")
-    desk.scribe.hold("lake", 7)
-    desk.append("three")
-    desk.scribe.hold("lake", 8)
-    desk.append("four")
-    assert desk.journal.done == ["one", "trim", "two", "hold lake 7", "three", "trim", "failed hold lake 8", "four"]
-    assert desk.failures == []
+def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(dispatcher: Desk) -> None:
+    dispatcher.journal.trims, dispatcher.journal.holds = [0, 5], [None, FULL]
+    dispatcher.append("one")
+    dispatcher.append("two")
+    dispatcher.journal_writer.hold("lake", 7)
+    dispatcher.append("three")
+    dispatcher.journal_writer.hold("lake", 8)
+    dispatcher.append("four")
+    assert dispatcher.journal.done == [
+        "one",
+        "trim",
+        "two",
+        "hold lake 7",
+        "three",
+        "trim",
+        "failed hold lake 8",
+        "four",
+    ]
+    assert dispatcher.failures == []
 
 
-def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(desk: Desk) -> None:
-    desk.ballast.write_bytes(b"room")
-    desk.journal.trouble = [None, FULL]
+def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(dispatcher: Desk) -> None:
+    dispatcher.ballast.write_bytes(b"room")
+    dispatcher.journal.trouble = [None, FULL]
     for text in ("one", "two", "three"):
-        desk.append(text)
-    assert appended(desk) == ["one", "failed two", "two", "three"]
-    assert desk.durable == ["one", "two", "three"]
-    assert not desk.ballast.exists()
-    assert desk.scribe.reserve_used
-    assert desk.failures == []
+        dispatcher.append(text)
+    assert appended(dispatcher) == ["one", "failed two", "two", "three"]
+    assert dispatcher.durable == ["one", "two", "three"]
+    assert not dispatcher.ballast.exists()
+    assert dispatcher.journal_writer.reserve_used
+    assert dispatcher.failures == []
 
 
 @pytest.mark.parametrize(
@@ -166,92 +177,98 @@ def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(desk: Desk) 
     ],
 )
 def test_a_failure_is_final_and_nothing_after_it_is_answered(
-    desk: Desk, reserve: bool, trouble: list[Exception | None], tried: list[str]
+    dispatcher: Desk, reserve: bool, trouble: list[Exception | None], tried: list[str]
 ) -> None:
     if reserve:
-        desk.ballast.write_bytes(b"room")
-    desk.journal.trouble = list(trouble)
+        dispatcher.ballast.write_bytes(b"room")
+    dispatcher.journal.trouble = list(trouble)
     for text in ("one", "two", "three"):
-        desk.append(text)
-    assert appended(desk) == tried
-    assert desk.durable == ["one"]
-    assert len(desk.failures) == 1
-    assert isinstance(desk.failures[0], JournalFailed)
+        dispatcher.append(text)
+    assert appended(dispatcher) == tried
+    assert dispatcher.durable == ["one"]
+    assert len(dispatcher.failures) == 1
+    assert isinstance(dispatcher.failures[0], JournalFailed)
     if trouble[-1] is FULL:
-        assert "free some space" in str(desk.failures[0])
+        assert "free some space" in str(dispatcher.failures[0])
 
 
-def test_no_reply_of_a_failed_batch_leaves(desk: Desk) -> None:
+def test_no_reply_of_a_failed_batch_leaves(dispatcher: Desk) -> None:
     """The turn behind it: neither what changed something nor what was read after it is ever answered."""
-    turn = GroupCommit(Engine(EngineState(), Random(1)), desk.scribe, Clock(), desk.loop.as_loop(), 10)
+    turn = GroupCommit(
+        Engine(EngineState(), Random(1)), dispatcher.journal_writer, Clock(), dispatcher.loop.as_loop(), 10
+    )
     heard: list[bytes] = []
 
     class Peer:
         def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
             heard.append(reply)
 
-    desk.journal.trouble = [FULL]
+    dispatcher.journal.trouble = [FULL]
     turn.do(Enqueue("faktory", [spec("job-0001")]))
     turn.reply(Peer(), b"pushed", None)
-    desk.loop.run()
+    dispatcher.loop.run()
     turn.reply(Peer(), b"read", None)
-    desk.loop.run()
-    assert len(desk.failures) == 1
+    dispatcher.loop.run()
+    assert len(dispatcher.failures) == 1
     assert heard == []
 
 
-def test_trimming_goes_on_in_steps_until_little_is_left(desk: Desk) -> None:
-    desk.journal.trims = [100, 100, 7, 100]
+def test_trimming_goes_on_in_steps_until_little_is_left(dispatcher: Desk) -> None:
+    dispatcher.journal.trims = [100, 100, 7, 100]
     for n in range(5):
-        desk.append(str(n))
-    assert desk.journal.done == ["0", "trim", "1", "trim", "2", "trim", "3", "4"]
+        dispatcher.append(str(n))
+    assert dispatcher.journal.done == ["0", "trim", "1", "trim", "2", "trim", "3", "4"]
 
 
-def test_no_room_to_trim_or_to_install_does_not_stop_the_server(desk: Desk) -> None:
-    desk.journal.trims = [FULL, 0]
-    desk.append("one")
-    desk.append("two")
-    assert desk.journal.done == ["one", "two", "trim"]
-    again = Desk(desk.ballast.parent)
+def test_no_room_to_trim_or_to_install_does_not_stop_the_server(dispatcher: Desk) -> None:
+    dispatcher.journal.trims = [FULL, 0]
+    dispatcher.append("one")
+    dispatcher.append("two")
+    assert dispatcher.journal.done == ["one", "two", "trim"]
+    again = Desk(dispatcher.ballast.parent)
     again.journal.trouble = [FULL]
-    assert not again.scribe.install(Snapshot(1, Path("snapshot")))
+    assert not again.journal_writer.install(Snapshot(1, Path("snapshot")))
     again.append("three")
     assert again.durable == ["three"]
-    assert desk.failures == again.failures == []
+    assert dispatcher.failures == again.failures == []
 
 
-def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reserve_is_made_when_there_is_room(dispatcher: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
-    desk.scribe.reserve_used = True
-    desk.scribe.make_ballast()
-    assert desk.ballast.stat().st_size == 4_096
-    assert not desk.scribe.reserve_used
+    dispatcher.journal_writer.reserve_used = True
+    dispatcher.journal_writer.make_ballast()
+    assert dispatcher.ballast.stat().st_size == 4_096
+    assert not dispatcher.journal_writer.reserve_used
     monkeypatch.setattr("crossdock.server.journal_writer.free_bytes", lambda folder: 8_192)
-    desk.ballast.unlink()
-    again = Desk(desk.ballast.parent)
-    again.scribe.make_ballast()
-    assert not desk.ballast.exists()
+    dispatcher.ballast.unlink()
+    again = Desk(dispatcher.ballast.parent)
+    again.journal_writer.make_ballast()
+    assert not dispatcher.ballast.exists()
 
 
 @pytest.mark.parametrize("size", [0, 4_095])
-def test_a_reserve_that_a_crash_cut_short_is_made_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_a_reserve_that_a_crash_cut_short_is_made_whole(
+    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
-    desk.ballast.write_bytes(bytes(size))
-    desk.scribe.make_ballast()
-    assert desk.ballast.stat().st_size == 4_096
+    dispatcher.ballast.write_bytes(bytes(size))
+    dispatcher.journal_writer.make_ballast()
+    assert dispatcher.ballast.stat().st_size == 4_096
 
 
-def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(
+    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("crossdock.server.journal_writer.reserve", fail)
-    desk.scribe.make_ballast()
-    desk.append("one")
-    assert desk.durable == ["one"]
+    dispatcher.journal_writer.make_ballast()
+    dispatcher.append("one")
+    assert dispatcher.durable == ["one"]
 
 
-def test_the_disk_is_looked_at_every_mebibyte(desk: Desk) -> None:
+def test_the_disk_is_looked_at_every_mebibyte(dispatcher: Desk) -> None:
     for _ in range(10):
-        desk.append("x" * 256 * 1024)
-    assert desk.looks == 2
+        dispatcher.append("x" * 256 * 1024)
+    assert dispatcher.looks == 2

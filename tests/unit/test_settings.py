@@ -44,14 +44,14 @@ def test_nothing_set_means_the_defaults() -> None:
 
 
 def test_flag_before_environment_before_file_before_default() -> None:
-    file = "[limits]\nconnections = 1\njobs = 1\nunread_kib = 100\n"
+    file = "[limits]\nconnections = 1\njobs = 1\nreply_buffer_kib = 100\n"
     environment = {"CROSSDOCK_LIMITS_CONNECTIONS": "2", "CROSSDOCK_LIMITS_JOBS": "2"}
     found = configured(file, environment, {"limits.connections": "3"})
     limits = found.settings.limits
-    assert (limits.connections, limits.jobs, limits.unread_kib) == (3, 2, 100)
+    assert (limits.connections, limits.jobs, limits.reply_buffer_kib) == (3, 2, 100)
     assert found.sources["limits.connections"] == "flag --limits-connections"
     assert found.sources["limits.jobs"] == "environment CROSSDOCK_LIMITS_JOBS"
-    assert found.sources["limits.unread_kib"] == "file some.toml"
+    assert found.sources["limits.reply_buffer_kib"] == "file some.toml"
     assert found.sources["server.data"] == "default"
 
 

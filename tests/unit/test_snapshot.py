@@ -30,25 +30,25 @@ def story() -> Story:
 @pytest.fixture
 def file(story: Story, tmp_path: Path) -> Path:
     path = tmp_path / "snapshot-0000000000000007"
-    snapshot_file.write(path, story.memory, 7, story.now.wall, story.now.steady)
+    snapshot_file.write(path, story.state, 7, story.now.wall, story.now.steady)
     return path
 
 
 def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
     loaded = snapshot_file.load(file)
-    assert picture(loaded.memory) == picture(story.memory)
+    assert picture(loaded.state) == picture(story.state)
     assert (loaded.seq, loaded.wall, loaded.steady) == (7, story.now.wall, story.now.steady)
 
 
 def test_statistics_that_are_gone_are_gone_after_a_restart(tmp_path: Path) -> None:
     """Though their history is longer by then than it was when they went."""
     story, path = Story(), tmp_path / "snapshot"
-    stats = story.memory.stats
+    stats = story.state.stats
     for day in (0, 40):
         stats.book("q", day * DAY + 1.0, WAIT, 1.0)
-    apply(story.memory, Configured(story.now.wall, "stats-history", "90"))
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
-    loaded = snapshot_file.load(path).memory.stats
+    apply(story.state, Configured(story.now.wall, "stats-history", "90"))
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
+    loaded = snapshot_file.load(path).state.stats
     for each in (stats, loaded):
         for day in (1, 41):
             each.book("q", day * DAY + 1.0, WAIT, 1.0)
@@ -61,8 +61,8 @@ def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.Monk
     story = Story()
     story.push(*(f"job-{n:05d}" for n in range(1_234)))
     path = tmp_path / "snapshot"
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
-    assert picture(snapshot_file.load(path).memory) == picture(story.memory)
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
+    assert picture(snapshot_file.load(path).state) == picture(story.state)
 
 
 @pytest.mark.parametrize("size", [2, 10, 1_000])
@@ -71,11 +71,11 @@ def test_large_jobs_go_few_at_a_time(size: int, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(columns, "_BYTES", 100)
     story = Story()
     story.push(*(f"job-{n:05d}" for n in range(1_234)), payload=b"x" * size)
-    sizes = [len(chunk) for chunk in columns.chunks(story.memory.jobs.values())]
+    sizes = [len(chunk) for chunk in columns.chunks(story.state.jobs.values())]
     assert (sum(sizes), max(sizes)) == (1_234, 100 // size + 1)
     path = tmp_path / "snapshot"
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
-    assert picture(snapshot_file.load(path).memory) == picture(story.memory)
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
+    assert picture(snapshot_file.load(path).state) == picture(story.state)
 
 
 def test_whatever_a_job_carries_counts() -> None:
@@ -89,27 +89,27 @@ def test_whatever_a_job_carries_counts() -> None:
     for extra in extras:
         story = Story()
         story.push(*(f"job-{n}" for n in range(100)))
-        for job in story.memory.jobs.values():
+        for job in story.state.jobs.values():
             job.extra = extra
-        assert [len(chunk) for chunk in columns.chunks(story.memory.jobs.values())] == [34, 34, 32]
+        assert [len(chunk) for chunk in columns.chunks(story.state.jobs.values())] == [34, 34, 32]
 
 
 def test_an_empty_state_goes_in_too(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
-    snapshot_file.write(path, Story().memory, 1, 2.0, 3.0)
-    assert picture(snapshot_file.load(path).memory) == picture(Story().memory)
+    snapshot_file.write(path, Story().state, 1, 2.0, 3.0)
+    assert picture(snapshot_file.load(path).state) == picture(Story().state)
 
 
 def test_a_loaded_state_goes_on_like_the_one_it_came_from(story: Story, file: Path) -> None:
     """Ready order, leases and counters are live again, not only equal."""
     loaded = Story()
-    loaded.engine.memory = snapshot_file.load(file).memory
+    loaded.engine.state = snapshot_file.load(file).state
     loaded.now = story.now
     for each in (story, loaded):
         each.push("one-more-1", "one-more-2", priority=3)
         while each.lease() is not None:
             pass
-    assert picture(loaded.memory) == picture(story.memory)
+    assert picture(loaded.state) == picture(story.state)
 
 
 def test_a_flipped_bit_is_refused_wherever_it_is_and_nothing_is_touched(file: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused_by_name(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "snapshot"
     monkeypatch.setattr(snapshot_file, "_FORMAT", snapshot_file._FORMAT + 1)
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
     monkeypatch.undo()
     with pytest.raises(Damaged, match="newer Crossdock"):
         snapshot_file.load(path)
@@ -162,19 +162,19 @@ def test_a_file_of_an_older_format_is_read(
 ) -> None:
     """It has jobs one by one. The first one's places have no tie: only jobs of qless have one, and there were none."""
     path = tmp_path / "snapshot"
-    before = picture(story.memory)
-    places: dict[int, Any] = {number: job.place for number, job in story.memory.jobs.items()}
+    before = picture(story.state)
+    places: dict[int, Any] = {number: job.place for number, job in story.state.jobs.items()}
     for number, place in places.items():
         if place is not None and form == 1:
             assert place[3] == b""
-            story.memory.jobs[number].place = (*place[:3], place[4])  # as it was then
+            story.state.jobs[number].place = (*place[:3], place[4])  # as it was then
     monkeypatch.setattr(snapshot_file, "_FORMAT", form)
     monkeypatch.setattr(snapshot_file, "pack", list)
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
     monkeypatch.undo()
-    assert picture(snapshot_file.load(path).memory) == before
+    assert picture(snapshot_file.load(path).state) == before
     for number, place in places.items():
-        story.memory.jobs[number].place = place
+        story.state.jobs[number].place = place
 
 
 def test_columns_that_do_not_fit_each_other_are_refused(
@@ -186,7 +186,7 @@ def test_columns_that_do_not_fit_each_other_are_refused(
         monkeypatch.setattr(
             snapshot_file, "pack", lambda jobs, wrong=wrong: msgspec.structs.replace(pack(jobs), **wrong)
         )
-        snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+        snapshot_file.write(path, story.state, 1, 0.0, 0.0)
         with pytest.raises(Damaged, match="do not fit"):
             snapshot_file.load(path)
 
@@ -201,8 +201,8 @@ def test_what_jobs_have_in_common_is_one_object(tmp_path: Path) -> None:
         for n in (1, 2)
     ]
     story.do(Enqueue("faktory", specs))
-    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
-    one, two = snapshot_file.load(path).memory.jobs.values()
+    snapshot_file.write(path, story.state, 1, 0.0, 0.0)
+    one, two = snapshot_file.load(path).state.jobs.values()
     for name in ("queue", "kind", "origin", "rules"):
         assert getattr(one, name) is getattr(two, name), name
     assert one.extra is not None and two.extra is not None

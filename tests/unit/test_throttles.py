@@ -8,7 +8,7 @@ from crossdock.model.records import Per
 from crossdock.server.static_config import BadOrder, throttles
 from crossdock.settings.schema import Settings, ThrottleEntry
 from tests.support.conversation import Conversation, Door, worker
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 EMPTY = b"$-1\r\n"
 
@@ -17,10 +17,10 @@ class Scene:
     """Ten jobs in a throttled queue, one in another, and workers."""
 
     def __init__(self, *throttle: tuple[str, int, Per, float]) -> None:
-        self.desk = PlainDesk()
-        self.desk.do(SetThrottles(throttle))
-        self.door = Door(self.desk)
-        self.peer = worker(self.desk, self.door)
+        self.dispatcher = PlainDispatcher()
+        self.dispatcher.do(SetThrottles(throttle))
+        self.door = Door(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.door)
         for n in range(10):
             self.push(f"job-{n:04d}")
         self.push("elsewhere", "other")
@@ -30,12 +30,12 @@ class Scene:
         assert self.peer.ask(line) == b"+OK\r\n"
 
     def worker(self, wid: str) -> Conversation:
-        return worker(self.desk, self.door, wid)
+        return worker(self.dispatcher, self.door, wid)
 
     def restart(self) -> None:
-        self.desk = self.desk.restarted()
-        self.door = Door(self.desk)
-        self.peer = worker(self.desk, self.door)
+        self.dispatcher = self.dispatcher.restarted()
+        self.door = Door(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.door)
 
 
 def fetched(said: bytes) -> str:
@@ -51,7 +51,7 @@ def test_so_many_leases_at_a_time_and_other_queues_as_ever() -> None:
     assert fetched(two.ask("FETCH mail")) == "job-0001"
     assert fetched(three.ask("FETCH mail other")) == "elsewhere"
     assert three.ask("FETCH mail") == b""
-    scene.desk.advance(2)
+    scene.dispatcher.advance(2)
     assert three.take() == EMPTY
 
 
@@ -70,10 +70,10 @@ def test_a_lease_that_runs_out_wakes_the_one_who_waits() -> None:
     scene.push("short-001", "short", ',"reserve_for":60')
     scene.push("short-002", "short")
     assert fetched(scene.peer.ask("FETCH short")) == "short-001"
-    scene.desk.advance(59)
+    scene.dispatcher.advance(59)
     waiting = scene.worker("w1")
     assert waiting.ask("FETCH short") == b""
-    scene.desk.advance(1)
+    scene.dispatcher.advance(1)
     assert fetched(waiting.take()) == "short-002"
 
 
@@ -93,12 +93,12 @@ def test_a_full_throttle_asks_nobody() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
     for _ in range(100):
-        worker(scene.desk, scene.door).ask("FETCH mail")
-    before = scene.desk.waits.asked
+        worker(scene.dispatcher, scene.door).ask("FETCH mail")
+    before = scene.dispatcher.waits.asked
     scene.push("another-1")
-    assert scene.desk.waits.asked == before
+    assert scene.dispatcher.waits.asked == before
     scene.peer.ask('ACK {"jid":"job-0000"}')
-    assert scene.desk.waits.asked == before + 1
+    assert scene.dispatcher.waits.asked == before + 1
 
 
 @pytest.mark.parametrize("per", [Per.QUEUE, Per.WORKER])
@@ -106,20 +106,20 @@ def test_a_timeout_wakes_the_one_who_waits(per: Per) -> None:
     scene = Scene(("mail", 1, per, 30.0))
     one, again = scene.worker("w1"), scene.worker("w1")
     assert fetched(one.ask("FETCH mail")) == "job-0000"
-    scene.desk.advance(29)
+    scene.dispatcher.advance(29)
     assert again.ask("FETCH mail") == b""
-    scene.desk.advance(0.9)
+    scene.dispatcher.advance(0.9)
     assert again.take() == b""
-    scene.desk.advance(0.1)
+    scene.dispatcher.advance(0.1)
     assert fetched(again.take()) == "job-0001"
 
 
 def test_a_lease_counts_no_longer_than_the_timeout() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 30.0))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
-    scene.desk.advance(29.9)
+    scene.dispatcher.advance(29.9)
     assert scene.peer.ask("FETCH mail") == b""
-    scene.desk.advance(2)
+    scene.dispatcher.advance(2)
     assert fetched(scene.peer.take()) == "job-0001"
     # The first lease goes on; its end takes nothing away from the second.
     assert scene.peer.ask('ACK {"jid":"job-0000"}') == b"+OK\r\n"
@@ -131,30 +131,30 @@ def test_holders_live_on_over_a_restart_with_the_same_and_with_another_throttle(
     for _ in range(2):
         scene.peer.ask("FETCH mail")
     scene.restart()
-    scene.desk.do(SetThrottles([("mail", 2, Per.QUEUE, 0.0)]))
+    scene.dispatcher.do(SetThrottles([("mail", 2, Per.QUEUE, 0.0)]))
     assert scene.peer.ask("FETCH mail") == b""
     scene.restart()
-    scene.desk.do(SetThrottles([("mail", 3, Per.QUEUE, 0.0)]))
+    scene.dispatcher.do(SetThrottles([("mail", 3, Per.QUEUE, 0.0)]))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0002"
     assert scene.peer.ask("FETCH mail") == b""
     scene.restart()
-    scene.desk.do(SetThrottles([]))
+    scene.dispatcher.do(SetThrottles([]))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0003"
 
 
 def test_a_reply_that_reached_nobody_does_not_count() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
-    job = next(scene.desk.memory.named("job-0000"))
+    job = next(scene.dispatcher.state.named("job-0000"))
     assert job.lease is not None
-    scene.desk.do(GiveBack("faktory", [(job.number, job.lease.token)]))
+    scene.dispatcher.do(GiveBack("faktory", [(job.number, job.lease.token)]))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
 
 
 def test_a_flush_empties_the_throttle() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
-    scene.desk.do(Flush("faktory"))
+    scene.dispatcher.do(Flush("faktory"))
     scene.push("after-001")
     assert fetched(scene.peer.ask("FETCH mail")) == "after-001"
 

@@ -64,8 +64,10 @@ class Peer:
 class Desk:
     def __init__(self, max_jobs: int = 100_000) -> None:
         self.loop = HandLoop()
-        self.scribe = HeldScribe()
-        self.turn = GroupCommit(Engine(EngineState(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), max_jobs)
+        self.journal_writer = HeldScribe()
+        self.turn = GroupCommit(
+            Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), max_jobs
+        )
 
     def push(self, peer: Peer, jid: str, due: float = 0.0) -> None:
         self.turn.begin()
@@ -79,212 +81,212 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
+def dispatcher() -> Desk:
     return Desk()
 
 
-def test_a_change_is_answered_only_when_it_is_durable(desk: Desk) -> None:
+def test_a_change_is_answered_only_when_it_is_durable(dispatcher: Desk) -> None:
     peer = Peer()
-    desk.push(peer, "job-0001")
-    desk.loop.run()
-    assert len(desk.scribe.batches) == 1
+    dispatcher.push(peer, "job-0001")
+    dispatcher.loop.run()
+    assert len(dispatcher.journal_writer.batches) == 1
     assert peer.heard == []
-    desk.scribe.synced()
+    dispatcher.journal_writer.synced()
     assert peer.heard == [b"job-0001"]
 
 
-def test_a_read_while_a_batch_is_held_says_nothing(desk: Desk) -> None:
+def test_a_read_while_a_batch_is_held_says_nothing(dispatcher: Desk) -> None:
     writer, reader = Peer(), Peer()
-    desk.push(writer, "job-0001")
-    desk.loop.run()
+    dispatcher.push(writer, "job-0001")
+    dispatcher.loop.run()
     for n in range(3):
-        desk.read(reader, b"info %d" % n)
-        desk.loop.run()
+        dispatcher.read(reader, b"info %d" % n)
+        dispatcher.loop.run()
     assert reader.heard == []
-    desk.scribe.synced()
-    desk.loop.run()
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
     assert writer.heard == [b"job-0001"]
     assert reader.heard == [b"info 0", b"info 1", b"info 2"]
-    assert len(desk.scribe.batches) == 1, "reads cost no batch"
+    assert len(dispatcher.journal_writer.batches) == 1, "reads cost no batch"
 
 
-def test_a_read_waits_for_every_batch_before_it(desk: Desk) -> None:
+def test_a_read_waits_for_every_batch_before_it(dispatcher: Desk) -> None:
     peer, reader = Peer(), Peer()
-    desk.push(peer, "job-0001")
-    desk.loop.run()
-    desk.push(peer, "job-0002")
-    desk.read(reader, b"info")
-    desk.loop.run()
-    desk.scribe.synced()
-    desk.loop.run()
+    dispatcher.push(peer, "job-0001")
+    dispatcher.loop.run()
+    dispatcher.push(peer, "job-0002")
+    dispatcher.read(reader, b"info")
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
     assert peer.heard == [b"job-0001"]
     assert reader.heard == [], "its own batch is not on disk yet"
-    desk.scribe.synced()
+    dispatcher.journal_writer.synced()
     assert reader.heard == [b"info"]
 
 
-def test_replies_keep_the_order_of_their_requests(desk: Desk) -> None:
+def test_replies_keep_the_order_of_their_requests(dispatcher: Desk) -> None:
     peer = Peer()
     expected = []
     for n in range(20):
-        desk.push(peer, f"job-{n:04d}")
-        desk.read(peer, b"read %d" % n)
+        dispatcher.push(peer, f"job-{n:04d}")
+        dispatcher.read(peer, b"read %d" % n)
         expected += [f"job-{n:04d}".encode(), b"read %d" % n]
         if n % 3 == 0:
-            desk.loop.run()
+            dispatcher.loop.run()
         if n % 5 == 4:
-            desk.scribe.synced()
-            desk.loop.run()
+            dispatcher.journal_writer.synced()
+            dispatcher.loop.run()
     while len(peer.heard) < len(expected):
-        desk.scribe.synced()
-        desk.loop.run()
+        dispatcher.journal_writer.synced()
+        dispatcher.loop.run()
     assert peer.heard == expected
 
 
-def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(desk: Desk) -> None:
+def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(dispatcher: Desk) -> None:
     peer = Peer()
-    desk.read(peer, b"info")
-    desk.loop.run()
+    dispatcher.read(peer, b"info")
+    dispatcher.loop.run()
     assert peer.heard == [b"info"]
-    assert desk.scribe.batches == []
+    assert dispatcher.journal_writer.batches == []
 
 
-def test_all_connections_of_one_turn_share_one_batch(desk: Desk) -> None:
+def test_all_connections_of_one_turn_share_one_batch(dispatcher: Desk) -> None:
     peers = [Peer() for _ in range(50)]
     for n, peer in enumerate(peers):
-        desk.push(peer, f"job-{n:04d}")
-    desk.loop.run()
-    assert len(desk.scribe.batches) == 1
+        dispatcher.push(peer, f"job-{n:04d}")
+    dispatcher.loop.run()
+    assert len(dispatcher.journal_writer.batches) == 1
     for n, peer in enumerate(peers):
-        desk.push(peer, f"job-1{n:04d}")
-        desk.loop.run()
-    assert len(desk.scribe.batches) == 1, "while one batch is synced the next one fills"
-    desk.scribe.synced()
-    desk.loop.run()
-    assert len(desk.scribe.batches) == 2
-    assert len(decode_entry(desk.scribe.batches[1]).events) == 50
+        dispatcher.push(peer, f"job-1{n:04d}")
+        dispatcher.loop.run()
+    assert len(dispatcher.journal_writer.batches) == 1, "while one batch is synced the next one fills"
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
+    assert len(dispatcher.journal_writer.batches) == 2
+    assert len(decode_entry(dispatcher.journal_writer.batches[1]).events) == 50
 
 
 class Stopped:
     """A clock that is moved by hand."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, dispatcher: Desk) -> None:
         self.at = 0.0
-        desk.turn._clock = cast(Clock, self)
+        dispatcher.turn._clock = cast(Clock, self)
 
     def now(self) -> Now:
         return Now(1_794_765_345.0 + self.at, self.at)
 
 
-def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
-    Stopped(desk)
+def test_a_batch_stays_open_while_each_pass_brings_more(dispatcher: Desk) -> None:
+    Stopped(dispatcher)
     peer = Peer()
     for n in range(5):
-        desk.push(peer, f"job-{n:04d}")
-        desk.loop.step()
-        assert desk.scribe.batches == [], "another look whether there is more"
-    desk.loop.step()
-    assert len(decode_entry(desk.scribe.batches[0]).events) == 5
+        dispatcher.push(peer, f"job-{n:04d}")
+        dispatcher.loop.step()
+        assert dispatcher.journal_writer.batches == [], "another look whether there is more"
+    dispatcher.loop.step()
+    assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == 5
 
 
-def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(desk: Desk) -> None:
-    Stopped(desk)
+def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(dispatcher: Desk) -> None:
+    Stopped(dispatcher)
     peer, flooder = Peer(), Peer()
-    desk.push(peer, "job-0000")
-    desk.loop.step()
-    before = desk.turn.held
-    desk.push(flooder, "job-0001")
-    desk.turn.overlook(before)
-    desk.loop.step()
-    assert len(decode_entry(desk.scribe.batches[0]).events) == 2
+    dispatcher.push(peer, "job-0000")
+    dispatcher.loop.step()
+    before = dispatcher.turn.held
+    dispatcher.push(flooder, "job-0001")
+    dispatcher.turn.overlook(before)
+    dispatcher.loop.step()
+    assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == 2
 
 
-def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(desk: Desk) -> None:
-    clock = Stopped(desk)
+def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(dispatcher: Desk) -> None:
+    clock = Stopped(dispatcher)
     peer = Peer()
     pushed = 0
-    while not desk.scribe.batches:
-        desk.push(peer, f"job-{pushed:04d}")
+    while not dispatcher.journal_writer.batches:
+        dispatcher.push(peer, f"job-{pushed:04d}")
         pushed += 1
         clock.at += 0.000_5
-        desk.loop.step()
+        dispatcher.loop.step()
         assert pushed < 100, "it is never closed"
     assert clock.at == pytest.approx(0.002_5, abs=0.000_6)
-    assert len(decode_entry(desk.scribe.batches[0]).events) == pushed
+    assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == pushed
 
 
-def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(desk: Desk) -> None:
+def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(dispatcher: Desk) -> None:
     peer = Peer()
-    desk.turn.begin()
-    assert desk.turn.do(LeaseNext("workq", ("seen",), "w", REGISTERS)) is None
-    desk.turn.reply(peer, b"empty", None)
-    desk.loop.run()
+    dispatcher.turn.begin()
+    assert dispatcher.turn.do(LeaseNext("workq", ("seen",), "w", REGISTERS)) is None
+    dispatcher.turn.reply(peer, b"empty", None)
+    dispatcher.loop.run()
     assert peer.heard == [b"empty"]
-    assert desk.scribe.batches == []
-    assert "seen" in desk.turn.memory.queues, "applied at once"
-    desk.push(peer, "job-0001")
-    desk.loop.run()
-    events = decode_entry(desk.scribe.batches[0]).events
+    assert dispatcher.journal_writer.batches == []
+    assert "seen" in dispatcher.turn.state.queues, "applied at once"
+    dispatcher.push(peer, "job-0001")
+    dispatcher.loop.run()
+    events = decode_entry(dispatcher.journal_writer.batches[0]).events
     assert [type(event) for event in events] == [QueueSeen, Pushed]
 
 
-def test_settled_means_durable_and_released(desk: Desk) -> None:
+def test_settled_means_durable_and_released(dispatcher: Desk) -> None:
     peer = Peer()
     told: list[str] = []
-    desk.turn.when_settled(lambda: told.append("idle"))
+    dispatcher.turn.when_settled(lambda: told.append("idle"))
     assert told == ["idle"]
-    desk.push(peer, "job-0001")
-    desk.loop.run()
-    desk.push(peer, "job-0002")
-    desk.turn.when_settled(lambda: told.append("both"))
-    desk.scribe.synced()
-    desk.loop.run()
+    dispatcher.push(peer, "job-0001")
+    dispatcher.loop.run()
+    dispatcher.push(peer, "job-0002")
+    dispatcher.turn.when_settled(lambda: told.append("both"))
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
     assert told == ["idle"]
-    desk.scribe.synced()
-    desk.loop.run()
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
     assert told == ["idle", "both"]
     assert peer.heard == [b"job-0001", b"job-0002"]
 
 
-def test_replies_without_a_change_settle_too(desk: Desk) -> None:
+def test_replies_without_a_change_settle_too(dispatcher: Desk) -> None:
     peer = Peer()
     told: list[str] = []
-    desk.read(peer, b"goodbye")
-    desk.turn.when_settled(lambda: told.append("read"))
-    desk.loop.run()
+    dispatcher.read(peer, b"goodbye")
+    dispatcher.turn.when_settled(lambda: told.append("read"))
+    dispatcher.loop.run()
     assert told == ["read"]
-    desk.push(peer, "job-0001")
-    desk.loop.run()
-    desk.read(peer, b"goodbye")
-    desk.turn.when_settled(lambda: told.append("read behind a push"))
-    desk.loop.run()
+    dispatcher.push(peer, "job-0001")
+    dispatcher.loop.run()
+    dispatcher.read(peer, b"goodbye")
+    dispatcher.turn.when_settled(lambda: told.append("read behind a push"))
+    dispatcher.loop.run()
     assert told == ["read"]
-    desk.scribe.synced()
-    desk.loop.run()
+    dispatcher.journal_writer.synced()
+    dispatcher.loop.run()
     assert told == ["read", "read behind a push"]
     assert peer.heard == [b"goodbye", b"job-0001", b"goodbye"]
 
 
-def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) -> None:
+def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(dispatcher: Desk) -> None:
     peer = Peer()
-    due = desk.turn.now.wall + 0.000_001
+    due = dispatcher.turn.now.wall + 0.000_001
     for first in range(0, 20_000, 1_000):
-        desk.turn.do(Enqueue("faktory", [spec(f"due-{n:05d}", due=due) for n in range(first, first + 1_000)]))
-    desk.loop.run()
+        dispatcher.turn.do(Enqueue("faktory", [spec(f"due-{n:05d}", due=due) for n in range(first, first + 1_000)]))
+    dispatcher.loop.run()
     slices = 0
-    while desk.turn.memory.queues["default"].ready.__len__() - slices < 20_000:
-        fired = desk.loop.advance(0.001)
+    while dispatcher.turn.state.queues["default"].ready.__len__() - slices < 20_000:
+        fired = dispatcher.loop.advance(0.001)
         assert fired == 1, "one timer, always armed while something is due"
         slices += 1
-        desk.push(peer, f"job-{slices:04d}")
-        desk.loop.run()
+        dispatcher.push(peer, f"job-{slices:04d}")
+        dispatcher.loop.run()
     assert slices == 20_000 // TICK_JOBS
     while len(peer.heard) < slices:
-        desk.scribe.synced()
-        desk.loop.run()
+        dispatcher.journal_writer.synced()
+        dispatcher.loop.run()
     moved = [
         len(event.rows)
-        for batch in desk.scribe.batches
+        for batch in dispatcher.journal_writer.batches
         for event in decode_entry(batch).events
         if isinstance(event, Readied)
     ]
@@ -292,13 +294,15 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) 
     assert max(moved) <= TICK_JOBS
 
 
-def test_very_many_dependents_follow_in_slices_with_others_in_between(desk: Desk) -> None:
+def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher: Desk) -> None:
     peer, asked = Peer(), 0
-    desk.push(peer, "job-0000")
+    dispatcher.push(peer, "job-0000")
     links = Extra(links=Links(needs=(1,)))
-    desk.turn.do(Enqueue("faktory", [replace(spec(f"dependent-{n:05d}", "after"), extra=links) for n in range(5_000)]))
-    desk.loop.run()
-    desk.scribe.synced()
+    dispatcher.turn.do(
+        Enqueue("faktory", [replace(spec(f"dependent-{n:05d}", "after"), extra=links) for n in range(5_000)])
+    )
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
 
     def ask(late: bool) -> Wait:
         nonlocal asked
@@ -306,255 +310,257 @@ def test_very_many_dependents_follow_in_slices_with_others_in_between(desk: Desk
         return wait
 
     wait = Wait(("after",), 60.0, ask)
-    desk.turn.waits.add(wait, lambda answer: None)
-    desk.turn.begin()
-    desk.turn.do(Succeed("job-0000", Claim("faktory", "", free=True)))
-    desk.turn.reply(peer, b"done", None)
-    desk.loop.run()
-    last = decode_entry(desk.scribe.batches[-1]).events
+    dispatcher.turn.waits.add(wait, lambda answer: None)
+    dispatcher.turn.begin()
+    dispatcher.turn.do(Succeed("job-0000", Claim("faktory", "", free=True)))
+    dispatcher.turn.reply(peer, b"done", None)
+    dispatcher.loop.run()
+    last = decode_entry(dispatcher.journal_writer.batches[-1]).events
     assert [type(event) for event in last] == [DependentsPostponed, Succeeded]
-    desk.scribe.synced()
+    dispatcher.journal_writer.synced()
     assert peer.heard[-1] == b"done"
     slices = 0
-    while desk.turn.memory.unresolved:
-        assert desk.loop.advance(0.001) == 1
+    while dispatcher.turn.state.unresolved:
+        assert dispatcher.loop.advance(0.001) == 1
         slices += 1
-        desk.push(peer, f"job-{slices:04d}")
-        desk.loop.run()
-        desk.scribe.synced()
+        dispatcher.push(peer, f"job-{slices:04d}")
+        dispatcher.loop.run()
+        dispatcher.journal_writer.synced()
         assert peer.heard[-1] == b"job-%04d" % slices, "others are answered between two slices"
     assert asked == slices == 5_000 // TICK_DEPENDENTS
-    assert len(desk.turn.memory.queues["after"].ready) == 5_000
+    assert len(dispatcher.turn.state.queues["after"].ready) == 5_000
 
 
-def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(desk: Desk) -> None:
+def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(dispatcher: Desk) -> None:
     alarms = []
     for behind, due in enumerate((5.0, 7.0, 6.0, 1.0, 3.0)):
-        desk.push(Peer(), f"job-{behind:04d}", due=desk.turn.now.wall + due)
-        desk.loop.run()
-        desk.scribe.synced()
-        alarms.append(desk.loop.alarms)
+        dispatcher.push(Peer(), f"job-{behind:04d}", due=dispatcher.turn.now.wall + due)
+        dispatcher.loop.run()
+        dispatcher.journal_writer.synced()
+        alarms.append(dispatcher.loop.alarms)
     assert alarms == [[pytest.approx(due, abs=0.5)] for due in (5.0, 5.0, 5.0, 1.0, 1.0)]
     assert [one for [one] in alarms[:3]] == [alarms[0][0]] * 3, "it was left alone"
 
 
 def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
-    desk = Desk(max_jobs=2)
-    desk.push(Peer(), "job-0001")
-    assert desk.turn.no_room(1) is None
-    assert "limits.jobs" in (desk.turn.no_room(2) or "")
-    desk.turn.ceiling.disk_refusal = "the disk is nearly full"
-    assert desk.turn.no_room(1) == "the disk is nearly full"
+    dispatcher = Desk(max_jobs=2)
+    dispatcher.push(Peer(), "job-0001")
+    assert dispatcher.turn.no_room(1) is None
+    assert "limits.jobs" in (dispatcher.turn.no_room(2) or "")
+    dispatcher.turn.admission.disk_refusal = "the disk is nearly full"
+    assert dispatcher.turn.no_room(1) == "the disk is nearly full"
 
 
-def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> None:
+def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) -> None:
     worker, waiter = Peer(), Peer()
-    desk.push(worker, "job-0001")
-    desk.loop.run()
-    desk.scribe.synced()
+    dispatcher.push(worker, "job-0001")
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
     told: list[JobResult] = []
 
     def tell(how: JobResult) -> bytes:
         told.append(how)
         return b"told"
 
-    wait = Wait((), 0.0, lambda late: b"late", desk.turn.memory.counters.number, tell)
-    desk.turn.waits.add(wait, lambda answer: desk.turn.reply(waiter, b"told", None))
-    desk.turn.begin()
-    desk.turn.do(Succeed("job-0001", Claim("faktory", "", free=True), b"result"))
+    wait = Wait((), 0.0, lambda late: b"late", dispatcher.turn.state.counters.number, tell)
+    dispatcher.turn.waits.add(wait, lambda answer: dispatcher.turn.reply(waiter, b"told", None))
+    dispatcher.turn.begin()
+    dispatcher.turn.do(Succeed("job-0001", Claim("faktory", "", free=True), b"result"))
     assert told == [JobResult(settled=True, ok=True, body=b"result")]
-    desk.loop.run()
+    dispatcher.loop.run()
     assert waiter.heard == [], "it is not durable yet"
-    desk.scribe.synced()
+    dispatcher.journal_writer.synced()
     assert waiter.heard == [b"told"]
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: Desk) -> None:
+def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Desk) -> None:
     """It is no event: nothing has changed yet."""
-    clock = Stopped(desk)
-    desk.turn.begin()
-    desk.turn.do(Put("qless", 1.0, "w", "jid", "q", "k", b"{}", Form.JSON, 30.0))
-    desk.loop.run()
-    desk.scribe.synced()
+    clock = Stopped(dispatcher)
+    dispatcher.turn.begin()
+    dispatcher.turn.do(Put("qless", 1.0, "w", "jid", "q", "k", b"{}", Form.JSON, 30.0))
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
     asked: list[float] = []
 
     def ask(late: bool) -> bytes:
         asked.append(clock.at)
         return b""
 
-    desk.turn.waits.add(Wait(("q",), 60.0, ask), lambda answer: None)
+    dispatcher.turn.waits.add(Wait(("q",), 60.0, ask), lambda answer: None)
     while clock.at < 40.0:
         clock.at += 1.0
-        desk.loop.advance(1.0)
-        desk.loop.run()
+        dispatcher.loop.advance(1.0)
+        dispatcher.loop.run()
     assert asked == [30.0]
 
 
-def _with_ttl(desk: Desk, jids: Sequence[str], ttl: float) -> None:
-    desk.turn.begin()
+def _with_ttl(dispatcher: Desk, jids: Sequence[str], ttl: float) -> None:
+    dispatcher.turn.begin()
     extra = Extra(links=Links(ttl_s=ttl))
-    desk.turn.do(Enqueue("workq", [replace(spec(jid), extra=extra) for jid in jids]))
-    desk.loop.run()
-    desk.scribe.synced()
+    dispatcher.turn.do(Enqueue("workq", [replace(spec(jid), extra=extra) for jid in jids]))
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
 
 
-def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to_live(desk: Desk) -> None:
+def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to_live(dispatcher: Desk) -> None:
     """Timers of the event loop are late by a millisecond or more. All requests go by the clock, not only leases."""
-    clock = Stopped(desk)
-    _with_ttl(desk, ["job-0001"], 10.0)
-    _with_ttl(desk, ["job-0002"], 10.0004)  # too near to the other one for a timer of its own
+    clock = Stopped(dispatcher)
+    _with_ttl(dispatcher, ["job-0001"], 10.0)
+    _with_ttl(dispatcher, ["job-0002"], 10.0004)  # too near to the other one for a timer of its own
     for at, left in ((9.9999, 2), (10.0, 1), (10.0003, 1), (10.0004, 0)):
         clock.at = at
-        desk.turn.begin()
-        assert (at, len(desk.turn.memory.jobs)) == (at, left)
-        desk.loop.run()
-        if desk.scribe.waits:
-            desk.scribe.synced()
+        dispatcher.turn.begin()
+        assert (at, len(dispatcher.turn.state.jobs)) == (at, left)
+        dispatcher.loop.run()
+        if dispatcher.journal_writer.waits:
+            dispatcher.journal_writer.synced()
 
 
-def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(dispatcher: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossdock.server.timer.TICK_JOBS", 10)
-    clock = Stopped(desk)
-    _with_ttl(desk, [f"job-{n:04}" for n in range(35)], 10.0)
+    clock = Stopped(dispatcher)
+    _with_ttl(dispatcher, [f"job-{n:04}" for n in range(35)], 10.0)
     clock.at = 11.0
     left = []
     for _ in range(4):
-        desk.turn.begin()
-        desk.turn.begin()
-        desk.loop.advance(11.0)
-        left.append(len(desk.turn.memory.jobs))
-        desk.loop.step()
+        dispatcher.turn.begin()
+        dispatcher.turn.begin()
+        dispatcher.loop.advance(11.0)
+        left.append(len(dispatcher.turn.state.jobs))
+        dispatcher.loop.step()
     assert left == [25, 15, 5, 0]
 
 
-def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(desk: Desk) -> None:
-    clock = Stopped(desk)
-    desk.push(Peer(), "job-0001", due=1_794_765_345.0 + 10.0)
-    desk.loop.run()
-    desk.scribe.synced()
+def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(dispatcher: Desk) -> None:
+    clock = Stopped(dispatcher)
+    dispatcher.push(Peer(), "job-0001", due=1_794_765_345.0 + 10.0)
+    dispatcher.loop.run()
+    dispatcher.journal_writer.synced()
     answers: list[Answer] = []
     wait = Wait(("default",), 10.0, lambda late: b"late" if late else b"a job")
-    waiting = WaitingRequest(wait, desk.turn, desk.loop.as_loop(), answers.append)
+    waiting = WaitingRequest(wait, dispatcher.turn, dispatcher.loop.as_loop(), answers.append)
     clock.at = 10.0
     waiting.too_late()
     assert answers == [b"a job"]
 
 
 def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[Exception] = []
-    desk.turn.on_failure = failures.append
+    dispatcher.turn.on_failure = failures.append
     peer = Peer()
-    desk.push(peer, "job-0001")
+    dispatcher.push(peer, "job-0001")
 
-    def broken(memory: EngineState, event: Leased) -> None:
+    def broken(state: EngineState, event: Leased) -> None:
         raise KeyError("on purpose")
 
     monkeypatch.setattr(engine, "_APPLY", dict(engine._APPLY))
     engine._APPLY[Leased] = broken
     for error in (HalfDone, CrossdockError):
         with pytest.raises(error, match="LeaseNext failed in the middle"):
-            desk.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
-    desk.loop.run()
-    assert (len(failures), desk.scribe.batches, peer.heard) == (1, [], [])
-    desk.loop.advance(1e6)
-    desk.turn.begin()  # nothing is due any more either
+            dispatcher.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
+    dispatcher.loop.run()
+    assert (len(failures), dispatcher.journal_writer.batches, peer.heard) == (1, [], [])
+    dispatcher.loop.advance(1e6)
+    dispatcher.turn.begin()  # nothing is due any more either
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "RECORDS_FREE", 10)
-    desk = Desk(max_jobs=100)
-    memory = desk.turn.memory
+    dispatcher = Desk(max_jobs=100)
+    state = dispatcher.turn.state
     for n in range(10):
-        memory.queue(f"q{n}", 0.0)
-    assert desk.turn.ceiling.free_places() == 100
+        state.queue(f"q{n}", 0.0)
+    assert dispatcher.turn.admission.free_places() == 100
     for n in range(20):
-        memory.resqu.buffers[f"worker:{n}"] = Buffer(n, 1, b"")
-        memory.tags.add(n, f"jid{n}", f"tag{n}", 0.0)
-        memory.watched[f"jid{n}"] = 0.0
-        memory.config[f"option{n}"] = ""
-        memory.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
-    assert desk.turn.ceiling.free_places() == 0
+        state.resqu.buffers[f"worker:{n}"] = Buffer(n, 1, b"")
+        state.tags.add(n, f"jid{n}", f"tag{n}", 0.0)
+        state.watched[f"jid{n}"] = 0.0
+        state.config[f"option{n}"] = ""
+        state.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
+    assert dispatcher.turn.admission.free_places() == 0
     for n in range(5):
-        memory.tags.add(n, f"jid{n}", f"one more{n}", 0.0)
-    assert desk.turn.no_room(1) == (
+        state.tags.add(n, f"jid{n}", f"one more{n}", 0.0)
+    assert dispatcher.turn.no_room(1) == (
         "the server holds 0 jobs and 105 records beside them, most of these tags, and 100 is its limit; "
         "work jobs off, untag jobs, or raise limits.jobs"
     )
     for n in range(100):
-        memory.queue(f"more{n}", 0.0)
+        state.queue(f"more{n}", 0.0)
     assert "most of these queues, and 100 is its limit; work jobs off, forget some (QUEUE REMOVE, queue.forget)" in (
-        desk.turn.no_room(1) or ""
+        dispatcher.turn.no_room(1) or ""
     )
 
 
 def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None:
-    desk = Desk(max_jobs=5)
-    desk.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
-    desk.loop.run()
-    assert desk.turn.memory.room == 5
-    desk.scribe.synced()
-    desk.push(Peer(), "job-0001")
-    desk.loop.run()
-    assert desk.turn.memory.room == 4
-    desk.scribe.synced()
-    desk.turn.ceiling.disk_refusal = "the disk is nearly full"
-    desk.push(Peer(), "job-0002")
-    desk.loop.run()
-    assert desk.turn.memory.room == 0
+    dispatcher = Desk(max_jobs=5)
+    dispatcher.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
+    dispatcher.loop.run()
+    assert dispatcher.turn.state.room == 5
+    dispatcher.journal_writer.synced()
+    dispatcher.push(Peer(), "job-0001")
+    dispatcher.loop.run()
+    assert dispatcher.turn.state.room == 4
+    dispatcher.journal_writer.synced()
+    dispatcher.turn.admission.disk_refusal = "the disk is nearly full"
+    dispatcher.push(Peer(), "job-0002")
+    dispatcher.loop.run()
+    assert dispatcher.turn.state.room == 0
 
 
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crossdock.server.journal_entries.ROW_BYTES", 400)
     peer = Peer()
     for number in range(8):
-        desk.push(peer, f"job-{number:04}")
-    desk.turn.begin()
-    desk.turn.do(Enqueue("faktory", [spec(f"bulk-{number:04}") for number in range(20)]))
-    desk.loop.run()
-    found = [decode_entry(batch).events for batch in desk.scribe.batches]
+        dispatcher.push(peer, f"job-{number:04}")
+    dispatcher.turn.begin()
+    dispatcher.turn.do(Enqueue("faktory", [spec(f"bulk-{number:04}") for number in range(20)]))
+    dispatcher.loop.run()
+    found = [decode_entry(batch).events for batch in dispatcher.journal_writer.batches]
     assert len(found) > 2
     pushes = [event for events in found for event in events]
     assert [len(event.specs) for event in pushes if isinstance(event, Pushed)] == [1] * 8 + [20], "commands are whole"
-    assert (desk.turn.batches, desk.turn.tail_events) == (len(found), 9)
-    assert desk.turn.tail_bytes == desk.turn.written_bytes == sum(map(len, desk.scribe.batches))
+    assert (dispatcher.turn.batches, dispatcher.turn.tail_events) == (len(found), 9)
+    assert (
+        dispatcher.turn.tail_bytes == dispatcher.turn.written_bytes == sum(map(len, dispatcher.journal_writer.batches))
+    )
     for _ in found[:-1]:
-        desk.scribe.synced()
+        dispatcher.journal_writer.synced()
         assert peer.heard == []
-    desk.scribe.synced()
+    dispatcher.journal_writer.synced()
     assert len(peer.heard) == 8
 
 
-def test_what_cannot_be_written_stops_the_server_and_is_never_answered(desk: Desk) -> None:
+def test_what_cannot_be_written_stops_the_server_and_is_never_answered(dispatcher: Desk) -> None:
     """It was applied: what is in memory is no longer what a restart would find."""
     failed: list[Exception] = []
-    desk.turn.on_failure = failed.append
+    dispatcher.turn.on_failure = failed.append
     peer = Peer()
-    desk.turn.begin()
-    desk.turn.do(Enqueue("faktory", [spec("\udcff")]))
-    desk.turn.reply(peer, b"pushed", None)
-    desk.loop.run()
+    dispatcher.turn.begin()
+    dispatcher.turn.do(Enqueue("faktory", [spec("\udcff")]))
+    dispatcher.turn.reply(peer, b"pushed", None)
+    dispatcher.loop.run()
     assert [type(error) for error in failed] == [HalfDone] and "surrogates" in str(failed[0])
     with pytest.raises(CrossdockError, match="stopping"):
-        desk.push(peer, "job-0002")
-    desk.loop.run()
-    assert peer.heard == [] and desk.scribe.batches == []
+        dispatcher.push(peer, "job-0002")
+    dispatcher.loop.run()
+    assert peer.heard == [] and dispatcher.journal_writer.batches == []
 
 
 def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crossdock.server.group_commit.SOFT_AT_MOST", 5)
     peer = Peer()
     for number in range(6):
-        desk.turn.begin()
-        desk.turn.do(LeaseNext("workq", [f"q{number}"], "w", REGISTERS))
-        desk.turn.reply(peer, b"none", None)
-        desk.loop.run()
-        assert len(desk.scribe.batches) == (number == 5)
-    desk.scribe.synced()
-    [events] = [decode_entry(batch).events for batch in desk.scribe.batches]
+        dispatcher.turn.begin()
+        dispatcher.turn.do(LeaseNext("workq", [f"q{number}"], "w", REGISTERS))
+        dispatcher.turn.reply(peer, b"none", None)
+        dispatcher.loop.run()
+        assert len(dispatcher.journal_writer.batches) == (number == 5)
+    dispatcher.journal_writer.synced()
+    [events] = [decode_entry(batch).events for batch in dispatcher.journal_writer.batches]
     assert [type(event) for event in events] == [QueueSeen] * 6 and len(peer.heard) == 6

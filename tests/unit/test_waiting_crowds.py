@@ -7,33 +7,33 @@ from tests.unit.test_waits import Hall
 
 
 def test_a_crowd_that_is_passed_over_is_walked_over_once() -> None:
-    hall = Hall()
-    hall.quiet = {f"quiet {n}" for n in range(10_000)}
+    registry = Hall()
+    registry.quiet = {f"quiet {n}" for n in range(10_000)}
     for n in range(10_000):
-        hall.come(f"quiet {n}", "red", "blue")
+        registry.come(f"quiet {n}", "red", "blue")
     begun = time.process_time()
-    hall.push("red", "blue")
+    registry.push("red", "blue")
     assert time.process_time() - begun < 2.5, "for each of them all before it were looked at again"
-    assert hall.waits.asked == 10_000
-    assert hall.served == []
+    assert registry.waits.asked == 10_000
+    assert registry.served == []
 
 
 def test_those_between_passed_over_ones_are_served_in_the_order_they_came() -> None:
-    hall = Hall()
-    hall.quiet = {f"{n}" for n in range(100) if n % 3}
+    registry = Hall()
+    registry.quiet = {f"{n}" for n in range(100) if n % 3}
     for n in range(100):
-        hall.come(f"{n}", "red", *["blue"] * (n % 2))
-    hall.push(*["red"] * 20, *["blue"] * 20)
+        registry.come(f"{n}", "red", *["blue"] * (n % 2))
+    registry.push(*["red"] * 20, *["blue"] * 20)
     red, blue = range(0, 60, 3), range(63, 100, 6)
-    assert hall.served == [*(f"{n}: red" for n in red), *(f"{n}: blue" for n in blue)]
+    assert registry.served == [*(f"{n}: red" for n in red), *(f"{n}: blue" for n in blue)]
 
 
 def test_who_comes_while_a_crowd_is_passed_over_is_asked_too() -> None:
-    hall = Hall()
-    hall.quiet = {f"quiet {n}" for n in range(50)}
+    registry = Hall()
+    registry.quiet = {f"quiet {n}" for n in range(50)}
     for n in range(50):
-        hall.come(f"quiet {n}", "red")
+        registry.come(f"quiet {n}", "red")
     wait = Wait(("red",), 0.0, lambda late: Wait(("red", "blue"), 0.0, lambda late: b""))
-    hall.waits.add(wait, lambda answer: hall.come("again", "red"))
-    hall.push("red")
-    assert hall.served == ["again: red"]
+    registry.waits.add(wait, lambda answer: registry.come("again", "red"))
+    registry.push("red")
+    assert registry.served == ["again: red"]

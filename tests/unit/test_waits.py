@@ -11,7 +11,7 @@ from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from crossdock.protocols.base import Answer, JobResult, Wait
 from crossdock.server.waiters import Waiter, Waiters
-from tests.support.desk import PlainDesk
+from tests.support.dispatcher import PlainDispatcher
 
 FREE = Claim("workq", "", free=True)
 KEPT = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
@@ -45,113 +45,113 @@ class Hall:
 
     def push(self, *queues: str | bytes) -> None:
         self.ready.update(queues)
-        self.waits.stir(list(dict.fromkeys(queues)))
+        self.waits.wake(list(dict.fromkeys(queues)))
 
 
 def test_a_key_is_not_the_queue_of_the_same_name() -> None:
-    hall = Hall()
-    hall.come("a", b"red")
-    hall.come("b", "red", b"red")
-    hall.push("red")
-    assert hall.served == ["b: red"]
-    hall.push(b"red")
-    assert hall.served == ["b: red", "a: red"]
+    registry = Hall()
+    registry.come("a", b"red")
+    registry.come("b", "red", b"red")
+    registry.push("red")
+    assert registry.served == ["b: red"]
+    registry.push(b"red")
+    assert registry.served == ["b: red", "a: red"]
 
 
 def test_what_is_done_together_is_served_when_it_is_over() -> None:
-    hall = Hall()
-    hall.come("a", "red", "blue")
-    hall.come("b", "red")
-    with hall.waits.held():
-        hall.push("red")
-        with hall.waits.held():
-            hall.push("blue")
-        assert hall.served == []
-    assert hall.served == ["a: red"]
-    hall.push("red")
-    assert hall.served == ["a: red", "b: red"]
+    registry = Hall()
+    registry.come("a", "red", "blue")
+    registry.come("b", "red")
+    with registry.waits.held():
+        registry.push("red")
+        with registry.waits.held():
+            registry.push("blue")
+        assert registry.served == []
+    assert registry.served == ["a: red"]
+    registry.push("red")
+    assert registry.served == ["a: red", "b: red"]
 
 
 def test_first_come_first_served_over_all_queues() -> None:
-    hall = Hall()
-    hall.come("a", "red")
-    hall.come("b", "blue", "red")
-    hall.come("c", "red")
-    hall.push("red")
-    hall.push("red", "red")
-    assert hall.served == ["a: red", "b: red", "c: red"]
-    assert not hall.waits
+    registry = Hall()
+    registry.come("a", "red")
+    registry.come("b", "blue", "red")
+    registry.come("c", "red")
+    registry.push("red")
+    registry.push("red", "red")
+    assert registry.served == ["a: red", "b: red", "c: red"]
+    assert not registry.waits
 
 
 def test_many_queues_stir_at_once_and_many_wait() -> None:
     """The order is that of coming, and who is asked does not cost a look at all others."""
-    hall = Hall()
+    registry = Hall()
     names = [f"q{n}" for n in range(2_000)]
     for n in range(0, 2_000, 2):
-        hall.come(f"w{n}", names[-1 - n], names[-2 - n])
+        registry.come(f"w{n}", names[-1 - n], names[-2 - n])
     looks = 0
 
     def has_work(queue: str | bytes) -> bool:
         nonlocal looks
         looks += 1
-        return hall.ready[queue] > 0
+        return registry.ready[queue] > 0
 
-    hall.waits._has_work = has_work
-    hall.push(*names, *(f"nobody {n}" for n in range(2_000)))
-    assert hall.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
+    registry.waits._has_work = has_work
+    registry.push(*names, *(f"nobody {n}" for n in range(2_000)))
+    assert registry.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
     assert looks < 10_000
 
 
 def test_one_that_waits_on_several_queues_is_served_once() -> None:
-    hall = Hall()
-    hall.come("a", "red", "blue")
-    hall.push("blue", "red")
-    assert hall.served == ["a: red"], "in the order it named them"
-    assert hall.ready["blue"] == 1
-    assert len(hall.waits) == 0
+    registry = Hall()
+    registry.come("a", "red", "blue")
+    registry.push("blue", "red")
+    assert registry.served == ["a: red"], "in the order it named them"
+    assert registry.ready["blue"] == 1
+    assert len(registry.waits) == 0
 
 
 def test_one_not_entitled_is_passed_over_and_keeps_its_place() -> None:
-    hall = Hall()
-    hall.come("a", "red")
-    hall.come("b", "red")
-    hall.quiet = {"a"}
-    hall.push("red")
-    assert hall.served == ["b: red"]
-    hall.quiet = set()
-    hall.come("c", "red")
-    hall.push("red")
-    assert hall.served == ["b: red", "a: red"]
+    registry = Hall()
+    registry.come("a", "red")
+    registry.come("b", "red")
+    registry.quiet = {"a"}
+    registry.push("red")
+    assert registry.served == ["b: red"]
+    registry.quiet = set()
+    registry.come("c", "red")
+    registry.push("red")
+    assert registry.served == ["b: red", "a: red"]
 
 
 def test_a_herd_is_asked_once_a_job() -> None:
-    hall = Hall()
+    registry = Hall()
     for n in range(5_000):
-        hall.come(str(n), "red")
-    hall.push("red")
-    assert hall.served == ["0: red"]
-    assert hall.waits.asked == 1
-    hall.push(*["red"] * 10)
-    assert hall.waits.asked == 11
+        registry.come(str(n), "red")
+    registry.push("red")
+    assert registry.served == ["0: red"]
+    assert registry.waits.asked == 1
+    registry.push(*["red"] * 10)
+    assert registry.waits.asked == 11
 
 
 def test_a_queue_that_nobody_waits_on_asks_nobody() -> None:
-    hall = Hall()
-    hall.come("a", "red")
-    hall.push("blue")
-    assert hall.waits.asked == 0
-    assert len(hall.waits) == 1
+    registry = Hall()
+    registry.come("a", "red")
+    registry.push("blue")
+    assert registry.waits.asked == 0
+    assert len(registry.waits) == 1
 
 
 def test_who_left_is_not_asked() -> None:
-    hall = Hall()
+    registry = Hall()
     wait = Wait(("red", "blue"), 0.0, lambda late: b"never")
-    waiter = hall.waits.add(wait, lambda answer: hall.served.append("gone"))
-    hall.come("b", "red")
-    hall.waits.remove(waiter)
-    hall.waits.remove(waiter)
-    hall.push("red")
-    assert hall.served == ["b: red"]
+    waiter = registry.waits.add(wait, lambda answer: registry.served.append("gone"))
+    registry.come("b", "red")
+    registry.waits.remove(waiter)
+    registry.waits.remove(waiter)
+    registry.push("red")
+    assert registry.served == ["b: red"]
 
 
 # Waiting on a job
@@ -161,23 +161,23 @@ class Ear:
     """A desk and clients that wait on a job."""
 
     def __init__(self) -> None:
-        self.desk = PlainDesk()
+        self.dispatcher = PlainDispatcher()
         self.heard: list[tuple[str, Answer]] = []
 
     def push(self, jid: str, rules: Policy = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
         extra = Extra(links=Links(ttl_s=ttl))
-        self.desk.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, rules, due, extra)]))
-        return self.desk.memory.counters.number
+        self.dispatcher.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, rules, due, extra)]))
+        return self.dispatcher.state.counters.number
 
     def lease(self, via: str = "workq") -> None:
-        self.desk.do(LeaseNext(via, ("q",), "w", LeaseTerms(60.0, 0.001, 99.0)))
+        self.dispatcher.do(LeaseNext(via, ("q",), "w", LeaseTerms(60.0, 0.001, 99.0)))
 
     def wait(self, name: str, job: Number) -> Waiter:
         def told(how: JobResult) -> Answer:
             return b"%d %d %b" % (how.settled, how.ok, how.body)
 
         wait = Wait((), 0.0, lambda late: b"late", job, told)
-        return self.desk.waits.add(wait, lambda answer: self.heard.append((name, answer)))
+        return self.dispatcher.waits.add(wait, lambda answer: self.heard.append((name, answer)))
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None
     for name in ("one", "two"):
         ear.wait(name, job)
     ear.wait("other", other)
-    ear.desk.waits.remove(gone)
-    ear.desk.do(Succeed("a", FREE, b"result"))
+    ear.dispatcher.waits.remove(gone)
+    ear.dispatcher.do(Succeed("a", FREE, b"result"))
     assert ear.heard == [("one", b"1 1 result"), ("two", b"1 1 result")]
-    assert (len(ear.desk.waits), list(ear.desk.waits.by_job)) == (1, [other])
+    assert (len(ear.dispatcher.waits), list(ear.dispatcher.waits.by_job)) == (1, [other])
 
 
 @pytest.mark.parametrize(("how", "heard"), [
@@ -210,38 +210,38 @@ def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None
 ])  # fmt: skip
 def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
     rules = {"last lapse": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
-    due = ear.desk.now.wall + 9.0 if how == "buried" else 0.0
+    due = ear.dispatcher.now.wall + 9.0 if how == "buried" else 0.0
     job = ear.push("a", rules, due=due, ttl=99.0 if how == "ttl" else 0.0)
     ear.wait("me", job)
     if how in ("fail by another door", "success by another door", "last lapse", "dropped"):
         ear.lease("faktory")
     assert ear.heard == []
     if how == "fail":
-        ear.desk.do(Fail("a", FREE, "", "", (), b"bad"))
+        ear.dispatcher.do(Fail("a", FREE, "", "", (), b"bad"))
     elif how == "fail by another door":
-        ear.desk.do(Fail("a", Claim("faktory", "w"), "Group", "message"))
+        ear.dispatcher.do(Fail("a", Claim("faktory", "w"), "Group", "message"))
     elif how == "success by another door":
-        ear.desk.do(Succeed("a", Claim("faktory", "w")))
+        ear.dispatcher.do(Succeed("a", Claim("faktory", "w")))
     elif how == "removed":
-        ear.desk.do(Remove("workq", "deleted", [job], frozenset(State)))
+        ear.dispatcher.do(Remove("workq", "deleted", [job], frozenset(State)))
     elif how == "buried":
-        ear.desk.do(Bury("faktory", [job]))
+        ear.dispatcher.do(Bury("faktory", [job]))
     elif how == "flushed":
-        ear.desk.do(Flush("faktory"))
+        ear.dispatcher.do(Flush("faktory"))
     else:
-        ear.desk.advance(100.0)
+        ear.dispatcher.advance(100.0)
     assert ear.heard == [("me", heard)]
-    assert len(ear.desk.waits) == 0
+    assert len(ear.dispatcher.waits) == 0
 
 
 def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
     job = ear.push("a", Policy(1, exhausted=Disposition.FAILED))
     ear.wait("me", job)
     ear.lease()
-    ear.desk.do(Fail("a", FREE, "", "", (), b"first"))
+    ear.dispatcher.do(Fail("a", FREE, "", "", (), b"first"))
     assert ear.heard == []
     ear.lease()
-    ear.desk.do(Fail("a", FREE, "", "", (), b"last"))
+    ear.dispatcher.do(Fail("a", FREE, "", "", (), b"last"))
     assert ear.heard == [("me", b"1 0 last")]
 
 
@@ -249,12 +249,12 @@ def test_who_is_told_may_give_commands_and_wait_again(ear: Ear) -> None:
     first, second = ear.push("a"), ear.push("b")
 
     def told(how: JobResult) -> Answer:
-        ear.desk.do(Succeed("b", FREE, b"too"))
+        ear.dispatcher.do(Succeed("b", FREE, b"too"))
         return Wait((), 0.0, lambda late: b"late", second, lambda how: b"done")
 
-    ear.desk.waits.add(
+    ear.dispatcher.waits.add(
         Wait((), 0.0, lambda late: b"late", first, told), lambda answer: ear.heard.append(("me", answer))
     )
     ear.wait("other", second)
-    ear.desk.do(Succeed("a", FREE))
+    ear.dispatcher.do(Succeed("a", FREE))
     assert [name for name, _ in ear.heard] == ["me", "other"], "nobody is told while another is being told"

@@ -40,10 +40,10 @@ def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(house: House, mon
     peer, told = house.connect()
     ids = [f"61a444a0-6128-41c0-8078-cc757d3bd2d{n}" for n in range(3)]
     peer.data_received("".join(f"add {each} q 60000 60000 4\r\npong\r\n" for each in ids).encode())
-    assert len(house.memory.jobs) == 1, "then it is the others' turn"
+    assert len(house.state.jobs) == 1, "then it is the others' turn"
     house.sync()
     assert told.heard == b"+OK\r\n" * 3
-    assert [job.jid for job in house.memory.jobs.values()] == ids
+    assert [job.jid for job in house.state.jobs.values()] == ids
 
 
 def test_what_follows_of_a_pipeline_holds_nobody_elses_batch_open(
@@ -56,8 +56,8 @@ def test_what_follows_of_a_pipeline_holds_nobody_elses_batch_open(
     peer.data_received("".join(f"add {each} q 60000 60000 4\r\npong\r\n" for each in ids).encode())
     house.loop.step()
     house.loop.step()
-    assert len(house.scribe.batches) == 1, "it was closed"
-    assert len(house.memory.jobs) < len(ids), "though more was to come"
+    assert len(house.journal_writer.batches) == 1, "it was closed"
+    assert len(house.state.jobs) < len(ids), "though more was to come"
 
 
 class TestAPeerThatSendsNoMore:
@@ -94,7 +94,7 @@ class TestAPeerThatSendsNoMore:
         assert peer.eof_received()
         house.sync()
         assert told.heard == b"-NOT-FOUND\r\n" * many and told.eof
-        assert not house.turn.waits and not house.memory.jobs
+        assert not house.turn.waits and not house.state.jobs
 
     def test_a_job_is_given_back(self, house: House) -> None:
         house.say(house.connect()[0], ADD)

@@ -13,7 +13,7 @@ from crossdock.model.states import State
 from crossdock.protocols.workq import inspect, session
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Conversation, Door, Peer, run_out, worker
-from tests.support.desk import PlainDesk, StoringEngine
+from tests.support.dispatcher import PlainDispatcher, StoringEngine
 
 OK = b"+OK\r\n"
 TIMEOUT = b"-TIMEOUT\r\n"
@@ -29,8 +29,8 @@ def door() -> WorkqProtocol:
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: WorkqProtocol) -> Peer:
-    return Peer(desk, door)
+def peer(dispatcher: PlainDispatcher, door: WorkqProtocol) -> Peer:
+    return Peer(dispatcher, door)
 
 
 def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: str = "") -> None:
@@ -38,16 +38,16 @@ def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: s
 
 
 class TestChoice:
-    def test_every_name_with_work_is_as_likely(self, desk: PlainDesk, peer: Peer) -> None:
+    def test_every_name_with_work_is_as_likely(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         """Section 10, row 13; a name said often is not likelier, an empty one takes nothing from the others."""
-        desk.engine = StoringEngine(desk.memory, Random(7))
+        dispatcher.engine = StoringEngine(dispatcher.state, Random(7))
         for number in range(900):
             add(peer, number, "abc"[number % 3])
         found = Counter(peer.ask("lease empty a b b b c 0").split(b"\r\n")[1].split()[1] for _ in range(300))
         assert set(found) == {b"a", b"b", b"c"}
         assert min(found.values()) > 70
 
-    def test_within_a_name_the_order_is_kept(self, desk: PlainDesk, peer: Peer) -> None:
+    def test_within_a_name_the_order_is_kept(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         for number in range(10):
             add(peer, number)
         leased = [peer.ask("lease other q 0").split()[2].decode() for _ in range(10)]
@@ -61,20 +61,20 @@ class TestBounds:
         assert peer.ask(f"lease {most} more 0") == b"-CLIENT-ERROR Invalid command args\r\n"
 
     def test_queues_are_not_made_known_without_end(
-        self, desk: PlainDesk, peer: Peer, monkeypatch: pytest.MonkeyPatch
+        self, dispatcher: PlainDispatcher, peer: Peer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(session, "QUEUES_AT_MOST", 2)
         for name in "abcd":
             assert peer.ask(f"lease {name} 0") == TIMEOUT
-        assert set(desk.memory.queues) == {"a", "b"}
+        assert set(dispatcher.state.queues) == {"a", "b"}
         add(peer, 1, "c")
         assert peer.ask("lease c 0").startswith(b"+OK 1\r\n")
 
-    def test_an_idle_lease_costs_no_hard_event(self, desk: PlainDesk, peer: Peer) -> None:
+    def test_an_idle_lease_costs_no_hard_event(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         peer.ask("lease a 0")
-        before = len(desk.events)
+        before = len(dispatcher.events)
         peer.ask("lease a 0")
-        assert len(desk.events) == before
+        assert len(dispatcher.events) == before
 
     def test_a_block_in_many_pieces(self, peer: Peer) -> None:
         payload = bytes(range(256)) * 4_096
@@ -87,66 +87,66 @@ class TestBounds:
         assert peer.take() == OK
         assert peer.ask("lease q 0") == b"+OK 1\r\n%b q %d\r\n%b\r\n" % (ident(1).encode(), len(payload), payload)
 
-    def test_a_time_to_live_beyond_all_time(self, desk: PlainDesk, peer: Peer) -> None:
+    def test_a_time_to_live_beyond_all_time(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         assert peer.ask(f"add {ident(1)} q 1000 18446744073709551615 0\r\n") == OK
-        desk.advance(100 * 365 * 86_400.0)
+        dispatcher.advance(100 * 365 * 86_400.0)
         assert b"ttl 18446744073709551615\r\n" in peer.ask(f"inspect job {ident(1)}")
-        assert ident(1).encode() in Peer(desk.restarted(), WorkqProtocol()).ask("lease q 0")
+        assert ident(1).encode() in Peer(dispatcher.restarted(), WorkqProtocol()).ask("lease q 0")
 
 
 class TestFencing:
     """Of another door's job a settlement names the lease that was given to this connection (MODEL section 6)."""
 
     @pytest.fixture
-    def faktory(self, desk: PlainDesk) -> Conversation:
-        return worker(desk, Door(desk))
+    def faktory(self, dispatcher: PlainDispatcher) -> Conversation:
+        return worker(dispatcher, Door(dispatcher))
 
     def test_duplicates_of_a_jid_are_settled_newest_first(
-        self, desk: PlainDesk, peer: Peer, faktory: Conversation
+        self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation
     ) -> None:
         for args in ("[1]", "[2]"):
             faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":{args}}}')
         assert [peer.ask("lease q 0")[-5:] for _ in range(2)] == [b"[1]\r\n", b"[2]\r\n"]
         assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
-        assert [job.payload for job in desk.memory.jobs.values()] == [b"[1]"]
+        assert [job.payload for job in dispatcher.state.jobs.values()] == [b"[1]"]
         assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
 
     def test_one_that_was_given_nothing_may_settle_what_is_bound_to_nobody(
-        self, desk: PlainDesk, door: WorkqProtocol, peer: Peer, faktory: Conversation
+        self, dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer, faktory: Conversation
     ) -> None:
         faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":[]}}')
         peer.ask("lease q 0")
-        assert Peer(desk, door).ask(f"complete {ident(1)} 0\r\n") == OK
-        assert not desk.memory.jobs
+        assert Peer(dispatcher, door).ask(f"complete {ident(1)} 0\r\n") == OK
+        assert not dispatcher.state.jobs
 
-    def test_a_workq_job_that_faktory_has(self, desk: PlainDesk, peer: Peer, faktory: Conversation) -> None:
+    def test_a_workq_job_that_faktory_has(self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation) -> None:
         """While another door has it nobody settles it here; once that is over, Workq's freedom is back."""
         add(peer, 1)
         faktory.ask("FETCH q")
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
         assert peer.ask(f"fail {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
         assert faktory.ask(f'ACK {{"jid":"{ident(1)}"}}') == OK
-        assert desk.memory.jobs[1].state is State.COMPLETE
+        assert dispatcher.state.jobs[1].state is State.COMPLETE
         add(peer, 2, options="-max-fails=2")
         faktory.ask("FETCH q")
-        desk.advance(60)
-        assert desk.memory.jobs[2].state is State.READY
+        dispatcher.advance(60)
+        assert dispatcher.state.jobs[2].state is State.READY
         assert peer.ask(f"complete {ident(2)} 0\r\n") == OK
         assert faktory.ask(f'FAIL {{"jid":"{ident(2)}"}}') == f"-ERR Job not found {ident(2)}\r\n".encode()
 
 
-def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Peer) -> None:
-    faktory = worker(desk, Door(desk))
+def test_a_lease_goes_past_any_number_of_expired_jobs(dispatcher: PlainDispatcher, peer: Peer) -> None:
+    faktory = worker(dispatcher, Door(dispatcher))
     short = '{"jid":"12345678","jobtype":"T","queue":"q","args":[],"custom":{"expires_in":1}}'
     last = '{"jid":"87654321","jobtype":"T","queue":"q","args":[7]}'
     faktory.ask(f"PUSHB [{','.join([short] * 1_200)},{last}]")
-    desk.advance(2)
+    dispatcher.advance(2)
     assert peer.ask("lease q 0").endswith(b" q 3\r\n[7]\r\n")
 
 
 def test_a_long_list_of_queues_is_made_in_slices(
-    desk: PlainDesk, door: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are served in between; one that is forgotten meanwhile has no row."""
     monkeypatch.setattr(inspect, "SLICE", 3)
@@ -154,36 +154,36 @@ def test_a_long_list_of_queues_is_made_in_slices(
     assert peer.ask("inspect queues 5 2") == b"+OK 2\r\n%b" % b"".join(
         b"%b 2\r\nready-len 0\r\nscheduled-len 0\r\n" % name for name in (b"f", b"g")
     )
-    asked = inspect.inspect(door, desk, [b"inspect", b"queues", b"0", b"100"], {})
+    asked = inspect.inspect(door, dispatcher, [b"inspect", b"queues", b"0", b"100"], {})
     assert isinstance(asked, Generator)
     next(asked)
-    desk.do(ForgetQueue("c"))
+    dispatcher.do(ForgetQueue("c"))
     answer = run_out(asked)
     assert isinstance(answer, bytes)
     assert [line[:1] for line in answer.split(b"\r\n") if line.endswith(b" 2")] == [b"a", b"b", b"d", b"e", b"f", b"g"]
 
 
-def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqProtocol, peer: Peer) -> None:
-    waiting = [Peer(desk, door) for _ in range(50)]
+def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
+    waiting = [Peer(dispatcher, door) for _ in range(50)]
     for each in waiting:
         each.send(b"lease q 60000\r\n")
     for each in waiting[:10]:
         each.close()
     add(peer, 1)
     assert [bool(each.take()) for each in waiting] == [False] * 10 + [True] + [False] * 39
-    assert desk.waits.asked == 1
+    assert dispatcher.waits.asked == 1
 
 
-def test_every_waiter_of_a_result_is_told(desk: PlainDesk, door: WorkqProtocol, peer: Peer) -> None:
+def test_every_waiter_of_a_result_is_told(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
     add(peer, 1)
-    waiting = [Peer(desk, door) for _ in range(50)]
+    waiting = [Peer(dispatcher, door) for _ in range(50)]
     for each in waiting:
         each.send(f"result {ident(1)} 60000\r\ninspect queue q\r\n".encode())
     waiting[7].close()
     assert peer.ask(f"complete {ident(1)} 2\r\nok") == OK
     told = b"+OK 1\r\n%b 1 2\r\nok\r\n+OK 1\r\nq 2\r\nready-len 0\r\nscheduled-len 0\r\n" % ident(1).encode()
     assert [each.take() for each in waiting] == [b"" if each is waiting[7] else told for each in waiting]
-    assert len(desk.waits) == 0
+    assert len(dispatcher.waits) == 0
 
 
 def whole_replies(said: bytes) -> None:
@@ -222,18 +222,18 @@ LINES = st.lists(WORDS, max_size=8).map(b" ".join) | st.sampled_from(
 @given(st.lists(st.tuples(LINES, st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n"]), st.floats(0, 2)), max_size=12))
 def test_whatever_comes_is_answered_in_whole_replies(lines: list[tuple[bytes, bytes, float]]) -> None:
     """No command raises, nothing is left waiting for ever, and a restart finds the same jobs."""
-    desk = PlainDesk()
-    peer = Peer(desk, WorkqProtocol())
+    dispatcher = PlainDispatcher()
+    peer = Peer(dispatcher, WorkqProtocol())
     said = b""
     for line, end, seconds in lines:
         peer.send(line + end)
-        desk.advance(seconds)
+        dispatcher.advance(seconds)
         said += peer.take()
-    desk.advance(2_000)
+    dispatcher.advance(2_000)
     said += peer.take()
     whole_replies(said)
-    assert len(desk.waits) == 0
-    again = desk.restarted()
-    assert {job.jid: job.state for job in again.memory.jobs.values()} == {
-        job.jid: job.state for job in desk.memory.jobs.values()
+    assert len(dispatcher.waits) == 0
+    again = dispatcher.restarted()
+    assert {job.jid: job.state for job in again.state.jobs.values()} == {
+        job.jid: job.state for job in dispatcher.state.jobs.values()
     }

@@ -29,7 +29,7 @@ def backup(dest: Path, as_json: bool, **values: Any) -> None:
     """
     settings = settings_of(values).settings
     data = settings.server.data
-    keep_free = watermark(data, settings.journal.free_mib) if data.exists() else 0
+    keep_free = watermark(data, settings.journal.min_free_mib) if data.exists() else 0
     with meter() as progress:
         made = back_up(data, dest, keep_free, progress)
     if as_json:

@@ -115,7 +115,7 @@ def _folder(settings: Settings) -> Iterator[str]:
 
 def _disk(settings: Settings) -> Iterator[str]:
     there = existing(settings.server.data)
-    refusal = admission.refusal(there, settings.journal.free_mib)
+    refusal = admission.refusal(there, settings.journal.min_free_mib)
     free = free_bytes(there) // admission.MIB
     if refusal is not None:
         yield f"new jobs will be refused: {refusal}"

@@ -53,7 +53,7 @@ def up(**values: Any) -> None:
 
 def announce(settings: Settings, ready: Ready) -> None:
     """Tell where the doors are. Programs read this, too: two blanks, the door, its address."""
-    jobs = len(ready.recovered.memory.jobs)
+    jobs = len(ready.recovered.state.jobs)
     lines = [
         f"Crossdock {__version__}",
         *(f"  {listening.door:9} {listening.address}" for listening in ready.listening),

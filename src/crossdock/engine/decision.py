@@ -18,9 +18,9 @@ Topic = str | bytes
 Decision = tuple[Sequence[AnyEvent], T, Sequence[Topic]]
 
 
-def later(memory: EngineState, now: Now) -> float:
+def later(state: EngineState, now: Now) -> float:
     """An event's `at`: the wall clock, but never before the event before it."""
-    last = memory.counters.at
+    last = state.counters.at
     return now.wall if now.wall > last else last
 
 
@@ -30,7 +30,7 @@ def just_after(at: float) -> float:
     return nextafter(at, inf)
 
 
-def purge_clock(memory: EngineState, now: Now) -> float:
+def purge_clock(state: EngineState, now: Now) -> float:
     """The steady time that purges go by. It stands still while they are held."""
-    counters = memory.counters
+    counters = state.counters
     return counters.held_at if now.steady < counters.held_until else now.steady

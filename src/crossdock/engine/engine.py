@@ -55,7 +55,7 @@ _APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.Leased: lease.leased,
     e.Succeeded: complete.succeeded,
     e.Failed: fail.failed,
-    e.LeaseExpired: fail.lapsed,
+    e.LeaseExpired: fail.lease_expired,
     e.Returned: release.returned,
     e.Readied: jobs_admin.readied,
     e.Scheduled: dependencies.scheduled,
@@ -121,17 +121,17 @@ _POSTPONE = frozenset({c.Transaction, c.ResolveDependents})
 
 
 class Engine:
-    def __init__(self, memory: EngineState, random: Random, conceal: Redact | None = None) -> None:
-        """`conceal` says how words about a job go into history, where its payload has secrets."""
-        self.memory = memory
+    def __init__(self, state: EngineState, random: Random, redact: Redact | None = None) -> None:
+        """`redact` says how words about a job go into history, where its payload has secrets."""
+        self.state = state
         #: What decides a command; None is said of one that has to be carried out in steps
         self._decide: dict[type[c.Command[Any]], Callable[[EngineState, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: complete.succeed,
-            c.Fail: lambda memory, command, now: fail.fail(memory, command, now, random, conceal),
+            c.Fail: lambda state, command, now: fail.fail(state, command, now, random, redact),
             c.GiveBack: release.give_back,
-            c.LoseLease: lambda memory, command, now: fail.lose(memory, command, now, random),
+            c.LoseLease: lambda state, command, now: fail.lose(state, command, now, random),
             admin.Requeue: jobs_admin.requeue,
             admin.Bury: jobs_admin.bury,
             admin.Remove: jobs_admin.remove,
@@ -140,7 +140,7 @@ class Engine:
             admin.ResumeQueues: queues.resume,
             admin.ForgetQueue: queues.forget,
             admin.Flush: queues.flush,
-            c.Tick: lambda memory, command, now: self._tick(command, now, random),
+            c.Tick: lambda state, command, now: self._tick(command, now, random),
             c.Start: timers.start,
             c.OpenBatch: batches.open_group,
             c.CommitBatch: batches.commit_group,
@@ -173,7 +173,7 @@ class Engine:
             m.SetPriority: edit.set_priority,
             m.EditTags: edit.edit_tags,
             m.EditDependencies: edit.edit_needs,
-            m.Note: partial(edit.note, conceal=conceal),
+            m.Note: partial(edit.note, redact=redact),
             m.Configure: settings.configure,
             m.Watch: settings.watch,
             m.Unwatch: settings.unwatch,
@@ -196,39 +196,39 @@ class Engine:
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
         """What this command would change, and its outcome. Nothing is changed yet, but that a tick hears lazy alarms:
         those that have come are set to their queue's next deadline."""
-        decision = self._decide[type(command)](self.memory, command, now)
+        decision = self._decide[type(command)](self.state, command, now)
         if decision is None:
             raise UsageError(f"{type(command).__name__} is decided in steps, by carry_out")
         return decision
 
     def apply(self, event: e.AnyEvent) -> None:
-        memory = self.memory
-        memory.counters.at = event.at
-        _APPLY[type(event)](memory, event)
+        state = self.state
+        state.counters.at = event.at
+        _APPLY[type(event)](state, event)
 
-    def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
+    def execute(self, command: c.Command[T], now: Now) -> Decision[T]:
         """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
-        memory = self.memory
-        decision = self._decide[type(command)](memory, command, now)
+        state = self.state
+        decision = self._decide[type(command)](state, command, now)
         if decision is None:
             return self._step_by_step(command, now)
-        events, outcome, notices = decision
+        events, outcome, ready_queues = decision
         try:
-            if memory.needed_by and type(command) not in _POSTPONE:
-                events = postponed.postpone(memory, command, events)
-                decision = events, outcome, notices
+            if state.dependents and type(command) not in _POSTPONE:
+                events = postponed.postpone(state, command, events)
+                decision = events, outcome, ready_queues
             for event in events:
-                memory.counters.at = event.at
-                _APPLY[type(event)](memory, event)
-            if memory.touched or memory.loose:
-                events, notices = list(events), list(notices)
-                while memory.touched or memory.loose:
-                    more, _, stirred = self.decide(self._what_follows(command), now)
+                state.counters.at = event.at
+                _APPLY[type(event)](state, event)
+            if state.touched or state.loose:
+                events, ready_queues = list(events), list(ready_queues)
+                while state.touched or state.loose:
+                    more, _, woken = self.decide(self._what_follows(command), now)
                     for event in more:
                         self.apply(event)
                     events += more
-                    notices += stirred
-                decision = events, outcome, notices
+                    ready_queues += woken
+                decision = events, outcome, ready_queues
         except Exception as error:
             raise HalfDone(f"{type(command).__name__} failed in the middle: {error!r}") from error
         return decision
@@ -243,39 +243,39 @@ class Engine:
             raise HalfDone(f"{type(command).__name__} failed between its steps: {error!r}") from error
 
     def _what_follows(self, command: c.Command[Any]) -> c.Follow | c.Resolve:
-        memory = self.memory
-        if memory.loose:
-            loose, memory.loose = memory.loose, []
+        state = self.state
+        if state.loose:
+            loose, state.loose = state.loose, []
             first = isinstance(command, c.Succeed) and command.whole
             return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
-        touched, memory.touched = memory.touched, []
+        touched, state.touched = state.touched, []
         return c.Follow(touched, getattr(command, "t", None))
 
     def has_work(self, topic: Topic, now: Now) -> bool:
         """Is it worth to ask who waits on that queue, or on that key?"""
         if isinstance(topic, bytes):
-            return self.memory.keys.live(topic, now) is not None
-        return queues.has_work(self.memory, topic, now)
+            return self.state.keys.live(topic, now) is not None
+        return queues.has_work(self.state, topic, now)
 
     def due_in(self, now: Now) -> float | None:
-        wait = timers.due_in(self.memory, now)
-        if not self.memory.lazy.queues:
+        wait = timers.due_in(self.state, now)
+        if not self.state.lazy.queues:
             return wait
-        lazily = self.memory.lazy.due_in(now)
+        lazily = self.state.lazy.due_in(now)
         return lazily if wait is None else wait if lazily is None else min(wait, lazily)
 
     def _tick(self, command: c.Tick, now: Now, random: Random) -> Decision[c.Ticked]:
         """What is due lazily is carried out by whoever leases: those who wait for a job are asked."""
-        events, done, stirred = timers.tick(self.memory, command, now, random)
-        lazy = self.memory.lazy
+        events, done, woken = timers.tick(self.state, command, now, random)
+        lazy = self.state.lazy
         if lazy.queues:
             come = lazy.come(now, command.limit)
             if come:
-                stirred = tuple(dict.fromkeys((*stirred, *come)))
-        return events, done, stirred
+                woken = tuple(dict.fromkeys((*woken, *come)))
+        return events, done, woken
 
 
-def apply(memory: EngineState, event: e.AnyEvent) -> None:
+def apply(state: EngineState, event: e.AnyEvent) -> None:
     """Fold one event into the state. Nothing else changes it, live or at recovery."""
-    memory.counters.at = event.at
-    _APPLY[type(event)](memory, event)
+    state.counters.at = event.at
+    _APPLY[type(event)](state, event)

@@ -64,7 +64,7 @@ def held_key(job: Job) -> tuple[float, str, Number]:
     return job.created if face is None else face.held, job.jid, job.number
 
 
-def place_of(job: Job) -> SortKey:
+def sort_key_of(job: Job) -> SortKey:
     if job.place is None:
         raise Damaged(f"job {job.number} is ready and has no place")
     return job.place

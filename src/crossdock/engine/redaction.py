@@ -14,17 +14,17 @@ from crossdock.model.job import Failure, Job
 Redact = Callable[[Sequence[str], Sequence[bytes]], tuple[str, ...] | None]
 
 
-def shown(conceal: Redact, job: Job, failure: Failure, payload: bytes | None) -> Failure | None:
+def shown(redact: Redact, job: Job, failure: Failure, payload: bytes | None) -> Failure | None:
     """`payload` is what the job is to have from now on."""
-    texts = conceal((failure.group, failure.message, *failure.backtrace), _bodies(job, payload))
+    texts = redact((failure.group, failure.message, *failure.backtrace), _bodies(job, payload))
     if texts is None:
         return None
     group, message, *backtrace = texts
     return replace(failure, group=group, message=message, backtrace=tuple(backtrace))
 
 
-def note(conceal: Redact, job: Job, text: str) -> str | None:
-    texts = conceal((text,), _bodies(job, None))
+def note(redact: Redact, job: Job, text: str) -> str | None:
+    texts = redact((text,), _bodies(job, None))
     return None if texts is None else texts[0]
 
 

@@ -55,6 +55,7 @@ class EngineState:
         "config",
         "configured",
         "counters",
+        "dependents",
         "discarded",
         "failed_in",
         "failures",
@@ -75,7 +76,6 @@ class EngineState:
         "locks",
         "loose",
         "names",
-        "needed_by",
         "owed",
         "pending",
         "queues",
@@ -122,7 +122,7 @@ class EngineState:
             *(queue.ready for queue in self.queues.values()),
             *self.shelves.values(),
             self.job_ends,
-            self.needed_by,
+            self.dependents,
             self.strict,
             *(each.waiting for each in self.unresolved.values()),
             *self.scheduled_in.values(),
@@ -165,7 +165,7 @@ class EngineState:
         self.keys = self.keys.emptied()
         self.touched: list[FollowUp] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
-        self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
+        self.dependents: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
         self.unresolved: dict[
             Key, PostponedDependents

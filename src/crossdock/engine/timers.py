@@ -16,7 +16,7 @@ from crossdock.engine.index import placement
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.job_view import row
 from crossdock.engine.jobs import expire
-from crossdock.engine.jobs.fail import lapse, stirred_by
+from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
 from crossdock.engine.jobs.release import last_rows, to_old_place
 from crossdock.engine.qless import history
 from crossdock.engine.records import batches as records_batches
@@ -33,31 +33,31 @@ from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 
-def due_in(memory: EngineState, now: Now) -> float | None:
+def due_in(state: EngineState, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
-    shelves = memory.shelves
-    wall = [each.first()[0] for each in (shelves[SCHEDULED], memory.recurring) if each]
-    steady = [each.first()[0] for each in (shelves[LEASED], shelves[RETRYING], memory.lock_ends) if each]
-    kept = (shelves[DEAD], memory.job_ends, memory.group_ends, memory.track_ends, memory.resqu.stage_ends)
+    shelves = state.shelves
+    wall = [each.first()[0] for each in (shelves[SCHEDULED], state.recurring) if each]
+    steady = [each.first()[0] for each in (shelves[LEASED], shelves[RETRYING], state.lock_ends) if each]
+    kept = (shelves[DEAD], state.job_ends, state.group_ends, state.track_ends, state.resqu.stage_ends)
     if any(kept):
         end = min([each.first()[0] for each in kept if each])
-        steady.append(end if memory.counters.held_until <= now.steady else _purged_at(memory, end, now))
-    if memory.loads.ends:
-        steady.append(memory.loads.ends.first()[0])
-    if memory.keys.ends:
-        steady.append(memory.keys.ends.first()[0])
-    if memory.throttles:
-        steady.append(throttles.next_end(memory))
-    if memory.unresolved or memory.owed or mapping.waits(memory):
+        steady.append(end if state.counters.held_until <= now.steady else _purged_at(state, end, now))
+    if state.loads.ends:
+        steady.append(state.loads.ends.first()[0])
+    if state.keys.ends:
+        steady.append(state.keys.ends.first()[0])
+    if state.throttles:
+        steady.append(throttles.next_end(state))
+    if state.unresolved or state.owed or mapping.waits(state):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)
     return max(0.0, wait) if wait < inf else None
 
 
-def _purged_at(memory: EngineState, end: float, now: Now) -> float:
+def _purged_at(state: EngineState, end: float, now: Now) -> float:
     """Steady: when what ends then is purged."""
-    return end if end <= purge_clock(memory, now) else max(end, memory.counters.held_until)
+    return end if end <= purge_clock(state, now) else max(end, state.counters.held_until)
 
 
 def _names(
@@ -71,58 +71,58 @@ def _names(
     return names
 
 
-def _due(memory: EngineState, state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
-    shelf = memory.shelves[state]
+def _due(state: EngineState, job_state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
+    shelf = state.shelves[job_state]
     jobs: list[Job] = []
     for due, number in shelf.front(limit + len(ended)):
         if due > until or len(jobs) >= limit:
             break
         if number not in ended:
-            jobs.append(memory.jobs[number])
+            jobs.append(state.jobs[number])
     return jobs
 
 
-def tick(memory: EngineState, command: Tick, now: Now, random: Random) -> Decision[Ticked]:
-    at, purge = later(memory, now), purge_clock(memory, now)
+def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decision[Ticked]:
+    at, purge = later(state, now), purge_clock(state, now)
     left = command.limit
     events: list[AnyEvent] = []
-    stirred: dict[str, None] = {}
-    ended = expire.over(memory, purge, left)
+    woken: dict[str, None] = {}
+    ended = expire.over(state, purge, left)
     if ended:
         events.append(Removed(at, "ttl", "", last_rows(ended, at)))
-        stirred.update((job.queue, None) for job in ended if memory.throttles and job.lease is not None)
+        woken.update((job.queue, None) for job in ended if state.throttles and job.lease is not None)
     left -= len(ended)
     over = {job.number for job in ended}
     readied: dict[State, int] = {}
-    for state, until in ((SCHEDULED, now.wall), (RETRYING, now.steady)):
-        jobs = _due(memory, state, until, left, over)
+    for job_state, until in ((SCHEDULED, now.wall), (RETRYING, now.steady)):
+        jobs = _due(state, job_state, until, left, over)
         if jobs:
             begun = expire.readied(jobs, now, command.looked)
             events.append(Readied(at, "due", "", [row(job) for job in jobs], begun))
-            stirred.update((job.queue, None) for job in jobs)
-        readied[state] = len(jobs)
+            woken.update((job.queue, None) for job in jobs)
+        readied[job_state] = len(jobs)
         left -= len(jobs)
-    lapsed = _due(memory, LEASED, now.steady, left, over)
+    lapsed = _due(state, LEASED, now.steady, left, over)
     for job in lapsed:
-        event = lapse(memory, job, now, random)
+        event = expire_lease(state, job, now, random)
         events.append(event)
-        stirred.update((queue, None) for queue in stirred_by(event, job))
+        woken.update((queue, None) for queue in queues_woken_by(event, job))
     left -= len(lapsed)
-    purged = _due(memory, DEAD, purge, left, over)
+    purged = _due(state, DEAD, purge, left, over)
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    runs = schedules.spawn(memory, _names(memory.recurring, now.wall, left), command.room, now, random)
+    runs = schedules.spawn(state, _names(state.recurring, now.wall, left), command.room, now, random)
     events += runs
     spawned = [each for each in runs if isinstance(each, Spawned)]
-    stirred.update((each.spec.queue, None) for each in spawned)
+    woken.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left = max(0, left - _forget(memory, at, now, left, events, stirred))  # each kind may take the whole slice
-    left = max(0, left - _resqu(memory, now, left, events, stirred))
-    idle = _names(memory.loads.ends, now.steady, left)
+    left = max(0, left - _forget(state, at, now, left, events, woken))  # each kind may take the whole slice
+    left = max(0, left - _resqu(state, now, left, events, woken))
+    idle = _names(state.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
     left -= len(idle)
-    keys = memory.keys.over(now.steady, left)
+    keys = state.keys.over(now.steady, left)
     if keys:
         events.append(KeysDropped(at, keys))
         left -= len(keys)
@@ -135,65 +135,63 @@ def tick(memory: EngineState, command: Tick, now: Now, random: Random) -> Decisi
         left <= 0,
         ended=len(ended),
     )
-    return events, done, tuple(stirred)
+    return events, done, tuple(woken)
 
 
-def _forget(
-    memory: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]
-) -> int:
+def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
     """Locks, groups, tracks and places in a throttle whose time is over."""
-    purge = purge_clock(memory, now)
+    purge = purge_clock(state, now)
     names = (
-        _names(memory.lock_ends, now.steady, limit),
-        _names(memory.group_ends, purge, limit),
-        _names(memory.track_ends, purge, limit),
+        _names(state.lock_ends, now.steady, limit),
+        _names(state.group_ends, purge, limit),
+        _names(state.track_ends, purge, limit),
     )
-    holders = throttles.over(memory, now.steady, limit)
+    holders = throttles.over(state, now.steady, limit)
     if any(names) or holders:
         events.append(Expired(at, *names, now.steady, holders))
-        stirred.update((queue, None) for queue, _ in holders)
+        woken.update((queue, None) for queue, _ in holders)
     return sum(map(len, names)) + len(holders)
 
 
-def _resqu(memory: EngineState, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
     """Batches that were abandoned; jobs whose pool is known by now."""
-    if not memory.resqu.stages and not memory.resqu.mapping.static:
+    if not state.resqu.stages and not state.resqu.mapping.static:
         return 0
-    abandoned, done = resqu_batches.abandon(memory, now, purge_clock(memory, now), limit)
-    assigned = mapping.assign(memory, now, limit - done)
+    abandoned, done = resqu_batches.abandon(state, now, purge_clock(state, now), limit)
+    assigned = mapping.assign(state, now, limit - done)
     events += [*abandoned, *assigned]
-    stirred.update((each.queue, None) for each in assigned)
+    woken.update((each.queue, None) for each in assigned)
     return done + sum(len(each.rows) for each in assigned)
 
 
-def expired(memory: EngineState, event: Expired) -> None:
+def expired(state: EngineState, event: Expired) -> None:
     """An event of the same tick may have given one of them a new end."""
     for name in event.locks:
-        if name in memory.locks and memory.locks[name].end <= event.steady:
-            links.free(memory, name)
-    records_batches.forget(memory, event.groups)
-    throttles.time_over(memory, event.holders)
-    progress.forget(memory, event)
+        if name in state.locks and state.locks[name].end <= event.steady:
+            links.free(state, name)
+    records_batches.forget(state, event.groups)
+    throttles.time_over(state, event.holders)
+    progress.forget(state, event)
 
 
-def start(memory: EngineState, command: Start, now: Now) -> Decision[None]:
-    at = later(memory, now)
-    fallen = [job for _, number in memory.shelves[LEASED] if _falls_back(job := memory.jobs[number])]
-    counters = memory.counters
+def start(state: EngineState, command: Start, now: Now) -> Decision[None]:
+    at = later(state, now)
+    fallen = [job for _, number in state.shelves[LEASED] if _falls_back(job := state.jobs[number])]
+    counters = state.counters
     started = Started(at, counters.epoch + 1, now.steady, last_rows(fallen, at), command.boot, command.offset)
     if command.hold_at is not None:
-        started.held_at, started.held_until = min(purge_clock(memory, now), command.hold_at), now.steady + PURGE_HOLD_S
+        started.held_at, started.held_until = min(purge_clock(state, now), command.hold_at), now.steady + PURGE_HOLD_S
     elif now.steady < counters.held_until:  # a restart does not end it
         started.held_at, started.held_until = counters.held_at, counters.held_until
     events: list[AnyEvent] = [started]
-    if memory.foreground:
-        events.append(Removed(at, "restarted", "", _after_start(memory, at)))
+    if state.foreground:
+        events.append(Removed(at, "restarted", "", _after_start(state, at)))
     return events, None, ()
 
 
-def _after_start(memory: EngineState, at: float) -> list[JobRow]:
+def _after_start(state: EngineState, at: float) -> list[JobRow]:
     """The foreground jobs, each with its lease; one bound to a connection has fallen back with the start."""
-    jobs = [memory.jobs[number] for number in memory.foreground]
+    jobs = [state.jobs[number] for number in state.foreground]
     return [row(job) if _falls_back(job) else last_rows([job], at)[0] for job in jobs]
 
 
@@ -201,32 +199,32 @@ def _falls_back(job: Job) -> bool:
     return job.lease is not None and job.lease.bound is LeaseBinding.CONNECTION
 
 
-def started(memory: EngineState, event: Started) -> None:
-    counters = memory.counters
+def started(state: EngineState, event: Started) -> None:
+    counters = state.counters
     counters.epoch = event.epoch
     counters.first_token = counters.token + 1
     counters.evicted = 0
     counters.boot, counters.offset = event.boot, event.offset
     counters.held_at, counters.held_until = event.held_at, event.held_until
-    _date(memory, event)
-    for job in [memory.jobs[number] for _, number in memory.shelves[LEASED]]:
+    _date(state, event)
+    for job in [state.jobs[number] for _, number in state.shelves[LEASED]]:
         if not _falls_back(job):
             continue
         job.attempts -= 1
         if job.extra is not None and job.lease is not None:
-            history.returned(memory, job, job.lease)
-        to_old_place(memory, job, event.steady)
-    unique_ids.started(memory)
-    progress.keep(memory, progress.undated(memory), event.steady + links.TRACK_S)
+            history.returned(state, job, job.lease)
+        to_old_place(state, job, event.steady)
+    unique_ids.started(state)
+    progress.keep(state, progress.undated(state), event.steady + links.TRACK_S)
 
 
-def _date(memory: EngineState, event: Started) -> None:
+def _date(state: EngineState, event: Started) -> None:
     """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
     known for certain: a dead one is kept for the whole of it."""
-    for state in (RETRYING, DEAD):
-        for job in [memory.jobs[number] for _, number in memory.shelves[state].irange((inf, 0))]:
+    for job_state in (RETRYING, DEAD):
+        for job in [state.jobs[number] for _, number in state.shelves[job_state].irange((inf, 0))]:
             if not job.due_steady:
-                left = max(0.0, job.due - event.at) if state is RETRYING else DEAD_FOR
-                placement.displace(memory, job)
+                left = max(0.0, job.due - event.at) if job_state is RETRYING else DEAD_FOR
+                placement.remove(state, job)
                 job.due_steady = event.steady + left
-                placement.place(memory, job)
+                placement.insert(state, job)

@@ -197,7 +197,7 @@ def read_manifest(backup: Path) -> Manifest:
 
 def compare(backup: Path, told: Manifest, found: Recovered) -> None:
     """Raises Damaged if the backup does not hold what it held when it was made."""
-    held = (found.seq, len(found.memory.jobs), found.events)
+    held = (found.seq, len(found.state.jobs), found.events)
     if held != (told.seq, told.jobs, told.events):
         raise Damaged(
             f"{backup} holds {held[1]} jobs up to batch {held[0]}, its {MANIFEST} says {told.jobs} up to {told.seq}; "
@@ -213,4 +213,4 @@ def files(backup: Path) -> list[Path]:
 def _manifest(folder: Path, found: Recovered) -> Manifest:
     size = sum(file.stat().st_size for file in files(folder))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(_FORMAT, __version__, now, found.seq, found.events, len(found.memory.jobs), size)
+    return Manifest(_FORMAT, __version__, now, found.seq, found.events, len(found.state.jobs), size)

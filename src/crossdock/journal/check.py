@@ -156,8 +156,8 @@ def _fold(data: Path, reader: Reader, report: Report, needed: list[str]) -> None
             except Damaged:
                 if tries == _TRIES - 1 or reader.snapshot() == base:
                     raise
-        report.events, report.jobs = found.events, len(found.memory.jobs)
-        states = Counter(job.state for job in found.memory.jobs.values())
+        report.events, report.jobs = found.events, len(found.state.jobs)
+        states = Counter(job.state for job in found.state.jobs.values())
         report.states = {State(state).name.lower(): count for state, count in sorted(states.items())}
         if (data / MANIFEST).exists():
             compare(data, read_manifest(data), found)

@@ -42,10 +42,10 @@ def compact(folder: Folder, until: int) -> Made:
         journal.close()
     path = folder.path / snapshot_name(found.seq)
     leave = min(_LEAVE_BYTES, total_bytes(folder.path) // 20)
-    size = snapshot_file.write(path, found.memory, found.seq, found.wall, found.steady, leave)
-    jobs = len(found.memory.jobs)
+    size = snapshot_file.write(path, found.state, found.seq, found.wall, found.steady, leave)
+    jobs = len(found.state.jobs)
     del found
-    if len(snapshot_file.load(path).memory.jobs) != jobs:
+    if len(snapshot_file.load(path).state.jobs) != jobs:
         raise RuntimeError(f"{path} reads back with another number of jobs")
     return Made(until, path.name, jobs, size)
 

@@ -14,7 +14,7 @@ from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_ent
 
 
 class Recovered(msgspec.Struct):
-    memory: EngineState
+    state: EngineState
     seq: int  #: the last batch folded in
     wall: float  #: when it was written, on both clocks
     steady: float
@@ -31,7 +31,7 @@ def recover(journal: Journal, until: int | None = None) -> Recovered:
         loaded = file.load(base.path)
         if loaded.seq != base.seq:
             raise Damaged(f"snapshot {base.path} is of batch {loaded.seq}, the journal says {base.seq}")
-        found = Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)
+        found = Recovered(loaded.state, loaded.seq, loaded.wall, loaded.steady)
     for seq, data in journal.read(found.seq):
         if until is not None and seq > until:
             break
@@ -59,14 +59,14 @@ def decoded(seq: int, data: bytes) -> JournalEntry:
 
 def fold(found: Recovered, seq: int, batch: JournalEntry, events: Iterable[AnyEvent]) -> None:
     """Apply these events of the batch. Raises Damaged if one does not fit; the state is of no use then."""
-    memory = found.memory
+    state = found.state
     try:
         for event in events:
-            apply(memory, event)
+            apply(state, event)
             found.events += 1
     except (LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
-    memory.discarded.clear()
-    memory.touched.clear()
-    memory.loose.clear()  # what followed from it is in the same batch
+    state.discarded.clear()
+    state.touched.clear()
+    state.loose.clear()  # what followed from it is in the same batch

@@ -158,7 +158,7 @@ class _Fold:
         if not self._base:
             return Recovered(EngineState(), 0, 0.0, 0.0)
         loaded = file.load(self._source / snapshot_name(self._base))
-        return Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)
+        return Recovered(loaded.state, loaded.seq, loaded.wall, loaded.steady)
 
     def _fits(self, found: Recovered, seq: int, batch: JournalEntry) -> bool:
         try:
@@ -182,12 +182,12 @@ class _Fold:
 
 def _about_unknown(found: Recovered, event: AnyEvent) -> bool:
     number = getattr(event, "number", None)
-    return number is not None and number not in found.memory.jobs
+    return number is not None and number not in found.state.jobs
 
 
 def _write(folder: Path, found: Recovered, report: Salvaged) -> None:
-    report.jobs = len(found.memory.jobs)
-    file.write(folder / snapshot_name(report.last), found.memory, report.last, found.wall, found.steady)
+    report.jobs = len(found.state.jobs)
+    file.write(folder / snapshot_name(report.last), found.state, report.last, found.wall, found.steady)
     meta = [("format", FORMAT), ("snapshot", report.last)]
     write_journal(folder / DATABASE, SCHEMA, {"meta": meta}, ())
     write_mark(folder, report.last, RESTORED)

@@ -65,7 +65,7 @@ class Dispatcher(Protocol):
         """Seconds since then, in which nobody else was served: what lies between two of them is somebody's doing."""
 
     @property
-    def memory(self) -> EngineState:
+    def state(self) -> EngineState:
         """The engine's state, to read."""
 
     @property
@@ -93,11 +93,11 @@ class Dispatcher(Protocol):
         """Why so many new jobs cannot be taken in now, None if they can."""
 
 
-def again(desk: Dispatcher, until: float, ask: Callable[[bool], Answer]) -> Slices:
+def again(dispatcher: Dispatcher, until: float, ask: Callable[[bool], Answer]) -> Slices:
     """`ask(late)`, as a `Wait` has it, until it answers at once or would wait."""
     while True:
         yield
-        answer = ask(desk.now.steady >= until)
+        answer = ask(dispatcher.now.steady >= until)
         if isinstance(answer, bytes | Close | Wait):
             return answer
 
@@ -150,14 +150,14 @@ class Subscriber(Protocol):
 class EventPublisher(Protocol):
     """A door that publishes what events mean to those who subscribed."""
 
-    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
+    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
 
 
 class WireProtocol(Protocol):
     name: str
     handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
 
-    def tick(self, desk: Dispatcher) -> None:
+    def tick(self, dispatcher: Dispatcher) -> None:
         """Called every few seconds for what the door itself watches."""

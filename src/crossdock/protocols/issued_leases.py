@@ -27,19 +27,19 @@ class IssuedLeases:
         self._by_name: dict[str, Leases] = {}
         self._many = _MANY
 
-    def remember(self, name: str, job: Job, desk: Dispatcher) -> None:
+    def remember(self, name: str, job: Job, dispatcher: Dispatcher) -> None:
         if job.lease is None:
             return
         entry = ((job.number, job.lease.token), job.lease.end)
         before = self._by_name.get(name)
         self._by_name[name] = (entry,) if before is None else (*before[-9:], entry)
         if len(self._by_name) >= self._many:
-            self.sweep(desk)
-            self._by_name = {name: held for name, held in self._by_name.items() if _are_alive(held, desk)}
+            self.sweep(dispatcher)
+            self._by_name = {name: held for name, held in self._by_name.items() if _are_alive(held, dispatcher)}
             self._many = max(_MANY, 2 * len(self._by_name))  # so a lease costs the same, however many are kept
 
-    def sweep(self, desk: Dispatcher) -> None:
-        now = desk.now.steady
+    def sweep(self, dispatcher: Dispatcher) -> None:
+        now = dispatcher.now.steady
         self._by_name = {name: held for name, held in self._by_name.items() if held[-1][1] + _FORGET_S > now}
 
     def newest(self, name: str) -> LeaseRef | None:
@@ -56,6 +56,6 @@ class IssuedLeases:
         return len(self._by_name)
 
 
-def _are_alive(held: Leases, desk: Dispatcher) -> bool:
-    jobs = [desk.memory.jobs.get(number) for (number, _), _ in held]
+def _are_alive(held: Leases, dispatcher: Dispatcher) -> bool:
+    jobs = [dispatcher.state.jobs.get(number) for (number, _), _ in held]
     return any(job is not None and job.state not in _FINISHED for job in jobs)

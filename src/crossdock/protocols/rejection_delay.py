@@ -58,34 +58,34 @@ def gathered(size: int) -> float:
     return size / _GATHERED_A_S
 
 
-def rested(desk: Dispatcher, act: Callable[[R], Answer], long: Long[R]) -> Answer:
+def rested(dispatcher: Dispatcher, act: Callable[[R], Answer], long: Long[R]) -> Answer:
     """The answer to it, and the rest before that."""
-    began = desk.held_up() - long.took
+    began = dispatcher.held_up() - long.took
     answer = act(long.request)
-    held_up = desk.held_up() - began
+    held_up = dispatcher.held_up() - began
     if isinstance(answer, Generator):
-        return _work(desk, answer, held_up)
-    return late(answer, held_up) if is_in_vain(answer, desk) else answer
+        return _work(dispatcher, answer, held_up)
+    return late(answer, held_up) if is_in_vain(answer, dispatcher) else answer
 
 
-def _work(desk: Dispatcher, work: Slices, held_up: float) -> Slices:
+def _work(dispatcher: Dispatcher, work: Slices, held_up: float) -> Slices:
     while True:
-        began = desk.held_up()
+        began = dispatcher.held_up()
         try:
             step = next(work)
         except StopIteration as end:
             answer: bytes | Close | Wait = end.value
-            held_up += desk.held_up() - began
-            return (yield from late(answer, held_up)) if is_in_vain(answer, desk) else answer
-        held_up += desk.held_up() - began
+            held_up += dispatcher.held_up() - began
+            return (yield from late(answer, held_up)) if is_in_vain(answer, dispatcher) else answer
+        held_up += dispatcher.held_up() - began
         yield step
 
 
-def is_in_vain(answer: Answer, desk: Dispatcher) -> TypeGuard[bytes]:
+def is_in_vain(answer: Answer, dispatcher: Dispatcher) -> TypeGuard[bytes]:
     """Whether it was a mistake to ask. That there is no room is none: who is told so at once knows what to do."""
     if not isinstance(answer, bytes) or not answer.startswith(_REFUSAL) or answer.startswith(_NONE):
         return False
-    no_room = desk.no_room(1)
+    no_room = dispatcher.no_room(1)
     return no_room is None or no_room.encode() not in answer
 
 

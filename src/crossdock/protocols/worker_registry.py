@@ -50,13 +50,13 @@ class WorkerRegistry:
         self._given: dict[str, IssuedLeases] = {}
         self._swept = 0.0
 
-    def restore(self, leased: Iterable[Job], desk: Dispatcher) -> None:
+    def restore(self, leased: Iterable[Job], dispatcher: Dispatcher) -> None:
         """After a restart: the leases recorded under a name were given to it."""
         given = [
             (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
         ]
         for _, wid, job in sorted(given, key=lambda each: each[0]):
-            self._given.setdefault(wid, IssuedLeases()).remember(job.jid, job, desk)
+            self._given.setdefault(wid, IssuedLeases()).remember(job.jid, job, dispatcher)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
         """The first HELLO of a wid describes it; later ones only add a connection."""
@@ -75,8 +75,8 @@ class WorkerRegistry:
             if not worker.given:
                 del self._given[worker.wid]
 
-    def reap(self, desk: Dispatcher) -> None:
-        steady = desk.now.steady
+    def reap(self, dispatcher: Dispatcher) -> None:
+        steady = dispatcher.now.steady
         for worker in [each for each in self.by_wid.values() if steady - each.beat_at > SILENT_S]:
             del self.by_wid[worker.wid]
             self.reaped += 1
@@ -84,10 +84,10 @@ class WorkerRegistry:
                 hang_up()
         if steady - self._swept > _SWEEP_S:
             self._swept = steady
-            self._forget_old(desk)
+            self._forget_old(dispatcher)
 
-    def _forget_old(self, desk: Dispatcher) -> None:
+    def _forget_old(self, dispatcher: Dispatcher) -> None:
         for wid in [wid for wid in self._given if wid not in self.by_wid]:
-            self._given[wid].sweep(desk)
+            self._given[wid].sweep(dispatcher)
             if not self._given[wid]:
                 del self._given[wid]

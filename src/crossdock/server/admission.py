@@ -31,10 +31,10 @@ _COUNTED_ROOM: Final = 1_000
 
 
 class Admission:
-    __slots__ = ("_memory", "_most", "_room", "disk_refusal")
+    __slots__ = ("_most", "_room", "_state", "disk_refusal")
 
-    def __init__(self, memory: EngineState, most: int) -> None:
-        self._memory = memory
+    def __init__(self, state: EngineState, most: int) -> None:
+        self._state = state
         self._most = most
         self._room = 0  #: jobs that may come before it is counted again how many there are
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
@@ -50,48 +50,48 @@ class Admission:
         """Not at every push: what was counted serves the next thousand."""
         free = self.free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
-        return _refusal(self._memory, self._most) if free < 0 else None
+        return _refusal(self._state, self._most) if free < 0 else None
 
     def free_places(self) -> int:
         """So many jobs more may be held."""
-        return self._most - len(self._memory.jobs) - _beside(self._memory)
+        return self._most - len(self._state.jobs) - _beside(self._state)
 
     def unasked(self) -> int:
         """So many may come in that no client pushes."""
         return self.free_places() if self.disk_refusal is None else 0
 
 
-def _refusal(memory: EngineState, most: int) -> str:
-    beside = _beside(memory)
+def _refusal(state: EngineState, most: int) -> str:
+    beside = _beside(state)
     if not beside:
         return f"the server holds {most} jobs, its limit; work some off, or raise limits.jobs"
-    kinds = {**_named(memory), **_temporary(memory)}
+    kinds = {**_named(state), **_temporary(state)}
     kind = max(kinds, key=kinds.__getitem__)
     return (
-        f"the server holds {len(memory.jobs)} jobs and {beside} records beside them, most of these {kind}, and {most} "
+        f"the server holds {len(state.jobs)} jobs and {beside} records beside them, most of these {kind}, and {most} "
         f"is its limit; work jobs off, {_CURES[kind]}, or raise limits.jobs"
     )
 
 
-def _beside(memory: EngineState) -> int:
+def _beside(state: EngineState) -> int:
     """Records that count: a queue costs as much as a job, and stays."""
-    return sum(_temporary(memory).values()) + max(0, sum(_named(memory).values()) - RECORDS_FREE)
+    return sum(_temporary(state).values()) + max(0, sum(_named(state).values()) - RECORDS_FREE)
 
 
-def _named(memory: EngineState) -> dict[str, int]:
+def _named(state: EngineState) -> dict[str, int]:
     return {
-        "queues": len(memory.queues),
-        "tags": len(memory.tags.uses) - len(memory.tags.unused),
-        "tracked jobs": len(memory.watched),
-        "settings of qless": len(memory.config),
-        "recurring jobs": len(memory.intervals),
-        "buffers of Resqu": len(memory.resqu.buffers),
+        "queues": len(state.queues),
+        "tags": len(state.tags.uses) - len(state.tags.unused),
+        "tracked jobs": len(state.watched),
+        "settings of qless": len(state.config),
+        "recurring jobs": len(state.intervals),
+        "buffers of Resqu": len(state.resqu.buffers),
     }
 
 
-def _temporary(memory: EngineState) -> dict[str, int]:
+def _temporary(state: EngineState) -> dict[str, int]:
     """They end by themselves, and none of them is free."""
-    return {"batches of Faktory": len(memory.groups), "states of TRACK": len(memory.tracks)}
+    return {"batches of Faktory": len(state.groups), "states of TRACK": len(state.tracks)}
 
 
 # Disk space: new jobs are refused in good time, so that what is there can still be worked off.
@@ -105,14 +105,14 @@ MIB: Final = 1024 * 1024
 RESERVE_USED: Final = "the disk is full and the reserve is in use; free some space and push again"
 
 
-def watermark(folder: Path, free_mib: int) -> int:
+def watermark(folder: Path, min_free_mib: int) -> int:
     """Bytes that must stay free: the setting, or a tenth of the volume if that is less."""
-    return min(free_mib * MIB, total_bytes(folder) // 10)
+    return min(min_free_mib * MIB, total_bytes(folder) // 10)
 
 
-def refusal(folder: Path, free_mib: int) -> str | None:
+def refusal(folder: Path, min_free_mib: int) -> str | None:
     """Why a push is refused now, None if it is not."""
-    free, least = free_bytes(folder), watermark(folder, free_mib)
+    free, least = free_bytes(folder), watermark(folder, min_free_mib)
     if free >= least:
         return None
     return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"

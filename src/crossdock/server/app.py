@@ -29,7 +29,7 @@ from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
-from crossdock.server.lake_keeper import HOLD, LakeKeeper, conceal, last_batch
+from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_batch, redact
 from crossdock.server.limits import Limits
 from crossdock.server.metrics import Metrics
 from crossdock.settings.address import Address
@@ -79,12 +79,12 @@ class Server:
             static_config.mapping(settings),
         )
         limits = settings.limits
-        self._hall = ConnectionRegistry(
+        self._registry = ConnectionRegistry(
             Limits(
                 connections=limits.connections,
                 jobs=limits.jobs,
-                unread_bytes=limits.unread_kib * 1024,
-                unfinished_bytes=limits.unfinished_mib * admission.MIB,
+                unread_bytes=limits.reply_buffer_kib * 1024,
+                unfinished_bytes=limits.request_memory_mib * admission.MIB,
                 reply_bytes=limits.reply_memory_mib * admission.MIB,
             )
         )
@@ -118,25 +118,27 @@ class Server:
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clocks, start = clock.resume(recovered)
-        self._scribe = JournalWriter(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
-        self._scribe.reserve_used = reserve_used
-        engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
-        self.turn = GroupCommit(engine, self._scribe, clocks, self._loop, self._hall.limits.jobs)
+        self._journal_writer = JournalWriter(
+            journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk
+        )
+        self._journal_writer.reserve_used = reserve_used
+        engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings))
+        self.turn = GroupCommit(engine, self._journal_writer, clocks, self._loop, self._registry.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
-        self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
+        self._compactor = Compactor(self._folder.path, self.turn, self._journal_writer, lambda: journal.last)
         self._lake: LakeKeeper | None = None
         if settings.lake.on:
-            self._lake = LakeKeeper(settings, self.turn, self._scribe, lambda: journal.last)
+            self._lake = LakeKeeper(settings, self.turn, self._journal_writer, lambda: journal.last)
             self._lake.begin(journal, recovered.wall)
         else:
-            self._scribe.release(HOLD)
+            self._journal_writer.release(HOLD)
         self._pulse = Metrics(
             self._folder.path,
             settings.journal.durability,
             turn=self.turn,
-            scribe=self._scribe,
-            connections=self._hall.connections,
+            journal_writer=self._journal_writer,
+            connections=self._registry.connections,
         )
         self._doors = endpoints.build(settings, self._where)
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
@@ -180,21 +182,21 @@ class Server:
         return opened
 
     def _factory(self, door: WireProtocol) -> Callable[[], Connection]:
-        return lambda: Connection(self._hall, door, self.turn, self._loop)
+        return lambda: Connection(self._registry, door, self.turn, self._loop)
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, what is synced lazily, the length of the tail; doors less often."""
         self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
         self._look_at_disk()
         if seconds:
-            self._scribe.sync()
+            self._journal_writer.sync()
         self._compactor.look()
         if self._lake is not None:
             self._lake.look()
         self._pulse.beat()
-        self._look_at(self._hall.look_at_replies())
+        self._look_at(self._registry.look_at_replies())
         if seconds % _DOOR_TICK_S == 0:
-            self._scribe.make_ballast()
+            self._journal_writer.make_ballast()
             self.turn.begin()
             for door in self._doors.values():
                 door.tick(self.turn)
@@ -205,18 +207,18 @@ class Server:
             self.turn.slices.add(partial(self._look_at, work))
 
     def _look_at_disk(self) -> None:
-        refusal = admission.refusal(self._folder.path, self._settings.journal.free_mib)
-        self.turn.ceiling.disk_refusal = (
-            admission.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
+        refusal = admission.refusal(self._folder.path, self._settings.journal.min_free_mib)
+        self.turn.admission.disk_refusal = (
+            admission.RESERVE_USED if refusal is None and self._journal_writer.reserve_used else refusal
         )
-        self._journal.keep_short(self.turn.ceiling.disk_refusal is not None)
+        self._journal.keep_short(self.turn.admission.disk_refusal is not None)
 
     def _fail(self, error: Exception) -> None:
         """The journal failed, or a change did in the middle: nothing may be answered any more. The next start
         recovers from disk."""
         log.critical("stopping: %s", error)
         self.failure = error
-        for connection in list(self._hall.connections):
+        for connection in list(self._registry.connections):
             connection.abort()
         self._begun.said.set()
         self._settled.set()
@@ -225,7 +227,7 @@ class Server:
     def stop(self) -> None:
         """SIGTERM. A second one does not wait for goodbyes; what was promised is on disk either way."""
         if self._stopping.is_set():
-            for connection in list(self._hall.connections):
+            for connection in list(self._registry.connections):
                 connection.abort()
         self._stopping.set()
 
@@ -247,7 +249,7 @@ class Server:
             await self._lake.stop()
         if self.failure is None:
             await self._say_goodbye()
-            await self._scribe.stop()
+            await self._journal_writer.stop()
             self._journal.close()
         if self._folder.is_new:
             self._folder.discard()
@@ -256,14 +258,14 @@ class Server:
 
     async def _say_goodbye(self) -> None:
         give_up = time.monotonic() + _LAST_SLICES_S
-        for connection in list(self._hall.connections):
+        for connection in list(self._registry.connections):
             connection.shut_down(give_up)
         self.turn.when_settled(self._settled.set)
         await self._settled.wait()
         give_up = self._loop.time() + _LEAVE_S
-        while self._hall.connections and self._loop.time() < give_up:
+        while self._registry.connections and self._loop.time() < give_up:
             await asyncio.sleep(0.01)  # transports flush their last bytes
-        for connection in list(self._hall.connections):
+        for connection in list(self._registry.connections):
             connection.abort()
 
 

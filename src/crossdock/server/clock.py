@@ -83,7 +83,7 @@ def resumed_from(found: Recovered, boot: str, boottime: float, wall: float) -> R
     """Continue from the newest batch: steady time never goes back."""
     if not found.wall:  # the journal is empty
         return Resumed(-boottime)
-    counters = found.memory.counters
+    counters = found.state.counters
     passed = boottime + counters.offset - found.steady
     if boot and boot == counters.boot and passed > -_SLACK_S:
         passed = max(0.0, passed)

@@ -24,10 +24,12 @@ RETRY_S: Final = 60
 
 
 class Compactor:
-    def __init__(self, folder: Path, turn: GroupCommit, scribe: JournalWriter, last_seq: Callable[[], int]) -> None:
+    def __init__(
+        self, folder: Path, turn: GroupCommit, journal_writer: JournalWriter, last_seq: Callable[[], int]
+    ) -> None:
         self._folder = folder
         self._turn = turn
-        self._scribe = scribe
+        self._journal_writer = journal_writer
         self._last_seq = last_seq
         self._task: asyncio.Task[None] | None = None
         self._child = Child("crossdock.journal.compaction")
@@ -35,7 +37,7 @@ class Compactor:
 
     def _load(self) -> float:
         """How full the tail is; 1 and more: fold it."""
-        events = max(TAIL_EVENTS, len(self._turn.memory.jobs) // 2)
+        events = max(TAIL_EVENTS, len(self._turn.state.jobs) // 2)
         return max(self._turn.tail_events / events, self._turn.tail_bytes / TAIL_BYTES)
 
     def look(self) -> None:
@@ -70,7 +72,7 @@ class Compactor:
                 return
             made = msgspec.json.decode(output, type=Made)
             path = self._folder / made.file
-            if not self._scribe.install(Snapshot(made.seq, path)):
+            if not self._journal_writer.install(Snapshot(made.seq, path)):
                 self._rest = RETRY_S
                 path.unlink()  # the disk is full, and nobody would ever read it
                 return

@@ -19,10 +19,10 @@ from crossdock.server.pending import SlicedRequest, WaitingRequest
 
 class Connection(Answering):
     def __init__(
-        self, hall: ConnectionRegistry, door: WireProtocol, turn: GroupCommit, loop: asyncio.AbstractEventLoop
+        self, registry: ConnectionRegistry, door: WireProtocol, turn: GroupCommit, loop: asyncio.AbstractEventLoop
     ) -> None:
-        super().__init__(door.session(turn, self.abort), door.name, turn, loop, hall.limits.unread_bytes)
-        self._hall = hall
+        super().__init__(door.session(turn, self.abort), door.name, turn, loop, registry.limits.unread_bytes)
+        self._registry = registry
         self._door = door
         self.unfinished = 0
         if isinstance(self._session, Subscriber):
@@ -37,7 +37,7 @@ class Connection(Answering):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if not self._hall.enter(self):
+        if not self._registry.enter(self):
             self.abort()
             return
         greeting = self._session.greeting()
@@ -69,7 +69,7 @@ class Connection(Answering):
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
         if not requests:
-            self._hall.gather(self, len(data))
+            self._registry.gather(self, len(data))
         elif self.unfinished:
             self._complete(requests, len(data))
             return
@@ -116,7 +116,7 @@ class Connection(Answering):
             self._requests.extend(requests)
             self._pump()
         if not isinstance(self._pending, SlicedRequest):
-            self._hall.finish(self)
+            self._registry.finish(self)
 
     def _line_up(self, requests: Sequence[Any], size: int) -> None:
         """Behind what is not answered yet."""
@@ -125,7 +125,7 @@ class Connection(Answering):
         self._control_reading()
 
     def _count_replies(self) -> None:
-        self._hall.count_replies(self)
+        self._registry.count_replies(self)
 
     def describe(self) -> str:
         """For the log."""
@@ -133,7 +133,7 @@ class Connection(Answering):
 
     def _answered(self, answer: Answer) -> None:
         if self.unfinished and isinstance(self._pending, SlicedRequest):
-            self._hall.finish(self)
+            self._registry.finish(self)
         if self._silence is not None:  # while it waited for the answer it could not speak
             self._silence.answered()
         super()._answered(answer)
@@ -173,7 +173,7 @@ class Connection(Answering):
             self._ahead = 0
             broken = session.broken()
             if broken is not None:
-                self._hall.finish(self)  # it is not kept, and the answer may be late
+                self._registry.finish(self)  # it is not kept, and the answer may be late
                 self._take(broken)
             elif not self._reading:
                 self._control_reading()
@@ -201,8 +201,8 @@ class Connection(Answering):
         if self._handshake is not None:
             self._handshake.cancel()
             self._handshake = None
-        if not self._hall.welcome(self):
-            crowded = self._session.crowded(len(self._hall.welcomed) + 1)
+        if not self._registry.welcome(self):
+            crowded = self._session.crowded(len(self._registry.welcomed) + 1)
             if crowded is not None:
                 self._take(crowded)
 
@@ -216,7 +216,7 @@ class Connection(Answering):
         return self._owes()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._hall.leave(self)
+        self._registry.leave(self)
         super().connection_lost(error)
         if self._handshake is not None:
             self._handshake.cancel()

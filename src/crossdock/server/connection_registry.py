@@ -58,67 +58,67 @@ class ConnectionRegistry:
         self.closed_unread = 0  #: connections, for that
         self._unread_told = -inf
 
-    def enter(self, guest: ConnectedPeer) -> bool:
+    def enter(self, peer: ConnectedPeer) -> bool:
         """False: there is no place for another stranger."""
-        self.connections.add(guest)
+        self.connections.add(peer)
         return len(self.connections) <= self.limits.connections + STRANGERS
 
-    def welcome(self, guest: ConnectedPeer) -> bool:
+    def welcome(self, peer: ConnectedPeer) -> bool:
         """It has said who it is. False: so many have that there is no place for it."""
         if len(self.welcomed) >= self.limits.connections:
             return False
-        self.welcomed.add(guest)
+        self.welcomed.add(peer)
         return True
 
-    def leave(self, guest: ConnectedPeer) -> None:
-        self.connections.discard(guest)
-        self.welcomed.discard(guest)
-        self.finish(guest)
-        self._settle(guest, 0)
+    def leave(self, peer: ConnectedPeer) -> None:
+        self.connections.discard(peer)
+        self.welcomed.discard(peer)
+        self.finish(peer)
+        self._settle(peer, 0)
 
-    def count_replies(self, guest: ConnectedPeer) -> None:
+    def count_replies(self, peer: ConnectedPeer) -> None:
         """Something was said to it, or left."""
-        waiting = guest.waiting_bytes()
-        if waiting != guest.unread:
-            self._settle(guest, waiting)
+        waiting = peer.waiting_bytes()
+        if waiting != peer.unread:
+            self._settle(peer, waiting)
             if self.unread > self.limits.reply_bytes:
                 self._close_largest()
 
     def look_at_replies(self) -> Iterator[None]:
         """Once a second, in slices: of small replies to a peer that does not read nobody hears."""
         stalled: set[ConnectedPeer] = set()
-        for seen, guest in enumerate(list(self.connections)):
+        for seen, peer in enumerate(list(self.connections)):
             if seen % _LOOKED_AT == _LOOKED_AT - 1:
                 yield
-            before, waiting = self._unread_of.get(guest, 0), guest.waiting_bytes()
-            self._settle(guest, waiting)
+            before, waiting = self._unread_of.get(peer, 0), peer.waiting_bytes()
+            self._settle(peer, waiting)
             if waiting:
-                unsent = self._unread_of[guest] = guest.unsent_bytes()
+                unsent = self._unread_of[peer] = peer.unsent_bytes()
                 if 0 < before <= unsent:
-                    stalled.add(guest)
+                    stalled.add(peer)
         self._stalled = stalled
         if self.unread > self.limits.reply_bytes:
             self._close_largest()
 
-    def _settle(self, guest: ConnectedPeer, waiting: int) -> None:
-        self.unread += waiting - guest.unread
-        guest.unread = waiting
+    def _settle(self, peer: ConnectedPeer, waiting: int) -> None:
+        self.unread += waiting - peer.unread
+        peer.unread = waiting
         if waiting:
-            self._unread_of.setdefault(guest, 0)
+            self._unread_of.setdefault(peer, 0)
         else:
-            self._unread_of.pop(guest, None)
-            self._stalled.discard(guest)
+            self._unread_of.pop(peer, None)
+            self._stalled.discard(peer)
 
     def _close_largest(self) -> None:
-        for guest in list(self._unread_of):  # most of them have read meanwhile
-            self._settle(guest, guest.waiting_bytes())
+        for peer in list(self._unread_of):  # most of them have read meanwhile
+            self._settle(peer, peer.waiting_bytes())
         while self.unread > self.limits.reply_bytes:
             most = max(self._unread_of, key=lambda each: (each in self._stalled, each.unread))
             self._tell_closed(most)
             self._settle(most, 0)
             most.abort()
 
-    def _tell_closed(self, guest: ConnectedPeer) -> None:
+    def _tell_closed(self, peer: ConnectedPeer) -> None:
         self.closed_unread += 1
         now = time.monotonic()
         if now >= self._unread_told + _TELL_S:
@@ -126,14 +126,14 @@ class ConnectionRegistry:
             log.warning(
                 "replies that are not read exceed limits.reply_memory_mib; the connection with the most, %d MiB (%s), "
                 "is closed (%d so far)",
-                guest.unread >> 20,
-                guest.describe(),
+                peer.unread >> 20,
+                peer.describe(),
                 self.closed_unread,
             )
 
-    def gather(self, guest: ConnectedPeer, size: int) -> None:
+    def gather(self, peer: ConnectedPeer, size: int) -> None:
         """So much more of a request that is not whole."""
-        guest.unfinished += size
+        peer.unfinished += size
         self.unfinished += size
         if self.unfinished > self.limits.unfinished_bytes:
             most = max(self.connections, key=lambda each: each.unfinished)
@@ -148,12 +148,12 @@ class ConnectionRegistry:
         if now >= self._told + _TELL_S:
             self._told = now
             log.warning(
-                "requests under way exceed limits.unfinished_mib; who sent most of one, %d MiB, is cut off (%d so far)",
+                "requests exceed limits.request_memory_mib; closed the largest one, %d MiB (%d so far)",
                 size >> 20,
                 self.cut_off,
             )
 
-    def finish(self, guest: ConnectedPeer) -> None:
+    def finish(self, peer: ConnectedPeer) -> None:
         """What it had begun is kept no longer."""
-        self.unfinished -= guest.unfinished
-        guest.unfinished = 0
+        self.unfinished -= peer.unfinished
+        peer.unfinished = 0

@@ -58,7 +58,7 @@ def _faktory(settings: Settings, *, may_flush: bool) -> WireProtocol:
 
     return FaktoryProtocol(
         password=settings.faktory.password,
-        one_round=settings.faktory.one_round,
+        allow_legacy_hash=settings.faktory.allow_legacy_hash,
         line_bytes=settings.faktory.line_mib * MIB,
         handshake_s=settings.faktory.handshake_s,
         may_flush=may_flush,

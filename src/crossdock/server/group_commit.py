@@ -65,23 +65,23 @@ class GroupCommit:
         "_hard",
         "_idle",
         "_in_flight",
+        "_journal_writer",
         "_loop",
         "_opened",
         "_replies",
         "_scheduled",
-        "_scribe",
         "_seen",
         "_ticker",
+        "admission",
         "batches",
-        "ceiling",
         "channels",
         "fresh",
         "herald",
-        "memory",
         "no_room",
         "now",
         "on_failure",
         "slices",
+        "state",
         "tail_bytes",
         "tail_events",
         "together",
@@ -91,16 +91,16 @@ class GroupCommit:
     )
 
     def __init__(
-        self, engine: Engine, scribe: EntryWriter, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
+        self, engine: Engine, journal_writer: EntryWriter, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
     ) -> None:
         self._engine = engine
-        self._carry_out = engine.carry_out
-        self._scribe = scribe
+        self._carry_out = engine.execute
+        self._journal_writer = journal_writer
         self._clock = clock
         self._loop = loop
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes what events mean to those who subscribed; asked only while somebody did
-        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda desk, events: None
+        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
         self._changes: list[Sequence[AnyEvent]] = []  #: of each command
         self._hard = False
         self._replies: list[Reply] = []
@@ -111,9 +111,9 @@ class GroupCommit:
         self._freeing = False
         self.fresh = False  #: the clocks were read in this pass of the event loop
         self._idle: list[Callable[[], None]] = []
-        self.memory: EngineState = engine.memory
-        self.ceiling = Admission(engine.memory, max_jobs)
-        self.no_room = self.ceiling.no_room
+        self.state: EngineState = engine.state
+        self.admission = Admission(engine.state, max_jobs)
+        self.no_room = self.admission.no_room
         self.now: Now = clock.now()
         self.waits = Waiters(self._has_work)
         self.waiting = self.waits.tickets
@@ -153,9 +153,9 @@ class GroupCommit:
         self.fresh = False
 
     def do(self, command: Command[T]) -> T:
-        carry_out = self._carry_out
+        execute = self._carry_out
         try:
-            events, outcome, notices = carry_out(command, self.now)
+            events, outcome, ready_queues = execute(command, self.now)
         except HalfDone as error:
             self._give_up(error)
             raise
@@ -176,8 +176,8 @@ class GroupCommit:
             channels = self.channels
             if channels.by_name or channels.by_pattern:
                 self.herald(self, events)
-        if notices and waits.by_queue:  # of a lazy deadline there is no event
-            waits.stir(notices)
+        if ready_queues and waits.by_queue:  # of a lazy deadline there is no event
+            waits.wake(ready_queues)
         return outcome
 
     def _give_up(self, error: HalfDone) -> None:
@@ -193,7 +193,7 @@ class GroupCommit:
 
     def _free(self) -> None:
         """A FLUSH left millions of objects; they go a slice at a time."""
-        self._freeing = self.memory.free(FREE_ITEMS)
+        self._freeing = self.state.free(FREE_ITEMS)
         if self._freeing:
             self._loop.call_soon(self._free)
 
@@ -249,11 +249,11 @@ class GroupCommit:
                 self.tail_bytes += len(row)
                 self.written_bytes += len(row)
                 left -= 1
-                self._scribe.append(row, _unheard if left else lambda: self._durable(replies))
+                self._journal_writer.append(row, _unheard if left else lambda: self._durable(replies))
             self._ticker.arm()
-            if self.memory.intervals:
-                self.memory.room = self.ceiling.unasked()
-            if self.memory.discarded and not self._freeing:
+            if self.state.intervals:
+                self.state.room = self.admission.unasked()
+            if self.state.discarded and not self._freeing:
                 self._free()
         else:
             _release(replies)

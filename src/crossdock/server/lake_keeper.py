@@ -53,7 +53,7 @@ def redacted(settings: Settings) -> tuple[str, ...]:
     return tuple(name for part in settings.lake.redact.split(",") if (name := part.strip()))
 
 
-def conceal(settings: Settings) -> Quotes | None:
+def redact(settings: Settings) -> Quotes | None:
     """What hides, in words about a job, values that its payload does not have in the lake."""
     names = redacted(settings)
     return Quotes(names) if settings.lake.on and names else None
@@ -70,7 +70,7 @@ def options_of(settings: Settings) -> Options:
         segment_bytes=lake.segment_mib * admission.MIB,
         segment_s=lake.segment_s,
         keep_days=lake.keep_days,
-        keep_free=admission.watermark(settings.server.data, settings.journal.free_mib),
+        keep_free=admission.watermark(settings.server.data, settings.journal.min_free_mib),
     )
 
 
@@ -85,11 +85,11 @@ def last_batch(settings: Settings) -> int:
 
 class LakeKeeper:
     def __init__(
-        self, settings: Settings, turn: GroupCommit, scribe: JournalWriter, last_seq: Callable[[], int]
+        self, settings: Settings, turn: GroupCommit, journal_writer: JournalWriter, last_seq: Callable[[], int]
     ) -> None:
         self._options = options_of(settings)
         self._turn = turn
-        self._scribe = scribe
+        self._journal_writer = journal_writer
         self._last_seq = last_seq
         self._task: asyncio.Task[None] | None = None
         self._child = Child("crossdock.lake.exporter")
@@ -140,7 +140,7 @@ class LakeKeeper:
     def _hold(self, seq: int) -> None:
         if seq != self._held:
             self._held = seq
-            self._scribe.hold(HOLD, seq)
+            self._journal_writer.hold(HOLD, seq)
 
     def look(self) -> None:
         """Called every second."""
@@ -175,7 +175,7 @@ class LakeKeeper:
 
     async def _run(self) -> None:
         try:
-            held = self._turn.memory.counters.held_until - self._turn.now.steady
+            held = self._turn.state.counters.held_until - self._turn.now.steady
             options = msgspec.structs.replace(self._options, hold_s=max(0.0, held))
             async for line in await self._child.start(msgspec.json.encode(options, enc_hook=str)):
                 self._heard(msgspec.json.decode(line, type=Position))

@@ -33,20 +33,20 @@ class Metrics:
         durability: str,
         *,
         turn: GroupCommit,
-        scribe: JournalWriter,
+        journal_writer: JournalWriter,
         connections: Collection[object],
     ) -> None:
         self._folder = folder
         self._durability = durability
         self._turn = turn
-        self._scribe = scribe
+        self._journal_writer = journal_writer
         self._connections = connections
         self._started = time.monotonic()
         self._beats: deque[_Sample] = deque([self._now()], maxlen=int(LATELY_S) + 1)
         self.doors: dict[str, str] = {}  #: name and address, once they are open
 
     def _now(self) -> _Sample:
-        counters = self._turn.memory.counters
+        counters = self._turn.state.counters
         return _Sample(time.monotonic(), counters.number, counters.token, counters.processed, counters.failures)
 
     def beat(self) -> None:
@@ -61,7 +61,7 @@ class Metrics:
             return Rates()
         return Rates(*(round(max(0, new - old) / seconds, 1) for old, new in zip(first[1:], last[1:], strict=True)))
 
-    def vitals(self) -> ServerStatus:
+    def server_status(self) -> ServerStatus:
         turn = self._turn
         return ServerStatus(
             version=__version__,
@@ -76,8 +76,8 @@ class Metrics:
             tail_events=turn.tail_events,
             tail_bytes=turn.tail_bytes,
             disk_free_bytes=free_bytes(self._folder),
-            refusing=turn.ceiling.disk_refusal,
-            sync=sync_times(self._scribe.took),
+            refusing=turn.admission.disk_refusal,
+            sync=sync_times(self._journal_writer.took),
             rates=self.rates(),
         )
 

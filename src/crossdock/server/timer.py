@@ -32,7 +32,7 @@ _NEARLY_S: Final = 0.001
 
 class Executor(Protocol):
     now: Now
-    ceiling: Admission
+    admission: Admission
 
     def begin(self) -> None: ...
 
@@ -91,7 +91,7 @@ class Timer:
     def tick(self) -> None:
         started = time.perf_counter()
         self.due = inf
-        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.ceiling.free_places(), self._looked)), self.done
+        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.admission.free_places(), self._looked)), self.done
         done.scheduled += more.scheduled
         done.retried += more.retried
         done.lapsed += more.lapsed
@@ -104,8 +104,8 @@ class Timer:
 
     def _resolve(self) -> None:
         """What a single command left undone: dependents of jobs that ended, and jobs that throttles have room for."""
-        left, memory = TICK_DEPENDENTS, self._engine.memory
-        while left > 0 and memory.unresolved:
+        left, state = TICK_DEPENDENTS, self._engine.state
+        while left > 0 and state.unresolved:
             left -= max(1, self._turn.do(ResolveDependents(left)))
-        while left > 0 and memory.owed:
+        while left > 0 and state.owed:
             left -= max(1, self._turn.do(FreeHeld(left)))

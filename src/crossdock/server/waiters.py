@@ -75,7 +75,7 @@ class _Hold:
     def __exit__(self, *error: object) -> None:
         self.depth -= 1
         waits = self._waits
-        if waits.stirred or waits.ended:
+        if waits.woken or waits.ended:
             waits.go_on()
 
 
@@ -86,7 +86,7 @@ class Waiters:
         self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
         self.tickets: dict[int, Waiter] = {}  #: all of them
         self._tickets = 0
-        self.stirred: list[Topic] = []  #: and not served yet
+        self.woken: list[Topic] = []  #: and not served yet
         self.ended: list[tuple[Number, JobResult]] = []  #: and not told yet
         self._stirring = False
         self._hold = _Hold(self)
@@ -120,9 +120,9 @@ class Waiters:
         """Several commands that are one step to those who wait: whatever stirs meanwhile is served at the end."""
         return self._hold
 
-    def stir(self, queues: Sequence[Topic]) -> None:
+    def wake(self, queues: Sequence[Topic]) -> None:
         """In these queues a job became ready."""
-        self.stirred.extend(queues)
+        self.woken.extend(queues)
         self.go_on()
 
     def go_on(self) -> None:
@@ -132,12 +132,12 @@ class Waiters:
             return
         self._stirring = True
         try:
-            while self.ended or self.stirred:
+            while self.ended or self.woken:
                 ended, self.ended = self.ended, []
                 for number, how in ended:
                     self._tell(number, how)
-                stirred, self.stirred = self.stirred, []
-                self._serve(stirred)
+                woken, self.woken = self.woken, []
+                self._serve(woken)
         finally:
             self._stirring = False
 
@@ -147,11 +147,11 @@ class Waiters:
             wait = waiter.wait
             waiter.answered(wait.told(how) if wait.told is not None else wait.ask(False))
 
-    def _serve(self, stirred: Sequence[Topic]) -> None:
+    def _serve(self, woken: Sequence[Topic]) -> None:
         """One transaction may stir twenty thousand queues, and a thousand may wait for them: so each queue stands in a
         heap by who came first to it, and is looked at when its turn comes."""
         passed: set[int] = set()
-        lines = [_Line(queue) for queue in dict.fromkeys(stirred) if queue in self.by_queue]
+        lines = [_Line(queue) for queue in dict.fromkeys(woken) if queue in self.by_queue]
         heap: list[tuple[int, int]] = []
         for at, line in enumerate(lines):
             self._line_up(heap, at, line, passed)

@@ -40,7 +40,7 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["always", "everysec"],
         Meta(description="always: on disk before the reply. everysec: once a second; a power cut loses up to that"),
     ] = "always"
-    free_mib: Annotated[
+    min_free_mib: Annotated[
         int, Meta(ge=0, description="Refuse new jobs when less is free (or less than a tenth of a small disk)")
     ] = 256
 
@@ -81,8 +81,11 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password: Annotated[str, _secret("Clients must know it. Needed to listen beyond loopback")] = ""
-    one_round: Annotated[
-        bool, Meta(description="Accept the one-round password hash of clients below protocol version 2 (PyPI faktory)")
+    allow_legacy_hash: Annotated[
+        bool,
+        Meta(
+            description="Accept the one-round password hash of clients below protocol version 2 (PyPI faktory)"
+        ),
     ] = True
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="A client must have said HELLO by then")] = 2.0
@@ -153,10 +156,10 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="Jobs held, and records beside them that count; beyond it pushes are refused, the rest goes on",
         ),
     ] = 10_000_000
-    unread_kib: Annotated[
+    reply_buffer_kib: Annotated[
         int, Meta(ge=16, description="Replies a client may leave unread before its requests are not read either")
     ] = 1_024
-    unfinished_mib: Annotated[
+    request_memory_mib: Annotated[
         int,
         Meta(ge=16, description="Long requests under way or worked on, of all; beyond it who sent most is cut off"),
     ] = 256

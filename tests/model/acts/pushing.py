@@ -41,7 +41,7 @@ def _extra(scene: Scene) -> Extra | None:
     if scene.chance(0.4):
         end = now.steady + scene.one_of((1.0, 60.0, 3_600.0))
         lock = LockTerms(f"lock {scene.one_of('abcdef')}", end, scene.one_of(tuple(LockRelease)))
-    group = scene.one_of([*scene.memory.groups, "no such group"]) if scene.chance(0.5) else ""
+    group = scene.one_of([*scene.state.groups, "no such group"]) if scene.chance(0.5) else ""
     expires = now.wall + scene.one_of((1.0, 900.0)) if scene.chance(0.2) else 0.0
     links = Links(
         lock,
@@ -58,26 +58,26 @@ def _extra(scene: Scene) -> Extra | None:
 
 def _needs(scene: Scene) -> tuple[Number, ...]:
     """A few of the last jobs, one before it in the same push, one that was never there."""
-    last = scene.memory.counters.number
+    last = scene.state.counters.number
     near = [max(1, last - int(scene.random.random() * 12)) for _ in range(scene.one_of((1, 1, 2, 3)))]
     return (*near, -scene.one_of((1, 1, 2, 9)), last + 50)
 
 
 def push(scene: Scene, client: Client) -> c.Command[Any] | None:
-    if len(scene.memory.jobs) > JOBS_AT_MOST:
+    if len(scene.state.jobs) > JOBS_AT_MOST:
         return None
     return c.Enqueue(client.via, [_spec(scene)])
 
 
 def push_later(scene: Scene, client: Client) -> c.Command[Any] | None:
-    if len(scene.memory.jobs) > JOBS_AT_MOST:
+    if len(scene.state.jobs) > JOBS_AT_MOST:
         return None
     wait = scene.one_of((-DAY, 0.0, 0.5, 30.0, 3_600.0, 5 * DAY))
     return c.Enqueue(client.via, [_spec(scene, scene.clock.wall + wait)])
 
 
 def push_bulk(scene: Scene, client: Client) -> c.Command[Any] | None:
-    if len(scene.memory.jobs) > JOBS_AT_MOST:
+    if len(scene.state.jobs) > JOBS_AT_MOST:
         return None
     specs = [_spec(scene) for _ in range(int(scene.random.random() * 20))]
     return c.Enqueue(client.via, specs, unless_live=scene.chance(0.2))
@@ -85,7 +85,7 @@ def push_bulk(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
     """Pushes, and successes of what it holds; now and then of what it does not."""
-    if len(scene.memory.jobs) > JOBS_AT_MOST:
+    if len(scene.state.jobs) > JOBS_AT_MOST:
         return None
     later = scene.clock.wall + 5 * DAY  # most needs are met before that: then the job is scheduled
     steps: list[Spec | c.Succeed] = [
@@ -100,7 +100,7 @@ def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 
 def _holds(scene: Scene, held: LeaseRef) -> bool:
-    job = scene.memory.jobs.get(held[0])
+    job = scene.state.jobs.get(held[0])
     return job is not None and job.lease is not None and job.lease.token == held[1]
 
 

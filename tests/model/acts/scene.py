@@ -45,12 +45,12 @@ class Client:
         if jid in self.working:
             self.working.remove(jid)
 
-    def reconnect(self, memory: EngineState | None) -> None:
+    def reconnect(self, state: EngineState | None) -> None:
         """The server was restarted. With its memory at hand it counts leases of this name as given."""
         self.given = {}
-        if memory is not None and self.worker:
-            for _, number in memory.shelves[State.LEASED]:
-                if (job := memory.jobs[number]).lease is not None and job.lease.worker == self.worker:
+        if state is not None and self.worker:
+            for _, number in state.shelves[State.LEASED]:
+                if (job := state.jobs[number]).lease is not None and job.lease.worker == self.worker:
                     self.is_given(job)
 
 
@@ -58,7 +58,7 @@ class Client:
 class Scene:
     random: Random
     clock: FakeClock
-    memory: EngineState
+    state: EngineState
     clients: list[Client]
     jids: int = 0
     payloads: int = 0

@@ -33,25 +33,27 @@ def fail(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 def settle_of_another(scene: Scene, client: Client) -> c.Command[Any] | None:
     """Somebody else's job: by its jid alone."""
-    leased = scene.memory.shelves[State.LEASED]
+    leased = scene.state.shelves[State.LEASED]
     if not leased:
         return None
-    jid = scene.memory.jobs[leased[int(scene.random.random() * len(leased))][1]].jid
+    jid = scene.state.jobs[leased[int(scene.random.random() * len(leased))][1]].jid
     claim = client.claim(jid)
     return c.Succeed(jid, claim) if scene.chance(0.5) else c.Fail(jid, claim, "Group", "message")
 
 
 def settle_freely(scene: Scene, client: Client) -> c.Command[Any] | None:
     """Without a lease, or with one that is over; by its jid, or by its number."""
-    memory = scene.memory
-    if not memory.jobs:
+    state = scene.state
+    if not state.jobs:
         return None
-    numbers = list(memory.jobs)
-    blocked = [number for _, number in memory.shelves[State.BLOCKED]]
+    numbers = list(state.jobs)
+    blocked = [number for _, number in state.shelves[State.BLOCKED]]
     at_rest = [
-        number for state in (State.BLOCKED, State.RETRYING, State.SCHEDULED) for _, number in memory.shelves[state]
+        number
+        for job_state in (State.BLOCKED, State.RETRYING, State.SCHEDULED)
+        for _, number in state.shelves[job_state]
     ]
-    job = memory.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, at_rest or numbers)))]
+    job = state.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, at_rest or numbers)))]
     via = job.origin if scene.chance(0.8) else client.via
     held = client.claim(job.jid).held if scene.chance(0.3) else None
     claim = c.Claim(via, client.worker, held, True, job.number if scene.chance(0.5) else 0)

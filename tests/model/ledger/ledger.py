@@ -64,10 +64,10 @@ class Ledger(Jobs):
         if reader is not None:
             reader(self, event, now)
 
-    def agrees(self, memory: EngineState) -> None:
+    def agrees(self, state: EngineState) -> None:
         """I8: what is present is what was pushed and has not ended, queue by queue, job by job."""
-        assert list(memory.jobs) == list(self.live)
-        for number, job in memory.jobs.items():
+        assert list(state.jobs) == list(self.live)
+        for number, job in state.jobs.items():
             life = self.live[number]
             assert (job.jid, job.queue, job.payload, job.end) == (
                 life.spec.jid,
@@ -75,12 +75,12 @@ class Ledger(Jobs):
                 life.spec.payload,
                 life.age,
             )
-            assert job.state is not State.BLOCKED or set(dependents.unmet(memory, job)) == life.needs
+            assert job.state is not State.BLOCKED or set(dependents.unmet(state, job)) == life.needs
             assert (job.state, job.attempts, job.failures) == (life.state, life.attempt, life.failures)
             assert (job.lease and job.lease.token) == (life.lease and life.lease.token)
-        present = Counter(job.queue for job in memory.jobs.values())
+        present = Counter(job.queue for job in state.jobs.values())
         assert present == self.pushed_to - self.ended_in
-        assert len(self.lives) + self.unused == self.number == memory.counters.number
+        assert len(self.lives) + self.unused == self.number == state.counters.number
 
     def audit(self) -> None:
         """At the end, with nothing under way."""

@@ -29,7 +29,7 @@ class Book:
     processed: int = 0
     failures: int = 0
     evicted: int = 0
-    stirred: set[str] = field(default_factory=set)
+    woken: set[str] = field(default_factory=set)
     freed: list[int] = field(default_factory=list)  #: what needs nothing any more, in this command
     lost: list[int] = field(default_factory=list)  #: what can never succeed any more
 

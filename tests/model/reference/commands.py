@@ -4,7 +4,7 @@ One dict of jobs, no index, no order kept: whatever is asked for is found by loo
 no events either: a command changes the jobs and gives its outcome. `RULES` at the end says which method carries out
 which command; a new command is one method and one line there.
 
-`stirred` holds the queues in which the last command made a job ready.
+`woken` holds the queues in which the last command made a job ready.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.model.reference.ticking import Ticking
 
 class Reference(Leasing, Settling, Hands, Ticking):
     def do(self, command: c.Command[Any], now: Now) -> Any:
-        self.stirred = set()
+        self.woken = set()
         self.records.steady = now.steady
         outcome = RULES[type(command)](self, command, now)
         while self.records.touched or self.freed or self.lost:  # what follows belongs to the command

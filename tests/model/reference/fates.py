@@ -16,13 +16,13 @@ class Fates(Book):
         job.band, job.stamp = (job.rules.due_band, due) if by_time else (1, since)
         job.state, job.since = State.READY, since
         self._register(job.queue)
-        self.stirred.add(job.queue)
+        self.woken.add(job.queue)
 
     def _to_old_place(self, job: Job, *, counted: bool) -> None:
         job.state, job.lease = State.READY, None
         job.attempts -= not counted
         self._register(job.queue)
-        self.stirred.add(job.queue)
+        self.woken.add(job.queue)
         self.records.back(job.number, job.spec.jid, job.links, self.at, started=job.attempts > 0)
 
     def _begin(self, job: Job, now: Now) -> None:
@@ -33,10 +33,10 @@ class Fates(Book):
     def _settled(self, job: Job) -> None:
         """A lease less may let another one in."""
         if self.throttles:
-            self.stirred.add(job.queue)
+            self.woken.add(job.queue)
 
     def _lapse(self, job: Job, now: Now) -> None:
-        self.stirred.add(job.queue)
+        self.woken.add(job.queue)
         told: Said = ("lease-expired", "the lease ran out", ())
         if job.rules.lapse is LeaseExpiry.DROP:
             self._gone(job, self.at, success=False)

@@ -41,7 +41,7 @@ class Hands(Fates):
             self._happens(now)
             self._register(command.queue)
             job.spec = replace(job.spec, queue=command.queue)
-            self.stirred.add(command.queue)
+            self.woken.add(command.queue)
         return len(jobs)
 
     def remove(self, command: admin.Remove, now: Now) -> int:
@@ -56,7 +56,7 @@ class Hands(Fates):
         self._set_paused(command.queues, now, paused=True)
 
     def resume(self, command: admin.ResumeQueues, now: Now) -> None:
-        self.stirred = self._set_paused(command.queues, now, paused=False)
+        self.woken = self._set_paused(command.queues, now, paused=False)
 
     def _set_paused(self, names: Iterable[str] | None, now: Now, *, paused: bool) -> set[str]:
         chosen = set(self.queues if names is None else names)
@@ -101,7 +101,7 @@ class Hands(Fates):
         wanted = {queue: Throttle(maximum, per, timeout) for queue, maximum, per, timeout in command.throttles}
         if list(wanted.items()) != list(self.throttles.items()):
             self._happens(now)
-            self.stirred = set(self.throttles)
+            self.woken = set(self.throttles)
             self.throttles = wanted
             for job in self.jobs.values():
                 if job.lease:

@@ -46,7 +46,7 @@ class Ticking(Pushing):
             if run.name in free and lock not in taken:
                 self._push(spec, run.via, at, at)
                 taken |= {lock} - {""}
-            self.stirred.add(run.spec.queue)
+            self.woken.add(run.spec.queue)
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
@@ -62,7 +62,7 @@ class Ticking(Pushing):
         for queue, lease in slots[:left]:
             self._happens(now)
             lease.slot_over = True
-            self.stirred.add(queue)
+            self.woken.add(queue)
         scheduled, retried, lapsed, purged, spawned = done
         ended, full = len(over_age), left <= sum(map(len, over)) + len(slots[:left])
         return c.Ticked(scheduled, retried, lapsed, purged, spawned, full, ended=ended)
@@ -89,7 +89,7 @@ class Ticking(Pushing):
         self.evicted = 0
         for job in [job for job in self.jobs.values() if job.links.foreground]:
             self._gone(job, self.at, success=False)
-        self.stirred = set()  # nobody waits yet
+        self.woken = set()  # nobody waits yet
 
 
 def lock_name(spec: Spec) -> str:

@@ -1,8 +1,8 @@
 """Which jobs wait for a job, and which of them still have to learn how it ended.
 
-`Memory.needed_by` has the dependents of jobs that may still succeed. When a job ends that very many wait for, they move
-to `Memory.unresolved` as a whole, and `postponing` resolves them a slice at a time. Each of them names the ended job
-among its needs until its own slice comes. If it has moved on by then, its entry is passed over.
+`EngineState.dependents` has the dependents of jobs that may still succeed. When a job ends that very many wait for,
+they move to `EngineState.unresolved` as a whole, and `postponing` resolves them a slice at a time. Each of them names
+the ended job among its needs until its own slice comes. If it has moved on by then, its entry is passed over.
 """
 
 from typing import TYPE_CHECKING, TypeAlias
@@ -34,56 +34,56 @@ class PostponedDependents(msgspec.Struct, array_like=True):
 Key: TypeAlias = tuple[Number, Ending]
 
 
-def add(memory: "EngineState", need: Number, job: Job) -> None:
+def add(state: "EngineState", need: Number, job: Job) -> None:
     """The job waits for that one."""
-    waiting = memory.needed_by.setdefault(need, {})
+    waiting = state.dependents.setdefault(need, {})
     if job.number not in waiting:
         waiting[job.number] = None
         if job.rules.lost is _FAILS_TOO:
-            memory.strict[need] = memory.strict.get(need, 0) + 1
+            state.strict[need] = state.strict.get(need, 0) + 1
 
 
-def take(memory: "EngineState", need: Number, job: Job) -> None:
+def take(state: "EngineState", need: Number, job: Job) -> None:
     """It does not wait for that one any more."""
-    waiting = memory.needed_by[need]
+    waiting = state.dependents[need]
     del waiting[job.number]
     if not waiting:
-        del memory.needed_by[need]
+        del state.dependents[need]
     if job.rules.lost is _FAILS_TOO:
-        memory.strict[need] -= 1
-        if not memory.strict[need]:
-            del memory.strict[need]
+        state.strict[need] -= 1
+        if not state.strict[need]:
+            del state.strict[need]
 
 
-def take_all(memory: "EngineState", need: Number) -> dict[Number, None]:
+def take_all(state: "EngineState", need: Number) -> dict[Number, None]:
     """All that waited for that one, in the order they came."""
-    memory.strict.pop(need, None)
-    return memory.needed_by.pop(need, {})
+    state.strict.pop(need, None)
+    return state.dependents.pop(need, {})
 
 
-def postponed(memory: "EngineState", need: Number, number: Number) -> Ending | None:
+def postponed(state: "EngineState", need: Number, number: Number) -> Ending | None:
     """How that need of that job ended, if it ended and the job does not know it yet."""
     for ending in Ending:
-        found = memory.unresolved.get((need, ending))
+        found = state.unresolved.get((need, ending))
         if found is not None and number in found.waiting:
             return ending
     return None
 
 
-def unmet(memory: "EngineState", job: Job) -> tuple[Number, ...]:
+def unmet(state: "EngineState", job: Job) -> tuple[Number, ...]:
     """What the job still needs; what succeeded without its knowledge is left out."""
     needs = dependencies_of(job)
-    if not memory.unresolved:
+    if not state.unresolved:
         return needs
-    return tuple(need for need in needs if postponed(memory, need, job.number) is not Ending.SUCCESS)
+    return tuple(need for need in needs if postponed(state, need, job.number) is not Ending.SUCCESS)
 
 
-def leave(memory: "EngineState", job: Job, needs: tuple[Number, ...]) -> None:
+def leave(state: "EngineState", job: Job, needs: tuple[Number, ...]) -> None:
     """The job gets new needs. It does not wait for the others any more, nor for an earlier success of one of these."""
     for need in dependencies_of(job):
         for ending in Ending:
-            found = memory.unresolved.get((need, ending))
+            found = state.unresolved.get((need, ending))
             if found is not None and (ending is Ending.SUCCESS or need not in needs):
                 found.waiting.pop(job.number, None)
                 if not found.waiting:
-                    del memory.unresolved[need, ending]
+                    del state.unresolved[need, ending]

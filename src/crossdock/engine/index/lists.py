@@ -15,40 +15,40 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def keep(memory: "EngineState", job: Job, face: QlessData) -> None:
+def keep(state: "EngineState", job: Job, face: QlessData) -> None:
     """A job with that face stands on its shelf."""
-    state = job.state
-    if state is COMPLETE:  # as most of them end
-        memory.completed.add((face.time, job.jid, job.number))
-    elif state is SCHEDULED or state is RETRYING:
+    job_state = job.state
+    if job_state is COMPLETE:  # as most of them end
+        state.completed.add((face.time, job.jid, job.number))
+    elif job_state is SCHEDULED or job_state is RETRYING:
         if face.due is not None:
-            memory.lazy.wait(job, face.due)
-    elif state is FAILED:
-        entry(memory.failed_in, group_of(job)).add((face.order, job.number))
+            state.lazy.wait(job, face.due)
+    elif job_state is FAILED:
+        entry(state.failed_in, group_of(job)).add((face.order, job.number))
 
 
-def keep_no_more(memory: "EngineState", job: Job, face: QlessData) -> None:
-    state = job.state
-    if state is SCHEDULED or state is RETRYING:
+def keep_no_more(state: "EngineState", job: Job, face: QlessData) -> None:
+    job_state = job.state
+    if job_state is SCHEDULED or job_state is RETRYING:
         if face.due is not None:
-            memory.lazy.wait_no_more(job, face.due)
-    elif state is FAILED:
-        take(memory.failed_in, group_of(job), (face.order, job.number))
-    elif state is COMPLETE:
-        memory.completed.take((face.time, job.jid, job.number))
+            state.lazy.wait_no_more(job, face.due)
+    elif job_state is FAILED:
+        take(state.failed_in, group_of(job), (face.order, job.number))
+    elif job_state is COMPLETE:
+        state.completed.take((face.time, job.jid, job.number))
 
 
-def schedule(memory: "EngineState", job: Job) -> None:
+def schedule(state: "EngineState", job: Job) -> None:
     """It waits for its time; Resqu shows those of its own."""
-    entry(memory.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
+    entry(state.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
     if job.extra is not None and type(job.extra.face) is ResquData:
-        memory.resqu.delayed[int(job.due)] += 1
+        state.resqu.delayed[int(job.due)] += 1
 
 
-def schedule_no_more(memory: "EngineState", job: Job) -> None:
-    take(memory.scheduled_in, job.queue, (-job.priority, job.due, job.number))
+def schedule_no_more(state: "EngineState", job: Job) -> None:
+    take(state.scheduled_in, job.queue, (-job.priority, job.due, job.number))
     if job.extra is not None and type(job.extra.face) is ResquData:
-        delayed, second = memory.resqu.delayed, int(job.due)
+        delayed, second = state.resqu.delayed, int(job.due)
         delayed[second] -= 1
         if not delayed[second]:
             del delayed[second]
@@ -62,72 +62,72 @@ def take(orders: dict[str, SortedList[T]], name: str, entry: T) -> None:
         del orders[name]
 
 
-def block(memory: "EngineState", job: Job) -> None:
+def block(state: "EngineState", job: Job) -> None:
     """It waits for others, whatever door it came by."""
-    entry(memory.blocked_in, job.queue).add(blocked_key(job))
+    entry(state.blocked_in, job.queue).add(blocked_key(job))
 
 
-def block_no_more(memory: "EngineState", job: Job) -> None:
-    take(memory.blocked_in, job.queue, blocked_key(job))
+def block_no_more(state: "EngineState", job: Job) -> None:
+    take(state.blocked_in, job.queue, blocked_key(job))
 
 
-def need(memory: "EngineState", job: Job) -> None:
+def need(state: "EngineState", job: Job) -> None:
     """Those it needs know of it."""
     for each in edges_of(job):
-        if memory.unresolved and dependents.postponed(memory, each, job.number):
+        if state.unresolved and dependents.postponed(state, each, job.number):
             continue  # that one ended, and the job learns it later
-        if each in memory.jobs:
-            dependents.add(memory, each, job)
+        if each in state.jobs:
+            dependents.add(state, each, job)
 
 
-def need_no_more(memory: "EngineState", job: Job) -> None:
+def need_no_more(state: "EngineState", job: Job) -> None:
     for each in dependencies_of(job):
-        waiting = memory.needed_by.get(each)
+        waiting = state.dependents.get(each)
         if waiting is not None and job.number in waiting:
-            dependents.take(memory, each, job)
+            dependents.take(state, each, job)
 
 
-def forget(memory: "EngineState", job: Job) -> None:
+def forget(state: "EngineState", job: Job) -> None:
     """A job with qless' face is gone, and all that the lists still say of it."""
     face = qless_data(job)
     if face is not None and face.sticky:
-        memory.tags.lose(job.number, job.jid, face.sticky)
-    need_no_more(memory, job)
-    memory.stale.forget(job.number)
-    memory.strays.forget(job.number)
+        state.tags.lose(job.number, job.jid, face.sticky)
+    need_no_more(state, job)
+    state.stale.forget(job.number)
+    state.strays.forget(job.number)
 
 
-def hold(memory: "EngineState", job: Job) -> None:
+def hold(state: "EngineState", job: Job) -> None:
     """It waits for a throttle."""
-    entry(memory.held_in, job.queue).add(held_key(job))
+    entry(state.held_in, job.queue).add(held_key(job))
 
 
-def hold_no_more(memory: "EngineState", job: Job) -> None:
-    take(memory.held_in, job.queue, held_key(job))
+def hold_no_more(state: "EngineState", job: Job) -> None:
+    take(state.held_in, job.queue, held_key(job))
 
 
-def index(memory: "EngineState", job: Job) -> None:
+def index(state: "EngineState", job: Job) -> None:
     """A job of a snapshot, which is put into its order by other means."""
     lease = job.lease
     if lease is not None:
         if lease.until is not None or lease.late is not None:
-            memory.lazy.lend(job, lease)
+            state.lazy.lend(job, lease)
     elif job.state is not READY:
         face = qless_data(job)
         if face is not None:
-            keep(memory, job, face)
+            keep(state, job, face)
         if job.state is BLOCKED:
-            block(memory, job)
+            block(state, job)
         elif job.state is FAILED or job.state is DEAD:
-            memory.failures.add(job)
+            state.failures.add(job)
         elif job.state is HELD and (job.extra is None or not job.extra.stage):
-            hold(memory, job)
+            hold(state, job)
 
 
-def pend(memory: "EngineState", throttle: str, t: float, jid: str) -> None:
+def pend(state: "EngineState", throttle: str, t: float, jid: str) -> None:
     """That jid waits for a place in that throttle."""
-    entry(memory.pending, throttle).add((t, jid))
+    entry(state.pending, throttle).add((t, jid))
 
 
-def pend_no_more(memory: "EngineState", throttle: str, t: float, jid: str) -> None:
-    take(memory.pending, throttle, (t, jid))
+def pend_no_more(state: "EngineState", throttle: str, t: float, jid: str) -> None:
+    take(state.pending, throttle, (t, jid))

@@ -15,15 +15,15 @@ class Tally(NamedTuple):
     scheduled: int
 
 
-def tally(memory: EngineState, name: str) -> Tally:
+def tally(state: EngineState, name: str) -> Tally:
     """All zero for a queue that is not known."""
-    queue = memory.queues.get(name)
+    queue = state.queues.get(name)
     return Tally(
         queue.waiting if queue is not None else 0,
         _overtaking(queue) if queue is not None else 0,
-        memory.leased_in.get(name, 0),
-        len(memory.retrying_in.get(name, ())),
-        len(memory.scheduled_in.get(name, ())),
+        state.leased_in.get(name, 0),
+        len(state.retrying_in.get(name, ())),
+        len(state.scheduled_in.get(name, ())),
     )
 
 

@@ -9,7 +9,7 @@ from crossdock.model.protocol_data import QlessData
 _INVERTED = bytes(range(255, -1, -1))
 
 
-def due_place(priority: float, rules: Policy, due: float, came: float, number: Number) -> SortKey:
+def due_sort_key(priority: float, rules: Policy, due: float, came: float, number: Number) -> SortKey:
     """Of a job that is ready because its time has come, or that never had to wait (`due` 0).
 
     In a band of its own it stands by the time it was due, so that being pushed or found late costs it no place.

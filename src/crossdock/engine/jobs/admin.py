@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.job_table import BLOCK_BITS
-from crossdock.engine.index.sort_keys import due_place, stamped
+from crossdock.engine.index.sort_keys import due_sort_key, stamped
 from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.release import last_rows
@@ -41,26 +41,26 @@ from crossdock.model.states import (
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
 
-def _in(memory: EngineState, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
+def _in(state: EngineState, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
     """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
     return [
-        job for number in dict.fromkeys(numbers) if (job := memory.jobs.get(number)) is not None and job.state in states
+        job for number in dict.fromkeys(numbers) if (job := state.jobs.get(number)) is not None and job.state in states
     ]
 
 
-def requeue(memory: EngineState, command: Requeue, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, _AT_REST)
+def requeue(state: EngineState, command: Requeue, now: Now) -> Decision[int]:
+    jobs = _in(state, command.numbers, _AT_REST)
     if not jobs:
         return (), 0, ()
     event = Readied(
-        later(memory, now), "requeued", command.via, [row(job) for job in jobs], expire.readied(jobs, now, now.steady)
+        later(state, now), "requeued", command.via, [row(job) for job in jobs], expire.readied(jobs, now, now.steady)
     )
     return (event,), len(jobs), tuple({job.queue: None for job in jobs})
 
 
-def readied(memory: EngineState, event: Readied) -> None:
+def readied(state: EngineState, event: Readied) -> None:
     """A hundred thousand may have waited for the same job, so what can be done once is done once."""
-    blocks, at, due_now, by_hand = memory.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
+    blocks, at, due_now, by_hand = state.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
     stamp = 0.0 if event.first else at if event.t is None else event.t
     jobs = [blocks[each.number >> BLOCK_BITS][each.number] for each in event.rows]
     unblocked: list[Job] = []
@@ -69,8 +69,8 @@ def readied(memory: EngineState, event: Readied) -> None:
         if job.state is BLOCKED and (extra is None or extra.links is None or not extra.links.needs):
             unblocked.append(job)
         else:
-            placement.displace(memory, job)
-    placement.unblock(memory, unblocked)
+            placement.remove(state, job)
+    placement.unblock(state, unblocked)
     known: str | None = None  # a queue may have no letter in its name
     standing: str | None = None
     for job in jobs:
@@ -81,52 +81,52 @@ def readied(memory: EngineState, event: Readied) -> None:
         face = extra.face if extra is not None else None
         if extra is None or type(face) is not QlessData:
             if name != known:
-                known = memory.queue(name, at).name
-            job.place = due_place(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
+                known = state.queue(name, at).name
+            job.place = due_sort_key(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
         else:
             if name != standing:
-                standing = memory.standing(name, at).name
+                standing = state.standing(name, at).name
             shown = (face.state or "scheduled") if event.unsaid else ""
             if face.due is not None or face.state != shown:
                 job.extra = replace(extra, face=replace(face, due=None, state=shown))
             job.place = stamped(job, stamp)
         job.due = 0.0
-    placement.ready(memory, jobs)
+    placement.ready(state, jobs)
     for job, end in zip(jobs, event.ends, strict=False):
         if end:
-            memory.end_at(job, end)
+            state.end_at(job, end)
 
 
-def remove(memory: EngineState, command: Remove, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, command.states)
+def remove(state: EngineState, command: Remove, now: Now) -> Decision[int]:
+    jobs = _in(state, command.numbers, command.states)
     if not jobs:
         return (), 0, ()
-    at = later(memory, now)
+    at = later(state, now)
     event = Removed(at, command.why, command.via, last_rows(jobs, at))
-    room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles or memory.limits else {}
+    room = {job.queue: None for job in jobs if job.lease is not None} if state.throttles or state.limits else {}
     return (event,), len(jobs), tuple(room)
 
 
-def removed(memory: EngineState, event: Removed) -> None:
+def removed(state: EngineState, event: Removed) -> None:
     for each in event.rows:
-        job = memory.jobs[each.number]
+        job = state.jobs[each.number]
         kept = job.state is State.COMPLETE  # then its records were told of its end
-        if event.why == "ttl" and job.state not in OVER and job.number not in memory.foreground:
-            memory.counters.evicted += 1
+        if event.why == "ttl" and job.state not in OVER and job.number not in state.foreground:
+            state.counters.evicted += 1
         move(job.state, State.GONE)
-        placement.displace(memory, job)
+        placement.remove(state, job)
         if not event.unbooked:
-            unfailed(memory, job, job.queue)
-        memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
-        memory.drop(job)
-        if memory.throttles and event.why == "retired":
-            throttles.wait_for_none(memory, job)
-        elif memory.throttles:
-            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True)
+            unfailed(state, job, job.queue)
+        state.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
+        state.drop(job)
+        if state.throttles and event.why == "retired":
+            throttles.wait_for_none(state, job)
+        elif state.throttles:
+            throttles.let_go(state, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True)
         if not kept and job.extra is not None and job.extra.links is not None:
-            links.gone(memory, job, job.extra.links, event.at, success=False)
-        if memory.needed_by:
-            dependencies.lost(memory, each.number)
+            links.gone(state, job, job.extra.links, event.at, success=False)
+        if state.dependents:
+            dependencies.lost(state, each.number)
 
 
 # Moving jobs to the dead by hand: whatever waits, also for other jobs, for a throttle or in a batch.
@@ -150,52 +150,52 @@ def not_buriable(job: Job) -> str:
     return _HINDRANCES.get(job.state, "")
 
 
-def bury(memory: EngineState, command: Bury, now: Now) -> Decision[int]:
-    found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
+def bury(state: EngineState, command: Bury, now: Now) -> Decision[int]:
+    found = (state.jobs.get(number) for number in dict.fromkeys(command.numbers))
     jobs = [job for job in found if job is not None and job.state in BURIED_FROM]
     if not jobs:
         return (), 0, ()
     pools = {
-        stage.queue: None for job in jobs if (stage := batch_queues.stage_of(memory, job)) is not None and stage.queue
+        stage.queue: None for job in jobs if (stage := batch_queues.stage_of(state, job)) is not None and stage.queue
     }
-    event = Buried(later(memory, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
+    event = Buried(later(state, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
     event.due_steady = now.steady + DEAD_FOR
     return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
 
 
-def buried(memory: EngineState, event: Buried) -> None:
+def buried(state: EngineState, event: Buried) -> None:
     for each in event.rows:
-        job = memory.jobs[each.number]
-        before, state = job.state, move(job.state, DEAD)
-        pool = _pool(memory, job) if before is HELD else ""
-        placement.displace(memory, job)
+        job = state.jobs[each.number]
+        before, job_state = job.state, move(job.state, DEAD)
+        pool = _pool(state, job) if before is HELD else ""
+        placement.remove(state, job)
         if before is BLOCKED or before is HELD:
-            _wait_no_more(memory, job, pool)
-        job.state = state
+            _wait_no_more(state, job, pool)
+        job.state = job_state
         job.due, job.due_steady = event.due, event.due_steady
-        if event.freed and memory.throttles:
-            throttles.leave(memory, job)
-        placement.place(memory, job)
+        if event.freed and state.throttles:
+            throttles.leave(state, job)
+        placement.insert(state, job)
         if job.extra is not None and job.extra.links is not None:
-            links.failed(memory, job, job.extra.links, event.at, "dead")
-        if memory.needed_by:
-            dependencies.lost(memory, each.number)
+            links.failed(state, job, job.extra.links, event.at, "dead")
+        if state.dependents:
+            dependencies.lost(state, each.number)
 
 
-def _pool(memory: EngineState, job: Job) -> str:
+def _pool(state: EngineState, job: Job) -> str:
     """Where its batch was given to, if it was."""
-    stage = batch_queues.stage_of(memory, job)
+    stage = batch_queues.stage_of(state, job)
     return stage.queue if stage is not None else ""
 
 
-def _wait_no_more(memory: EngineState, job: Job, pool: str) -> None:
+def _wait_no_more(state: EngineState, job: Job, pool: str) -> None:
     job.queue = pool or job.queue
     job.place = None
     batch_queues.forget_batch(job)
-    memory.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
+    state.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
     face = qless_data(job)
     if face is not None:
-        history.write(memory, job, replace(face, state="", due=None, parked=None))
+        history.write(state, job, replace(face, state="", due=None, parked=None))
     if job.extra is not None:
         job.extra = without_dependencies(job.extra)
 
@@ -210,7 +210,7 @@ def _wait_no_more(memory: EngineState, job: Job, pool: str) -> None:
 MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
 
 
-def not_movable(memory: EngineState, job: Job, queue: str) -> str:
+def not_movable(state: EngineState, job: Job, queue: str) -> str:
     """Why it cannot be taken to that queue, as what follows its state, with what could be done; empty: it can."""
     if job.state is LEASED:
         return "with its worker: move it when its lease is over, or delete it"
@@ -223,17 +223,17 @@ def not_movable(memory: EngineState, job: Job, queue: str) -> str:
     if job.state is HELD:
         stage = job.extra.stage if job.extra is not None else ""
         if stage:
-            if queries.committed(memory, stage) is None:
+            if queries.committed(state, stage) is None:
                 return "in a batch that is not committed: move it when it is"
-        elif job.number in memory.resqu.in_buffer:  # of a staged one: a worker that lost its lease has it there
+        elif job.number in state.resqu.in_buffer:  # of a staged one: a worker that lost its lease has it there
             return "by an allocator: move it when it is in a queue again"
     return ""
 
 
-def reroute(memory: EngineState, command: Reroute, now: Now) -> Decision[int]:
-    found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
-    jobs = [job for job in found if job is not None and not not_movable(memory, job, command.queue)]
-    at, via, to = later(memory, now), command.via, command.queue
+def reroute(state: EngineState, command: Reroute, now: Now) -> Decision[int]:
+    found = (state.jobs.get(number) for number in dict.fromkeys(command.numbers))
+    jobs = [job for job in found if job is not None and not not_movable(state, job, command.queue)]
+    at, via, to = later(state, now), command.via, command.queue
     events = []
     for freed in (False, True):
         rows = [row(job) for job in jobs if (job.state is HELD) is freed]
@@ -243,37 +243,37 @@ def reroute(memory: EngineState, command: Reroute, now: Now) -> Decision[int]:
     return events, len(jobs), (to,) if jobs else ()
 
 
-def rerouted(memory: EngineState, event: Rerouted) -> None:
-    queue = memory.queue(event.queue, event.at)
+def rerouted(state: EngineState, event: Rerouted) -> None:
+    queue = state.queue(event.queue, event.at)
     for each in event.rows:
-        job = memory.jobs[each.number]
+        job = state.jobs[each.number]
         if event.freed:
-            _free(memory, job, event)
+            _free(state, job, event)
         else:
-            placement.displace(memory, job)
+            placement.remove(state, job)
         own = OF_QUEUE + job.queue
-        if memory.throttles:
-            throttles.free(memory, own, job.jid)
+        if state.throttles:
+            throttles.free(state, own, job.jid)
         extra, face = job.extra or Extra(), qless_data(job)
         if face is not None:
-            memory.strays.out_of(job.number, face.queue or job.queue)
+            state.strays.out_of(job.number, face.queue or job.queue)
             extra = replace(extra, face=replace(face, queue=""))
         line = history.entry(HistoryKind.PUT, event.at, queue.name)
         named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
-        job.extra = replace(extra, throttles=named, history=history.history(memory, extra.history, line, face))
+        job.extra = replace(extra, throttles=named, history=history.history(state, extra.history, line, face))
         job.queue = queue.name
-        placement.place(memory, job)
+        placement.insert(state, job)
 
 
-def _free(memory: EngineState, job: Job, event: Rerouted) -> None:
+def _free(state: EngineState, job: Job, event: Rerouted) -> None:
     """It was held by a throttle, which is asked again when it is about to be leased, or in a batch, which it leaves."""
-    state = move(job.state, READY)
+    job_state = move(job.state, READY)
     staged = job.extra is not None and bool(job.extra.stage)
-    since = batch_queues.since(memory, job) if staged else event.at
-    placement.displace(memory, job)
-    if memory.throttles:
-        throttles.let_go(memory, job, None)
+    since = batch_queues.since(state, job) if staged else event.at
+    placement.remove(state, job)
+    if state.throttles:
+        throttles.let_go(state, job, None)
     batch_queues.forget_batch(job)
-    history.ready(memory, job)
-    job.state, job.since = state, since
+    history.ready(state, job)
+    job.state, job.since = job_state, since
     job.place = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)

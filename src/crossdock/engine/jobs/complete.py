@@ -24,56 +24,56 @@ from crossdock.model.states import COMPLETE, GONE, OVER, State
 UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
 
 
-def claimed(memory: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
+def claimed(state: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
     """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now.
 
     One that was given none may end a lease that its own door gave: no door breaks the leases of another.
     """
     if claim.held is not None:
         number, token = claim.held
-        job = memory.jobs.get(number)
+        job = state.jobs.get(number)
         if job is None or job.lease is None or job.lease.token != token:
             return None
         return job, job.lease
     oldest: tuple[Job, Lease] | None = None
-    for job in memory.numbered(claim.number) if claim.number else memory.named(jid):
+    for job in state.numbered(claim.number) if claim.number else state.named(jid):
         lease = job.lease
         if lease is None or lease.via != claim.via:
             continue
         if claim.worker and lease.worker == claim.worker and lease.bound is not LeaseBinding.CONNECTION:
             return job, lease
-        if lease.bound is not LeaseBinding.NOBODY or _another_before_restart(memory, lease, claim):
+        if lease.bound is not LeaseBinding.NOBODY or _another_before_restart(state, lease, claim):
             continue
         if oldest is None or lease.token < oldest[1].token:
             oldest = job, lease
     return oldest
 
 
-def _another_before_restart(memory: EngineState, lease: Lease, claim: Claim) -> bool:
+def _another_before_restart(state: EngineState, lease: Lease, claim: Claim) -> bool:
     """What a session was given before a restart is forgotten; then the name recorded on the lease must do."""
-    return bool(lease.token < memory.counters.first_token and claim.worker and lease.worker)
+    return bool(lease.token < state.counters.first_token and claim.worker and lease.worker)
 
 
-def succeed(memory: EngineState, command: Succeed, now: Now) -> Decision[Verdict]:
+def succeed(state: EngineState, command: Succeed, now: Now) -> Decision[Verdict]:
     claim = command.claim
-    found = claimed(memory, command.jid, claim) or claimed_without_lease(memory, command.jid, claim)
+    found = claimed(state, command.jid, claim) or claimed_without_lease(state, command.jid, claim)
     if found is None:
-        return (), verdict(memory, command.jid, claim), ()
+        return (), verdict(state, command.jid, claim), ()
     job, lease = found
     if lease is not None and job.extra is None and command.t is None:
         event = Succeeded(
-            *closing(job, lease, later(memory, now), claim.via), STATE_AFTER[job.rules.success], command.result
+            *closing(job, lease, later(state, now), claim.via), STATE_AFTER[job.rules.success], command.result
         )
         if lease.via != claim.via:
             event.leased_via = lease.via
     else:
-        event = success(job, lease, command, later(memory, now), now)
-    return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
+        event = success(job, lease, command, later(state, now), now)
+    return (event,), DONE, (job.queue,) if state.throttles or state.limits else ()
 
 
-def room(memory: EngineState, job: Job) -> tuple[str, ...]:
+def room(state: EngineState, job: Job) -> tuple[str, ...]:
     """The end of a lease may be what somebody waits for."""
-    return (job.queue,) if memory.throttles or memory.limits else ()
+    return (job.queue,) if state.throttles or state.limits else ()
 
 
 def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
@@ -92,23 +92,23 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return event
 
 
-def leave_lock(memory: EngineState, job: Job, under: str) -> None:
+def leave_lock(state: EngineState, job: Job, under: str) -> None:
     """Its script took it out of another queue, so its lock stays where it is."""
     lease = job.lease
     if lease is not None and lease.until is not None and qless_data(job) is not None:
-        memory.strays.out_of(job.number, under)
-        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.strays.out_of(job.number, under)
+        state.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
-def succeeded(memory: EngineState, event: Succeeded) -> None:
-    job = memory.jobs[event.number]
+def succeeded(state: EngineState, event: Succeeded) -> None:
+    job = state.jobs[event.number]
     if event.under:
-        leave_lock(memory, job, event.under)
-    elif memory.strays.jobs:
-        memory.strays.out_of(job.number, job.queue)
-    end_lease(memory, job, event.then)
+        leave_lock(state, job, event.under)
+    elif state.strays.jobs:
+        state.strays.out_of(job.number, job.queue)
+    end_lease(state, job, event.then)
     if event.then is GONE:
-        memory.drop(job)
+        state.drop(job)
     else:
         job.due = 0.0
         if event.payload is not None:
@@ -116,28 +116,28 @@ def succeeded(memory: EngineState, event: Succeeded) -> None:
         extra, result = job.extra, Result(True, event.result)
         if extra is not None and type(extra.face) is QlessData:
             t = event.at if event.t is None else event.t
-            history.succeeded(memory, job, extra, extra.face, t, result)
+            history.succeeded(state, job, extra, extra.face, t, result)
             if event.end:
-                memory.end_at(job, event.end)
+                state.end_at(job, event.end)
             job.due_steady = event.steady
-            placement.place(memory, job)
-            if settings.may_retire(memory, t):
-                memory.touched.append(FollowUp(retire=t, own=t == event.at))
-            if memory.stale.jobs:
-                memory.stale.undone(job)
+            placement.insert(state, job)
+            if settings.may_retire(state, t):
+                state.touched.append(FollowUp(retire=t, own=t == event.at))
+            if state.stale.jobs:
+                state.stale.undone(job)
         else:
-            keep_result(memory, job, result, event.end)
-            placement.place(memory, job)
+            keep_result(state, job, result, event.end)
+            placement.insert(state, job)
     if event.token:
-        memory.counters.processed += 1
+        state.counters.processed += 1
         if event.t is None:
-            memory.stats.book(job.queue, event.at, RUN, event.run_s)
+            state.stats.book(job.queue, event.at, RUN, event.run_s)
         else:
-            memory.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
+            state.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
-        links.gone(memory, job, job.extra.links, event.at, success=True)
-    if memory.needed_by:
-        dependencies.met(memory, event.number)
+        links.gone(state, job, job.extra.links, event.at, success=True)
+    if state.dependents:
+        dependencies.met(state, event.number)
 
 
 # Settling without a lease: Workq's freedom, and results that are kept.
@@ -149,28 +149,28 @@ def succeeded(memory: EngineState, event: Succeeded) -> None:
 _KEEPS_RESULT = frozenset({State.COMPLETE, State.FAILED})
 
 
-def claimed_without_lease(memory: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
+def claimed_without_lease(state: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
     """The job that a claim without a valid lease may settle all the same."""
-    job = _newest(memory, jid, claim)
+    job = _newest(state, jid, claim)
     if job is None or job.state in OVER or job.origin != claim.via:
         return None
     return None if job.lease is not None and job.lease.via != claim.via else (job, job.lease)
 
 
-def verdict(memory: EngineState, jid: str, claim: Claim) -> Verdict:
+def verdict(state: EngineState, jid: str, claim: Claim) -> Verdict:
     """What to tell a claim that settles nothing."""
-    job = _newest(memory, jid, claim)
+    job = _newest(state, jid, claim)
     return Verdict.FINISHED if job is not None and job.state in OVER else Verdict.UNKNOWN
 
 
-def _newest(memory: EngineState, jid: str, claim: Claim) -> Job | None:
-    found = list(memory.numbered(claim.number) if claim.number else memory.named(jid)) if claim.free else []
+def _newest(state: EngineState, jid: str, claim: Claim) -> Job | None:
+    found = list(state.numbered(claim.number) if claim.number else state.named(jid)) if claim.free else []
     return found[-1] if found else None
 
 
-def keep_result(memory: EngineState, job: Job, result: Result, end: float) -> None:
+def keep_result(state: EngineState, job: Job, result: Result, end: float) -> None:
     """The job is kept: so is its result, for as long as the job."""
     if job.state in _KEEPS_RESULT:
         job.extra = replace(job.extra or Extra(), result=result)
         if end:
-            memory.end_at(job, end)
+            state.end_at(job, end)

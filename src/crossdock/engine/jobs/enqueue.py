@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.index.sort_keys import due_place, tie
+from crossdock.engine.index.sort_keys import due_sort_key, tie
 from crossdock.engine.records import links
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -18,16 +18,16 @@ from crossdock.model.policies import intern
 from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED
 
 
-def enqueue(memory: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+def enqueue(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     specs = command.specs
     if command.unless_live:
-        return enqueue_linked(memory, command, now)
+        return enqueue_linked(state, command, now)
     for spec in specs:
         if spec.extra is not None and spec.extra.links is not None:
-            return enqueue_linked(memory, command, now)
+            return enqueue_linked(state, command, now)
     if not specs:
         return (), (), ()
-    counters, wall = memory.counters, now.wall
+    counters, wall = state.counters, now.wall
     if wall >= counters.at:
         event = Pushed(wall, counters.number + 1, command.via, specs)
     else:
@@ -37,21 +37,21 @@ def enqueue(memory: EngineState, command: Enqueue, now: Now) -> Decision[Sequenc
     return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
-def pushed(memory: EngineState, event: Pushed) -> None:
+def pushed(state: EngineState, event: Pushed) -> None:
     at, number, via = event.at, event.number, event.via
-    origin = memory.names.get(via) or memory.share(via)
+    origin = state.names.get(via) or state.share(via)
     for spec in event.specs:
-        enter(memory, spec, number, at, origin, event.wall or at, event.t)
+        enter(state, spec, number, at, origin, event.wall or at, event.t)
         number += 1
-    memory.counters.number = number - 1
+    state.counters.number = number - 1
     if event.ends:
         for behind, end in enumerate(event.ends):
             if end:
-                memory.end_at(memory.jobs[event.number + behind], end)
+                state.end_at(state.jobs[event.number + behind], end)
 
 
 def enter(
-    memory: EngineState,
+    state: EngineState,
     spec: Spec,
     number: Number,
     at: float,
@@ -66,35 +66,35 @@ def enter(
 
     `t` is its caller's time, `tagged` that of its tags where it is another.
     """
-    queue = memory.queues.get(spec.queue)
+    queue = state.queues.get(spec.queue)
     if queue is None or (listed and not queue.listed):
-        queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
+        queue = state.queue(spec.queue, at, t) if listed else state.standing(spec.queue, at)
     place: SortKey | None = None
     extra, due, priority = spec.extra, spec.due, spec.priority
     if extra is not None and extra.links is not None and extra.links.needs:
-        state = BLOCKED
+        job_state = BLOCKED
     elif due <= wall:
-        state = READY
+        job_state = READY
         if due:
-            place = due_place(priority, spec.rules, due, at, number)
+            place = due_sort_key(priority, spec.rules, due, at, number)
         elif t is None:
             place = (-priority, BAND_NORMAL, at, b"", number)
         else:
             place = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
         queue.ready.add(place)
     else:
-        state = SCHEDULED
+        job_state = SCHEDULED
     job = Job(
         number,
         spec.jid,
         queue.name,
-        memory.names.get(spec.kind) or memory.share(spec.kind),
+        state.names.get(spec.kind) or state.share(spec.kind),
         origin,
         spec.payload,
         spec.form,
         priority,
         intern(spec.rules),
-        state,
+        job_state,
         at,
         at,
         due,
@@ -104,33 +104,33 @@ def enter(
         None,
         extra,
     )
-    memory.know(job)
+    state.know(job)
     if place is None:
-        placement.place(memory, job)
+        placement.insert(state, job)
     if extra is not None:
         if extra.links is not None:
-            links.entered(memory, job, extra.links, at)
+            links.entered(state, job, extra.links, at)
         for tag in extra.tags:
-            memory.tags.add(number, job.jid, tag, tagged if tagged is not None else at if t is None else t)
+            state.tags.add(number, job.jid, tag, tagged if tagged is not None else at if t is None else t)
 
 
 # Taking in jobs that are tied to something: a lock, a group, other jobs, a time to live, a name nobody else has.
 
 
-def enqueue_linked(memory: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+def enqueue_linked(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     specs = command.specs
-    refused = refusals(memory, specs, now, unless_live=command.unless_live)
+    refused = refusals(state, specs, now, unless_live=command.unless_live)
     if refused:
         specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
     if not specs:
         return (), refused, ()
-    first = memory.counters.number + 1
-    specs = [resolved(memory, spec, first + behind, first) for behind, spec in enumerate(specs)]
-    return (push_event(command.via, specs, first, later(memory, now), now),), refused, ready_queues(specs, now)
+    first = state.counters.number + 1
+    specs = [resolved(state, spec, first + behind, first) for behind, spec in enumerate(specs)]
+    return (push_event(command.via, specs, first, later(state, now), now),), refused, ready_queues(specs, now)
 
 
 def refusals(
-    memory: EngineState, specs: Sequence[Spec], now: Now, *, unless_live: bool = False
+    state: EngineState, specs: Sequence[Spec], now: Now, *, unless_live: bool = False
 ) -> Sequence[Refused | None]:
     """Empty when all go in. Two jobs of one push may want the same lock, or name; the first gets it."""
     found: list[Refused | None] = []
@@ -140,11 +140,11 @@ def refusals(
         why: Refused | None = None
         wanted = spec.extra.links if spec.extra is not None else None
         lock = wanted.lock if wanted is not None else None
-        if unless_live and (spec.jid in memory.jids or spec.jid in names):
+        if unless_live and (spec.jid in state.jids or spec.jid in names):
             why = Refused.DUPLICATE
-        elif wanted is not None and wanted.group and wanted.group not in memory.groups:
+        elif wanted is not None and wanted.group and wanted.group not in state.groups:
             why = Refused.NO_GROUP
-        elif lock is not None and (lock.name in locks or _is_held(memory, lock.name, now)):
+        elif lock is not None and (lock.name in locks or _is_held(state, lock.name, now)):
             why = Refused.NOT_UNIQUE
         if why is None:
             if lock is not None:
@@ -155,18 +155,18 @@ def refusals(
     return found if any(found) else ()
 
 
-def _is_held(memory: EngineState, name: str, now: Now) -> bool:
+def _is_held(state: EngineState, name: str, now: Now) -> bool:
     """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
-    held = memory.locks.get(name)
+    held = state.locks.get(name)
     if held is None or held.end <= now.steady:
         return False
     if not held.holder:
         return True  # a connection is about to push the job that will hold it
-    holder = memory.jobs[held.holder]
-    return holder.lease is not None or not links.expired(memory, holder, now)
+    holder = state.jobs[held.holder]
+    return holder.lease is not None or not links.expired(state, holder, now)
 
 
-def resolved(memory: EngineState, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
+def resolved(state: EngineState, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
     """The spec with its needs as numbers of jobs that can still succeed; the rest is not waited for.
 
     Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
@@ -176,13 +176,13 @@ def resolved(memory: EngineState, spec: Spec, number: Number, first: Number, set
         return spec
     wanted = dict.fromkeys(number + need if need < 0 else need for need in extra.links.needs)
     needs = tuple(
-        need for need in wanted if first <= need < number or (need not in settled and _can_succeed(memory, need))
+        need for need in wanted if first <= need < number or (need not in settled and _can_succeed(state, need))
     )
     return replace(spec, extra=replace(extra, links=replace(extra.links, needs=needs)))
 
 
-def _can_succeed(memory: EngineState, number: Number) -> bool:
-    job = memory.jobs.get(number)
+def _can_succeed(state: EngineState, number: Number) -> bool:
+    job = state.jobs.get(number)
     return job is not None and job.state not in OVER and (job.extra is None or not job.extra.spent)
 
 

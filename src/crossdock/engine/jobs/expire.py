@@ -47,9 +47,9 @@ def readied(jobs: Sequence[Job], now: Now, looked: float = -inf) -> tuple[float,
     return tuple(ends) if any(ends) else ()
 
 
-def removals(memory: EngineState, jobs: Sequence[Job], now: Now) -> Iterator[Removed]:
+def removals(state: EngineState, jobs: Sequence[Job], now: Now) -> Iterator[Removed]:
     """Jobs that a lease found in a queue after their time to live, or after they had expired."""
-    at, purge = later(memory, now), purge_clock(memory, now)
+    at, purge = later(state, now), purge_clock(state, now)
     ended = [job for job in jobs if 0 < job.end <= purge]
     if ended:
         yield Removed(at, "ttl", "", [row(job) for job in ended])
@@ -57,10 +57,10 @@ def removals(memory: EngineState, jobs: Sequence[Job], now: Now) -> Iterator[Rem
         yield Removed(at, "expired", "", [row(job) for job in jobs if not 0 < job.end <= purge])
 
 
-def over(memory: EngineState, steady: float, limit: int) -> list[Job]:
+def over(state: EngineState, steady: float, limit: int) -> list[Job]:
     jobs: list[Job] = []
-    for end, number in memory.job_ends.front(limit):
+    for end, number in state.job_ends.front(limit):
         if end > steady:
             break
-        jobs.append(memory.jobs[number])
+        jobs.append(state.jobs[number])
     return jobs

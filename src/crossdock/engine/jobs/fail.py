@@ -37,12 +37,12 @@ _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
 
 def fail(
-    memory: EngineState, command: Fail, now: Now, random: Random, conceal: Redact | None = None
+    state: EngineState, command: Fail, now: Now, random: Random, redact: Redact | None = None
 ) -> Decision[Verdict]:
     claim = command.claim
-    found = claimed(memory, command.jid, claim) or complete.claimed_without_lease(memory, command.jid, claim)
+    found = claimed(state, command.jid, claim) or complete.claimed_without_lease(state, command.jid, claim)
     if found is None:
-        return (), complete.verdict(memory, command.jid, claim), ()
+        return (), complete.verdict(state, command.jid, claim), ()
     job, lease = found
     told = FailureReport(
         claim.via,
@@ -61,42 +61,42 @@ def fail(
         named=command.named,
         quiet=command.quiet,
     )
-    event = failure(memory, job, lease, now, told, random, final=command.final)
-    if conceal is not None:
-        event.shown = shown(conceal, job, event.failure, command.payload)
-    stirred = dict.fromkeys(room(memory, job))
+    event = failure(state, job, lease, now, told, random, final=command.final)
+    if redact is not None:
+        event.shown = shown(redact, job, event.failure, command.payload)
+    woken = dict.fromkeys(room(state, job))
     if event.then is READY and (event.token or event.to_queue):
-        stirred[event.to_queue or job.queue] = None
-    return (event,), DONE, tuple(stirred)
+        woken[event.to_queue or job.queue] = None
+    return (event,), DONE, tuple(woken)
 
 
-def lose(memory: EngineState, command: LoseLease, now: Now, random: Random) -> Decision[None]:
+def lose(state: EngineState, command: LoseLease, now: Now, random: Random) -> Decision[None]:
     number, token = command.lease
-    job = memory.jobs.get(number)
+    job = state.jobs.get(number)
     if job is None or job.lease is None or job.lease.token != token:
         return (), None, ()
-    event = lapse(memory, job, now, random, command.via)
-    return (event,), None, stirred_by(event, job)
+    event = expire_lease(state, job, now, random, command.via)
+    return (event,), None, queues_woken_by(event, job)
 
 
-def stirred_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
+def queues_woken_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
     """The queues in which the end of this job's lease left a job, or room for one."""
     return (job.queue, lapsed.to_queue) if isinstance(lapsed, Failed) and lapsed.to_queue else (job.queue,)
 
 
-def lapse(memory: EngineState, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
+def expire_lease(state: EngineState, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
     """What the end of a lease means to its job; `via` is the door that knows its holder gone, else it was the timer."""
     lease = job.lease
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
-    rules, at = job.rules, later(memory, now)
+    rules, at = job.rules, later(state, now)
     if rules.lapse is LeaseExpiry.DROP:
         return Removed(at, "lapsed", via, last_rows([job], at))
     if rules.lapse is LeaseExpiry.RETURN and not used_up(job):
         return LeaseExpired(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
     if rules.lapse is LeaseExpiry.LAZY:  # its holder is gone for certain: there is nobody to warn
         if job.failures < rules.max_failures:
-            delay = lapse_backoff(memory, job)
+            delay = lapse_backoff(state, job)
             if delay > 0:
                 told = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
                 return put_off(job, lease, at, now, told)
@@ -104,95 +104,95 @@ def lapse(memory: EngineState, job: Job, now: Now, random: Random, via: str = ""
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     counted = rules.lapse is LeaseExpiry.FAILURE
     told = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
-    return failure(memory, job, lease, now, told, random, final=not counted)
+    return failure(state, job, lease, now, told, random, final=not counted)
 
 
-def failed(memory: EngineState, event: Failed) -> None:
-    job = memory.jobs[event.number]
+def failed(state: EngineState, event: Failed) -> None:
+    job = state.jobs[event.number]
     then = event.then
     lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
-    if memory.strays.jobs and then in _FINAL:
-        memory.strays.out_of(job.number, job.queue)
-    listed = None if lease is None else _still_listed(memory, job, lease, event)
+    if state.strays.jobs and then in _FINAL:
+        state.strays.out_of(job.number, job.queue)
+    listed = None if lease is None else _still_listed(state, job, lease, event)
     if not stays:
-        end_lease(memory, job, then)
-    _count(memory, job, event)
+        end_lease(state, job, then)
+    _count(state, job, event)
     if event.payload is not None:
         job.carry(event.payload)
     linked = job.extra.links if job.extra is not None else None
     if then is GONE:
-        memory.drop(job)
+        state.drop(job)
         if linked is not None:
-            links.gone(memory, job, linked, event.at, success=False)
+            links.gone(state, job, linked, event.at, success=False)
     else:
         if event.said or then in _FINAL:
             job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
-        history.failed(memory, job, event, lease)
+        history.failed(state, job, event, lease)
         if listed is not None and lease is not None:
-            memory.workers.give(lease.worker, job.jid, listed)
+            state.workers.give(lease.worker, job.jid, listed)
         if event.booked and event.booked != job.queue and then not in _FINAL:
             history.elsewhere(job, event.booked)
         if event.to_queue:
-            _to_dead_queue(memory, job, event)
+            _to_dead_queue(state, job, event)
         elif then is READY:
-            memory.stand_in(job, event.at)
+            state.stand_in(job, event.at)
             if event.stamp is not None:
                 job.since = event.at
                 job.place = stamped(job, event.stamp)
         elif not stays:
             job.place = None
             job.due, job.due_steady = event.due, event.due_steady
-            complete.keep_result(memory, job, Result(False, event.body), event.end)
+            complete.keep_result(state, job, Result(False, event.body), event.end)
         if not stays:
-            placement.place(memory, job)
+            placement.insert(state, job)
         if linked is not None:
-            links.failed(memory, job, linked, event.at, "dead" if then is State.DEAD else "failed")
-    if memory.needed_by and not stays and (then in _FINAL or event.to_queue):
-        dependencies.lost(memory, event.number)
+            links.failed(state, job, linked, event.at, "dead" if then is State.DEAD else "failed")
+    if state.dependents and not stays and (then in _FINAL or event.to_queue):
+        dependencies.lost(state, event.number)
 
 
-def _still_listed(memory: EngineState, job: Job, lease: Lease, event: Failed) -> float | None:
+def _still_listed(state: EngineState, job: Job, lease: Lease, event: Failed) -> float | None:
     """Up to when its worker is shown with it all the same: an old script asks whoever fails a job to let go of it."""
-    if event.failure.worker in ("", lease.worker) or not memory.workers.has(lease.worker, job.jid):
+    if event.failure.worker in ("", lease.worker) or not state.workers.has(lease.worker, job.jid):
         return None
     return lease.until
 
 
-def _count(memory: EngineState, job: Job, event: Failed) -> None:
+def _count(state: EngineState, job: Job, event: Failed) -> None:
     if event.token:
-        memory.counters.processed += 1
+        state.counters.processed += 1
     if event.counted:
         job.failures += 1
         if event.token:
-            memory.counters.failures += 1
+            state.counters.failures += 1
     if qless_data(job) is not None:
         if event.then is State.FAILED and not event.unbooked:
             day = event.at if event.t is None else event.t
-            memory.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
-            memory.stats.book(event.booked or job.queue, day, CURRENTLY_FAILED, 1.0)
+            state.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
+            state.stats.book(event.booked or job.queue, day, CURRENTLY_FAILED, 1.0)
     elif event.counted and event.token:
-        memory.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
+        state.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
 
 
-def _to_dead_queue(memory: EngineState, job: Job, event: Failed) -> None:
+def _to_dead_queue(state: EngineState, job: Job, event: Failed) -> None:
     """The same job, as if new, at the tail of another queue; the caller places it there."""
     extra = job.extra or Extra()
     linked = replace(extra.links, needs=()) if extra.links is not None else None
     job.extra = replace(extra, links=linked, deadqueue="", spent=True)
-    job.queue = memory.queue(event.to_queue, event.at).name
+    job.queue = state.queue(event.to_queue, event.at).name
     job.failures = 0
     job.due = 0.0
     job.since = event.at
     job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
 
 
-def lapsed(memory: EngineState, event: LeaseExpired) -> None:
-    job = memory.jobs[event.number]
+def lease_expired(state: EngineState, event: LeaseExpired) -> None:
+    job = state.jobs[event.number]
     if event.counted:
         job.failures += 1
     if event.retried:
-        memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
+        state.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
     if job.extra is not None and job.extra.warned:
         job.extra = replace(job.extra, warned=False)
-    to_old_place(memory, job, keeps=event.handed)
+    to_old_place(state, job, keeps=event.handed)

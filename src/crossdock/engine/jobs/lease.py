@@ -37,48 +37,46 @@ DRAWS = 4
 _NAMES_KEPT = 64
 
 
-def lease_next(random: Random, memory: EngineState, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
+def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
     """None: something may be lazily due, and has to be carried out first (`lease_in_steps`)."""
-    if memory.lazy.queues and type(command) is LeaseNext:
+    if state.lazy.queues and type(command) is LeaseNext:
         return None
-    at = later(memory, now)
+    at = later(state, now)
     events: list[AnyEvent] = []
     names: Iterable[str] = command.queues
     terms = command.terms
-    if terms.registers and not all(map(memory.queues.__contains__, names)):
-        events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
+    if terms.registers and not all(map(state.queues.__contains__, names)):
+        events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in state.queues]
     if command.at_random:
-        names = _at_random(memory, command.queues, random)
+        names = _at_random(state, command.queues, random)
     emptied: set[str] | None = None  #: queues whose expired and throttled jobs are gone already; a name may come twice
     for name in names:
-        queue = memory.queues.get(name)
+        queue = state.queues.get(name)
         if queue is None:
             continue
         if queue.paused or not (queue.ready or queue.lanes):
             continue
-        if memory.throttles:
-            throttle = memory.throttles.get(OF_QUEUE + name)
+        if state.throttles:
+            throttle = state.throttles.get(OF_QUEUE + name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
-        if memory.limits and is_full(memory, name, now):
+        if state.limits and is_full(state, name, now):
             continue
         if queue.lanes is None:
-            job = memory.jobs[queue.ready.first()[4]]
+            job = state.jobs[queue.ready.first()[4]]
         else:
             number = batch_queues.first(queue, command.lane if isinstance(command, LeaseLane) else None)
             if number is None:
                 continue
-            job = memory.jobs[number]
+            job = state.jobs[number]
         extra = job.extra
         if extra is not None and (
-            (extra.links is not None and links.expired(memory, job, now)) or (extra.throttles and memory.throttles)
+            (extra.links is not None and links.expired(state, job, now)) or (extra.throttles and state.throttles)
         ):
             again = emptied is not None and name in emptied
-            fresh = None if again else _next_fresh(memory, queue, command, now, events)
+            fresh = None if again else _next_fresh(state, queue, command, now, events)
             if fresh is None and queue.lanes is not None:
-                fresh = next(
-                    (memory.jobs[n] for n in batch_queues.in_turn(queue) if memory.jobs[n].state is HELD), None
-                )
+                fresh = next((state.jobs[n] for n in batch_queues.in_turn(queue) if state.jobs[n].state is HELD), None)
             if fresh is None:
                 emptied = emptied or set()
                 emptied.add(name)
@@ -102,7 +100,7 @@ def lease_next(random: Random, memory: EngineState, command: LeaseNext, now: Now
             job.attempts + 1,
             job.priority,
             len(job.payload),
-            memory.counters.token + 1,
+            state.counters.token + 1,
             now.steady,
             now.steady + term,
             waited if waited > 0 else 0.0,
@@ -111,19 +109,19 @@ def lease_next(random: Random, memory: EngineState, command: LeaseNext, now: Now
         if rules.lapse is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
         elif queue.lanes is not None and job.state is HELD:
-            event.wait_s = max(0.0, at - batch_queues.since(memory, job))
+            event.wait_s = max(0.0, at - batch_queues.since(state, job))
         events.append(event)
         return events, job, ()
     return events, None, ()
 
 
-def _at_random(memory: EngineState, names: Sequence[str], random: Random) -> Iterator[str]:
+def _at_random(state: EngineState, names: Sequence[str], random: Random) -> Iterator[str]:
     """Those that have jobs, one after the other, each as likely. The first is enough most often.
 
     A name drawn from all, again until one has a job, is as likely as any other that has: so a few draws do, however
     many names there are. Only who has no luck with them looks at every name.
     """
-    queues = memory.queues
+    queues = state.queues
     distinct = _distinct(tuple(names)) if len(names) <= _NAMES_KEPT else tuple(dict.fromkeys(names))
     drawn = ""
     for _ in range(DRAWS if distinct else 0):
@@ -148,15 +146,15 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _next_fresh(memory: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
+def _next_fresh(state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
     stale: list[Job] = []
     held: list[AnyEvent] = []
     found: Job | None = None
-    places = throttles.Places(memory, command.worker, now)
+    places = throttles.Places(state, command.worker, now)
     for place in queue.ready.front(EXPIRED_AT_MOST):
-        job = memory.jobs[place[4]]
-        if links.expired(memory, job, now):
+        job = state.jobs[place[4]]
+        if links.expired(state, job, now):
             stale.append(job)
             continue
         named = job.extra.throttles if job.extra is not None else ()
@@ -164,29 +162,29 @@ def _next_fresh(memory: EngineState, queue: Queue, command: LeaseNext, now: Now,
         if full is None:
             found = job
             break
-        held.append(throttles.held(memory, job, full, command.via, now.wall, now))
-    events += expire.removals(memory, stale, now)
+        held.append(throttles.held(state, job, full, command.via, now.wall, now))
+    events += expire.removals(state, stale, now)
     events += held
     return found
 
 
-def more_candidates(memory: EngineState, command: LeaseNext, now: Now) -> bool:
+def more_candidates(state: EngineState, command: LeaseNext, now: Now) -> bool:
     """Whether a call that found nothing stopped in a row of jobs that expired, or were held."""
     for name in command.queues:
-        queue = memory.queues.get(name)
-        if queue is None or queue.paused or not queue.ready or (memory.limits and is_full(memory, name, now)):
+        queue = state.queues.get(name)
+        if queue is None or queue.paused or not queue.ready or (state.limits and is_full(state, name, now)):
             continue
-        throttle = memory.throttles.get(OF_QUEUE + name)
+        throttle = state.throttles.get(OF_QUEUE + name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
-        job = memory.jobs[queue.ready.first()[4]]
-        throttled = memory.throttles and job.extra is not None and job.extra.throttles
-        if not full and (throttled or links.expired(memory, job, now)):
+        job = state.jobs[queue.ready.first()[4]]
+        throttled = state.throttles and job.extra is not None and job.extra.throttles
+        if not full and (throttled or links.expired(state, job, now)):
             return True
     return False
 
 
-def leased(memory: EngineState, event: Leased) -> None:
-    job = memory.jobs[event.number]
+def leased(state: EngineState, event: Leased) -> None:
+    job = state.jobs[event.number]
     move(job.state, LEASED)
     job.attempts = event.attempt
     lease = Lease(
@@ -200,35 +198,35 @@ def leased(memory: EngineState, event: Leased) -> None:
         event.bound,
     )
     if job.state is HELD:
-        batch_queues.begin(memory, job, event.queue, lease)
+        batch_queues.begin(state, job, event.queue, lease)
     else:
-        placement.lend(memory, job, lease)
+        placement.mark_leased(state, job, lease)
     if event.until is not None or event.late is not None:
-        _lazily(memory, job, lease, event)
-    memory.counters.token = event.token
-    memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
+        _lazily(state, job, lease, event)
+    state.counters.token = event.token
+    state.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
     extra = job.extra
-    if memory.throttles:
-        throttles.hold(memory, job, lease, handed=event.handed)
+    if state.throttles:
+        throttles.hold(state, job, lease, handed=event.handed)
     if extra is not None:
         if extra.links is not None:
-            links.leased(memory, job, extra.links, event.at)
+            links.leased(state, job, extra.links, event.at)
         if job.rules.lapse is _LAZY:
-            if extra.throttles and not memory.throttles:  # the first that names one
-                throttles.hold(memory, job, lease, handed=event.handed)
-            history.leased(memory, job, extra, event)
+            if extra.throttles and not state.throttles:  # the first that names one
+                throttles.hold(state, job, lease, handed=event.handed)
+            history.leased(state, job, extra, event)
 
 
-def _lazily(memory: EngineState, job: Job, lease: Lease, event: Leased) -> None:
+def _lazily(state: EngineState, job: Job, lease: Lease, event: Leased) -> None:
     """It ends by its caller's clock, or when somebody looks after it."""
     until = lease.until = event.until
     lease.late, lease.t = event.late, event.t
-    memory.lazy.lend(job, lease)
+    state.lazy.lend(job, lease)
     if until is not None:
-        memory.workers.give(event.worker, job.jid, until)
+        state.workers.give(event.worker, job.jid, until)
         if event.t is not None:
-            memory.workers.seen[event.worker] = event.t
+            state.workers.seen[event.worker] = event.t
 
 
-def queue_seen(memory: EngineState, event: QueueSeen) -> None:
-    memory.queue(event.queue, event.at)
+def queue_seen(state: EngineState, event: QueueSeen) -> None:
+    state.queue(event.queue, event.at)

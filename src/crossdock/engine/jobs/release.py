@@ -19,59 +19,59 @@ from crossdock.model.job import Job, Lease
 from crossdock.model.states import HELD, LEASED, READY, State, move
 
 
-def give_back(memory: EngineState, command: GiveBack, now: Now) -> Decision[None]:
-    at = later(memory, now)
+def give_back(state: EngineState, command: GiveBack, now: Now) -> Decision[None]:
+    at = later(state, now)
     events: list[AnyEvent] = []
-    stirred: dict[str, None] = {}
+    woken: dict[str, None] = {}
     for number, token in dict.fromkeys(command.leases):
-        job = memory.jobs.get(number)
+        job = state.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
             close = closing(job, job.lease, at, command.via)
             events.append(Returned(*close, leased_via(job.lease, command.via), now.steady))
-            stirred[job.queue] = None
-    return events, None, tuple(stirred)
+            woken[job.queue] = None
+    return events, None, tuple(woken)
 
 
-def returned(memory: EngineState, event: Returned) -> None:
-    job = memory.jobs[event.number]
+def returned(state: EngineState, event: Returned) -> None:
+    job = state.jobs[event.number]
     job.attempts -= 1
     if job.extra is not None and job.lease is not None:
-        history.returned(memory, job, job.lease)
-    to_old_place(memory, job, event.steady)
+        history.returned(state, job, job.lease)
+    to_old_place(state, job, event.steady)
 
 
-def end_lease(memory: EngineState, job: Job, state: State, *, keeps: bool = False) -> None:
+def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = False) -> None:
     """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
-    after = move(job.state, state)
+    after = move(job.state, job_state)
     lease = job.lease
     if lease is None:
-        placement.displace(memory, job)
+        placement.remove(state, job)
     else:
-        memory.shelves[LEASED].take((lease.end, job.number))
-        memory.leased_in[job.queue] -= 1
+        state.shelves[LEASED].take((lease.end, job.number))
+        state.leased_in[job.queue] -= 1
         if lease.until is not None or lease.late is not None:
-            memory.lazy.lend_no_more(job, lease)
-            memory.workers.let_go(lease.worker, job.jid)
-        if memory.throttles:
-            throttles.let_go(memory, job, lease, keeps=keeps)
+            state.lazy.lend_no_more(job, lease)
+            state.workers.let_go(lease.worker, job.jid)
+        if state.throttles:
+            throttles.let_go(state, job, lease, keeps=keeps)
         job.lease = None
     job.state = after
 
 
-def to_old_place(memory: EngineState, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
+def to_old_place(state: EngineState, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile. `steady`:
     its start was none, and a lock that it freed is taken again if its time is not over by then."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    if job.extra is not None and job.extra.stage and batch_queues.stage_of(memory, job) is not None:
-        end_lease(memory, job, HELD, keeps=keeps)
+    if job.extra is not None and job.extra.stage and batch_queues.stage_of(state, job) is not None:
+        end_lease(state, job, HELD, keeps=keeps)
     else:
-        end_lease(memory, job, READY, keeps=keeps)
+        end_lease(state, job, READY, keeps=keeps)
         batch_queues.forget_batch(job)
-        memory.stand_in(job, memory.counters.at)
-    placement.place(memory, job)
+        state.stand_in(job, state.counters.at)
+    placement.insert(state, job)
     if job.extra is not None and job.extra.links is not None:
-        links.back(memory, job, job.extra.links, memory.counters.at, steady)
+        links.back(state, job, job.extra.links, state.counters.at, steady)
 
 
 # What is said of a lease that ends: the fields that every closing event has, and those of rows.

@@ -46,7 +46,7 @@ class FailureReport(NamedTuple):
 
 
 def failure(
-    memory: EngineState,
+    state: EngineState,
     job: Job,
     lease: Lease | None,
     now: Now,
@@ -55,7 +55,7 @@ def failure(
     *,
     final: bool = False,
 ) -> Failed:
-    at = later(memory, now)
+    at = later(state, now)
     if final or job.failures >= job.rules.max_failures or used_up(job):
         return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
@@ -155,7 +155,7 @@ def _event(
     return event
 
 
-def lapse_backoff(memory: EngineState, job: Job, *, configured: bool = False) -> float:
+def lapse_backoff(state: EngineState, job: Job, *, configured: bool = False) -> float:
     """How long a job of qless waits after its lease ran out; 0: it can be leased at once. `configured`: the settings of
     the PHP fork stand for what the job does not say."""
     face = qless_data(job)
@@ -163,11 +163,11 @@ def lapse_backoff(memory: EngineState, job: Job, *, configured: bool = False) ->
         return 0.0
     first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)
     if first < 0:
-        first = history.number(memory, "backoff-initial-delay", 0.0) if configured else 0.0
+        first = history.number(state, "backoff-initial-delay", 0.0) if configured else 0.0
     if first <= 0:
         return 0.0
     if factor < 0:
-        factor = history.number(memory, "backoff-factor", BACKOFF_FACTOR)
+        factor = history.number(state, "backoff-factor", BACKOFF_FACTOR)
     try:
         return min(BACKOFF_AT_MOST, first * factor ** (job.failures + 1))
     except OverflowError:

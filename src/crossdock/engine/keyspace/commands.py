@@ -21,63 +21,63 @@ from crossdock.model.events.keyspace import (
 )
 
 
-def _cleared(memory: EngineState, key: bytes, now: Now) -> list[AnyEvent]:
+def _cleared(state: EngineState, key: bytes, now: Now) -> list[AnyEvent]:
     """What has to happen first if the key's time is over and the timer has not come yet."""
-    entry = memory.keys.entries.get(key)
+    entry = state.keys.entries.get(key)
     if entry is None or not 0.0 < entry.end <= now.steady:
         return []
-    return [KeysDropped(later(memory, now), [key])]
+    return [KeysDropped(later(state, now), [key])]
 
 
-def _live(memory: EngineState, key: bytes, kind: k.Kind, now: Now) -> Entry | None:
-    entry = memory.keys.live(key, now)
+def _live(state: EngineState, key: bytes, kind: k.Kind, now: Now) -> Entry | None:
+    entry = state.keys.live(key, now)
     if entry is not None and entry.kind is not kind:
         raise UsageError(f"{key!r} is a {entry.kind.name}, not a {kind.name}")
     return entry
 
 
-def set_key(memory: EngineState, command: k.SetKey, now: Now) -> Decision[None]:
-    entry = memory.keys.live(command.key, now)
+def set_key(state: EngineState, command: k.SetKey, now: Now) -> Decision[None]:
+    entry = state.keys.live(command.key, now)
     end = command.end
     if end is None:
         end = 0.0 if entry is None else entry.end
-    event = KeySet(later(memory, now), command.key, command.value, end)
-    return (*_cleared(memory, command.key, now), event), None, (command.key,)
+    event = KeySet(later(state, now), command.key, command.value, end)
+    return (*_cleared(state, command.key, now), event), None, (command.key,)
 
 
-def drop_keys(memory: EngineState, command: k.DropKeys, now: Now) -> Decision[int]:
-    there = [key for key in dict.fromkeys(command.keys) if key in memory.keys.entries]
+def drop_keys(state: EngineState, command: k.DropKeys, now: Now) -> Decision[int]:
+    there = [key for key in dict.fromkeys(command.keys) if key in state.keys.entries]
     if not there:
         return (), 0, ()
-    live = sum(memory.keys.live(key, now) is not None for key in there)
-    return (KeysDropped(later(memory, now), there),), live, ()
+    live = sum(state.keys.live(key, now) is not None for key in there)
+    return (KeysDropped(later(state, now), there),), live, ()
 
 
-def keep_key(memory: EngineState, command: k.KeepKey, now: Now) -> Decision[bool]:
-    entry = memory.keys.live(command.key, now)
+def keep_key(state: EngineState, command: k.KeepKey, now: Now) -> Decision[bool]:
+    entry = state.keys.live(command.key, now)
     if entry is None:
         return (), False, ()
-    at = later(memory, now)
+    at = later(state, now)
     if 0.0 < command.end <= now.steady:
         return (KeysDropped(at, [command.key]),), True, ()
     return (KeyKept(at, command.key, command.end),), True, ()
 
 
-def change_list(memory: EngineState, command: k.ChangeList, now: Now) -> Decision[int]:
-    entry = _live(memory, command.key, k.Kind.LIST, now)
+def change_list(state: EngineState, command: k.ChangeList, now: Now) -> Decision[int]:
+    entry = _live(state, command.key, k.Kind.LIST, now)
     length = 0 if entry is None else len(entry.data)
     start, cut, put, drop = command.start, command.cut, list(command.put), list(command.drop)
     if not 0 <= start <= length or not 0 <= cut <= length - start or (drop and (cut or put)):
         raise UsageError(f"a list of {length} elements cannot be changed like that: {command}")
     if not (cut or put or drop):
         return (), length, ()
-    event = ListChanged(later(memory, now), command.key, start, cut, put, drop)
-    stirred = (command.key,) if put else ()
-    return (*_cleared(memory, command.key, now), event), length - cut + len(put) - len(drop), stirred
+    event = ListChanged(later(state, now), command.key, start, cut, put, drop)
+    woken = (command.key,) if put else ()
+    return (*_cleared(state, command.key, now), event), length - cut + len(put) - len(drop), woken
 
 
-def change_members(memory: EngineState, command: k.ChangeMembers, now: Now) -> Decision[None]:
-    entry = _live(memory, command.key, command.kind, now)
+def change_members(state: EngineState, command: k.ChangeMembers, now: Now) -> Decision[None]:
+    entry = _live(state, command.key, command.kind, now)
     there: dict[bytes, Any] = {} if entry is None else _members(entry)
     missing = object()
     kept = dict(command.put)  # of a member that is put twice the last counts
@@ -85,8 +85,8 @@ def change_members(memory: EngineState, command: k.ChangeMembers, now: Now) -> D
     drop = [each for each in dict.fromkeys(command.drop) if each in there and each not in kept]
     if not (put or drop):
         return (), None, ()
-    event = MembersChanged(later(memory, now), command.key, command.kind, put, drop)
-    return (*_cleared(memory, command.key, now), event), None, (command.key,) if put else ()
+    event = MembersChanged(later(state, now), command.key, command.kind, put, drop)
+    return (*_cleared(state, command.key, now), event), None, (command.key,) if put else ()
 
 
 def _members(entry: Entry) -> dict[bytes, Any]:
@@ -94,56 +94,56 @@ def _members(entry: Entry) -> dict[bytes, Any]:
     return found
 
 
-def know_script(memory: EngineState, command: k.KnowScript, now: Now) -> Decision[None]:
-    if memory.scripts.get(command.sha) == command.dialect:
+def know_script(state: EngineState, command: k.KnowScript, now: Now) -> Decision[None]:
+    if state.scripts.get(command.sha) == command.dialect:
         return (), None, ()
-    return (ScriptKnown(later(memory, now), command.sha, command.dialect),), None, ()
+    return (ScriptKnown(later(state, now), command.sha, command.dialect),), None, ()
 
 
-def forget_scripts(memory: EngineState, command: k.ForgetScripts, now: Now) -> Decision[None]:
-    return ((ScriptsForgotten(later(memory, now)),) if memory.scripts else ()), None, ()
+def forget_scripts(state: EngineState, command: k.ForgetScripts, now: Now) -> Decision[None]:
+    return ((ScriptsForgotten(later(state, now)),) if state.scripts else ()), None, ()
 
 
-def _touch(memory: EngineState, entry: Entry, grown: int) -> None:
-    keys = memory.keys
+def _touch(state: EngineState, entry: Entry, grown: int) -> None:
+    keys = state.keys
     keys.changes += 1
     entry.version = keys.changes
     entry.size += grown
     keys.size += grown
 
 
-def key_set(memory: EngineState, event: KeySet) -> None:
-    keys = memory.keys
+def key_set(state: EngineState, event: KeySet) -> None:
+    keys = state.keys
     entry = keys.entries.get(event.key)
     if entry is not None and entry.kind is k.Kind.STRING and entry.end == event.end:
-        _touch(memory, entry, len(event.value) - len(entry.data))
+        _touch(state, entry, len(event.value) - len(entry.data))
         entry.data = event.value
         return
     if entry is not None:
         keys.remove(event.key)
     entry = Entry(k.Kind.STRING, event.value, event.end)
     keys.add(event.key, entry)
-    _touch(memory, entry, len(event.value))
+    _touch(state, entry, len(event.value))
 
 
-def keys_dropped(memory: EngineState, event: KeysDropped) -> None:
+def keys_dropped(state: EngineState, event: KeysDropped) -> None:
     for key in event.keys:
-        memory.keys.remove(key)
+        state.keys.remove(key)
 
 
-def key_kept(memory: EngineState, event: KeyKept) -> None:
-    keys = memory.keys
+def key_kept(state: EngineState, event: KeyKept) -> None:
+    keys = state.keys
     entry = keys.entries[event.key]
     if entry.end:
         keys.ends.take((entry.end, event.key))
     entry.end = event.end
     if entry.end:
         keys.ends.add((entry.end, event.key))
-    _touch(memory, entry, 0)
+    _touch(state, entry, 0)
 
 
-def list_changed(memory: EngineState, event: ListChanged) -> None:
-    keys = memory.keys
+def list_changed(state: EngineState, event: ListChanged) -> None:
+    keys = state.keys
     entry = keys.entries.get(event.key)
     if entry is None:
         entry = Entry(k.Kind.LIST)
@@ -158,7 +158,7 @@ def list_changed(memory: EngineState, event: ListChanged) -> None:
         cut = part(data, event.start, event.start + event.cut)
         left = len(cut) * each + sum(map(len, cut))
         _splice(data, event.start, event.cut, event.put)
-    _touch(memory, entry, len(event.put) * each + sum(map(len, event.put)) - left)
+    _touch(state, entry, len(event.put) * each + sum(map(len, event.put)) - left)
     if not data:
         keys.remove(event.key)
 
@@ -177,8 +177,8 @@ def _splice(data: deque[bytes], start: int, cut: int, put: list[bytes]) -> None:
     data.rotate(start)
 
 
-def members_changed(memory: EngineState, event: MembersChanged) -> None:
-    keys = memory.keys
+def members_changed(state: EngineState, event: MembersChanged) -> None:
+    keys = state.keys
     entry = keys.entries.get(event.key)
     if entry is None:
         entry = Entry(event.kind)
@@ -196,14 +196,14 @@ def members_changed(memory: EngineState, event: MembersChanged) -> None:
             entry.data.put(member, value)
         else:
             there[member] = value
-    _touch(memory, entry, size_of(event.kind, dict(event.put).items()) - size_of(event.kind, gone))
+    _touch(state, entry, size_of(event.kind, dict(event.put).items()) - size_of(event.kind, gone))
     if not there:
         keys.remove(event.key)
 
 
-def script_known(memory: EngineState, event: ScriptKnown) -> None:
-    memory.scripts[event.sha] = event.dialect
+def script_known(state: EngineState, event: ScriptKnown) -> None:
+    state.scripts[event.sha] = event.dialect
 
 
-def scripts_forgotten(memory: EngineState, event: ScriptsForgotten) -> None:
-    memory.scripts = {}
+def scripts_forgotten(state: EngineState, event: ScriptsForgotten) -> None:
+    state.scripts = {}

@@ -9,7 +9,7 @@ from crossdock.engine.job_view import edges_of, qless_data
 from crossdock.engine.jobs.complete import leave_lock, room
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import RETRIES, open_needs, rules, stand
+from crossdock.engine.qless.put import RETRIES, open_needs, policy_for, stand
 from crossdock.engine.records.stats import RUN
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -22,20 +22,20 @@ from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.states import READY
 
 
-def _held(memory: EngineState, number: int) -> tuple[Job, Lease]:
-    job = memory.jobs[number]
+def _held(state: EngineState, number: int) -> tuple[Job, Lease]:
+    job = state.jobs[number]
     if job.lease is None:
         raise Damaged(f"job {number} is not leased")
     return job, job.lease
 
 
-def advance(memory: EngineState, command: Advance, now: Now) -> Decision[None]:
-    job, lease = _held(memory, command.number)
-    needs = open_needs(memory, command.needs, job.jid, job.number)
+def advance(state: EngineState, command: Advance, now: Now) -> Decision[None]:
+    job, lease = _held(state, command.number)
+    needs = open_needs(state, command.needs, job.jid, job.number)
     # A delay is for those who name no needs, or have to wait for some: else the script forgets it.
     delayed = command.delay > 0 and (bool(needs) or not command.needs)
     due, due_t = (now.wall + command.delay, command.t + command.delay) if delayed else (0.0, None)
-    at = later(memory, now)
+    at = later(state, now)
     event = Advanced(
         *closing(job, lease, at, command.via, command.t, whole=command.whole),
         command.t,
@@ -47,23 +47,23 @@ def advance(memory: EngineState, command: Advance, now: Now) -> Decision[None]:
         command.under,
         leased_via(lease, command.via),
     )
-    stirred = dict.fromkeys(room(memory, job))
+    woken = dict.fromkeys(room(state, job))
     if not delayed and not needs:
-        stirred[command.queue] = None
-    return (event,), None, tuple(stirred)
+        woken[command.queue] = None
+    return (event,), None, tuple(woken)
 
 
-def advanced(memory: EngineState, event: Advanced) -> None:
-    job, t = memory.jobs[event.number], event.t
-    memory.counters.processed += 1
-    memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
+def advanced(state: EngineState, event: Advanced) -> None:
+    job, t = state.jobs[event.number], event.t
+    state.counters.processed += 1
+    state.stats.book(event.under or job.queue, t, RUN, event.run_s)
     if event.under:
-        leave_lock(memory, job, event.under)
-    elif memory.strays.jobs:
-        memory.strays.out_of(job.number, job.queue)
+        leave_lock(state, job, event.under)
+    elif state.strays.jobs:
+        state.strays.out_of(job.number, job.queue)
     lines = history.lines(job)
-    end_lease(memory, job, READY)
-    before = qless_data(job) or _qless_from_now_on(memory, job)
+    end_lease(state, job, READY)
+    before = qless_data(job) or _qless_from_now_on(state, job)
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessData(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
@@ -74,55 +74,55 @@ def advanced(memory: EngineState, event: Advanced) -> None:
     if event.needs or extra.links is not None:
         needs = tuple(dict.fromkeys((*edges_of(job), *event.needs)))
         extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
-    lines = history.history(memory, lines, history.entry(HistoryKind.DONE, t), face)
-    lines = history.history(memory, lines, history.entry(HistoryKind.PUT, t, event.to_queue), face)
+    lines = history.history(state, lines, history.entry(HistoryKind.DONE, t), face)
+    lines = history.history(state, lines, history.entry(HistoryKind.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.carry(event.payload)
     job.failures = 0
     job.due = event.due
-    stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
+    stand(state, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
 
 
-def _qless_from_now_on(memory: EngineState, job: Job) -> QlessData:
+def _qless_from_now_on(state: EngineState, job: Job) -> QlessData:
     """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had. Where the
     end of a lease cost it none, it has as many as a put gives."""
     tries = job.rules.max_failures if job.rules.lapse is LeaseExpiry.FAILURE else RETRIES
-    job.rules = rules(tries)
+    job.rules = policy_for(tries)
     if job.extra is not None and job.extra.links is not None:
         job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
     if job.end:  # another door's time to live: its new rules know none
-        memory.job_ends.take((job.end, job.number))
+        state.job_ends.take((job.end, job.number))
         job.end = 0.0
     return QlessData(job.rules.max_failures)
 
 
-def take_back(memory: EngineState, command: TakeBack, now: Now) -> Decision[None]:
-    at = later(memory, now)
-    held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
+def take_back(state: EngineState, command: TakeBack, now: Now) -> Decision[None]:
+    at = later(state, now)
+    held = [_held(state, number) for number in dict.fromkeys(command.numbers)]
     via, t, rid = command.via, command.t, command.rid
     events = [Stalled(*closing(job, lease, at, via, t), t, rid, leased_via(lease, via)) for job, lease in held]
     return events, None, tuple({job.queue: None for job, _ in held})
 
 
-def stalled(memory: EngineState, event: Stalled) -> None:
-    job, lease = _held(memory, event.number)
-    listed = memory.workers.has(lease.worker, job.jid)
-    end_lease(memory, job, READY)
+def stalled(state: EngineState, event: Stalled) -> None:
+    job, lease = _held(state, event.number)
+    listed = state.workers.has(lease.worker, job.jid)
+    end_lease(state, job, READY)
     if listed and lease.until is not None:
-        memory.workers.give(lease.worker, job.jid, lease.until)
+        state.workers.give(lease.worker, job.jid, lease.until)
     face = qless_data(job)
     if face is not None:
         shown = replace(face, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
-        history.write(memory, job, shown, history.entry(HistoryKind.TIMED_OUT, event.t))
+        history.write(state, job, shown, history.entry(HistoryKind.TIMED_OUT, event.t))
     job.since = event.at
     job.place = front(job)
-    memory.stand_in(job, event.at)
-    placement.place(memory, job)
+    state.stand_in(job, event.at)
+    placement.insert(state, job)
 
 
-def renew(memory: EngineState, command: Renew, now: Now) -> Decision[None]:
-    job, lease = _held(memory, command.number)
-    at, end = later(memory, now), now.steady + command.term
+def renew(state: EngineState, command: Renew, now: Now) -> Decision[None]:
+    job, lease = _held(state, command.number)
+    at, end = later(state, now), now.steady + command.term
     # One that another door gave stays by the server's clock: no caller's time may end it.
     until = None if lease.until is None else command.t + command.term
     lazy = job.rules.lapse is LeaseExpiry.LAZY

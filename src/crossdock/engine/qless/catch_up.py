@@ -38,24 +38,24 @@ GRACE_S = 10.0
 AT_MOST = 1_000
 
 
-def catch_up(memory: EngineState, command: CatchUp, now: Now) -> Decision[list[Number]]:
-    lazy = memory.lazy.queues.get(command.queue)
+def catch_up(state: EngineState, command: CatchUp, now: Now) -> Decision[list[Number]]:
+    lazy = state.lazy.queues.get(command.queue)
     if lazy is None:
         return (), [], ()
     limit = int(max(0.0, min(command.limit, AT_MOST)))
     events: list[AnyEvent] = []
     handed: list[Number] = []
     if command.leases:
-        for job, lease in _ran_out(memory, command, now, limit):
-            handed += _end(memory, command, job, lease, now, events)
+        for job, lease in _ran_out(state, command, now, limit):
+            handed += _end(state, command, job, lease, now, events)
     left = limit - len(handed)
     if command.intervals:
         fresh = bool(command.abrupt)
         loose = frozenset(event.number for event in events if isinstance(event, LeaseExpired | Failed))
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
-    due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
+        events += intervals.spawn(state, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
+    due = [state.jobs[number] for number in _due(state, command, now, left)] if command.due else []
     if due:
-        at = later(memory, now)
+        at = later(state, now)
         t = now.wall if command.t is None else command.t
         first = bool(command.abrupt)
         unsaid = first and command.leases
@@ -63,17 +63,17 @@ def catch_up(memory: EngineState, command: CatchUp, now: Now) -> Decision[list[N
     return events, handed, (command.queue,) if events else ()
 
 
-def _ran_out(memory: EngineState, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
+def _ran_out(state: EngineState, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
     """Leases of jobs that end lazily: by their callers' clock if that is asked, else by the server's. Whoever asks may
     get all of them."""
     found: list[tuple[Job, Lease]] = []
     room = PORTION_BYTES
-    for number in _over(memory, command, now):
+    for number in _over(state, command, now):
         if len(found) >= limit:
             break
         if command.only and number != command.only:
             continue
-        job = memory.jobs[number]
+        job = state.jobs[number]
         if job.lease is not None and job.rules.lapse is LeaseExpiry.LAZY:
             room -= size(job)
             if room < 0 and found:
@@ -82,18 +82,18 @@ def _ran_out(memory: EngineState, command: CatchUp, now: Now, limit: int) -> lis
     return found
 
 
-def _over(memory: EngineState, command: CatchUp, now: Now) -> Iterator[Number]:
-    lazy, t = memory.lazy.queues[command.queue], command.t
+def _over(state: EngineState, command: CatchUp, now: Now) -> Iterator[Number]:
+    lazy, t = state.lazy.queues[command.queue], command.t
     if t is not None:
         yield from (number for _, _, number in takewhile(lambda lock: lock[0] <= t, lazy.locks))
     for _, number in takewhile(lambda late: late[0] <= now.steady, lazy.late):
-        lease = memory.jobs[number].lease
+        lease = state.jobs[number].lease
         if t is None or (lease is not None and lease.until is None):
             yield number
 
 
-def _due(memory: EngineState, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
-    lazy = memory.lazy.queues[command.queue]
+def _due(state: EngineState, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
+    lazy = state.lazy.queues[command.queue]
     if command.t is None:
         come = takewhile(lambda waits: waits[0] <= now.wall, lazy.due_at)
         yield from (number for _, number in islice(come, limit))
@@ -104,11 +104,11 @@ def _due(memory: EngineState, command: CatchUp, now: Now, limit: int) -> Iterato
 
 
 def _end(
-    memory: EngineState, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
+    state: EngineState, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
 ) -> list[Number]:
     """Events of one lease that ran out; the job, if it may be leased then."""
-    at, t = later(memory, now), now.wall if command.t is None else command.t
-    grace = history.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace
+    at, t = later(state, now), now.wall if command.t is None else command.t
+    grace = history.number(state, "grace-period", GRACE_S) if command.grace is None else command.grace
     warned = job.extra is not None and job.extra.warned
     if not command.abrupt and (grace <= 0 or not warned):
         head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, lease.worker)
@@ -116,7 +116,7 @@ def _end(
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
-    delay = lapse_backoff(memory, job, configured=command.php)
+    delay = lapse_backoff(state, job, configured=command.php)
     if job.failures < job.rules.max_failures and delay > 0:
         told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
         events.append(put_off(job, lease, at, now, told))
@@ -132,20 +132,20 @@ def _end(
     return []
 
 
-def warned(memory: EngineState, event: Warned) -> None:
-    job = memory.jobs[event.number]
-    placement.displace(memory, job)
-    memory.workers.let_go(event.worker, job.jid)
+def warned(state: EngineState, event: Warned) -> None:
+    job = state.jobs[event.number]
+    placement.remove(state, job)
+    state.workers.let_go(event.worker, job.jid)
     if job.lease is not None:
         job.lease.until = event.until if job.lease.until is not None else None
         job.lease.late = event.late
         job.lease.end = inf
     face = qless_data(job)
     if face is not None:
-        history.write(memory, job, face, history.entry(HistoryKind.TIMED_OUT, event.t))
+        history.write(state, job, face, history.entry(HistoryKind.TIMED_OUT, event.t))
     job.extra = replace(job.extra or Extra(), warned=True)
-    placement.place(memory, job)
-    memory.stats.book(job.queue, event.t, RETRY, 1.0)
+    placement.insert(state, job)
+    state.stats.book(job.queue, event.t, RETRY, 1.0)
 
 
 # The lease of doors that have no clock of their own: what is due lazily by the server's is carried out first (MODEL
@@ -158,20 +158,20 @@ _AT_ONCE = 100
 
 def lease_in_steps(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:
     """One change: what has come has to be in its place before the next job is chosen."""
-    memory = engine.memory
+    state = engine.state
     events: list[AnyEvent] = []
-    stirred: dict[Topic, None] = {}
+    woken: dict[Topic, None] = {}
     for name in dict.fromkeys(command.queues):
-        queue = memory.queues.get(name)
-        if (queue is not None and queue.paused) or is_full(memory, name, now):
+        queue = state.queues.get(name)
+        if (queue is not None and queue.paused) or is_full(state, name, now):
             continue
-        if memory.lazy.has_work(name, now):
-            caught, _, notices = engine.carry_out(CatchUp(command.via, name, None, _AT_ONCE), now)
+        if state.lazy.has_work(name, now):
+            caught, _, ready_queues = engine.execute(CatchUp(command.via, name, None, _AT_ONCE), now)
             events += caught
-            stirred.update(dict.fromkeys(notices))
-        queue = memory.queues.get(name)
+            woken.update(dict.fromkeys(ready_queues))
+        queue = state.queues.get(name)
         if queue is not None and queue.waiting and not command.at_random:
             break
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
-    leased, job, notices = engine.carry_out(plain, now)
-    return (*events, *leased), job, (*stirred, *notices)
+    leased, job, ready_queues = engine.execute(plain, now)
+    return (*events, *leased), job, (*woken, *ready_queues)

@@ -26,128 +26,128 @@ UNFAILED_AT_MOST = 10_000
 Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
 
 
-def _head(memory: EngineState, job: Job, via: str, now: Now) -> Head:
+def _head(state: EngineState, job: Job, via: str, now: Now) -> Head:
     """What every event about one job says first."""
     worker = job.lease.worker if job.lease is not None else ""
-    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    head = (later(state, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
     return (*head, job.attempts, job.priority, len(job.payload))
 
 
-def set_priority(memory: EngineState, command: c.SetPriority, now: Now) -> Decision[None]:
-    job = memory.jobs[command.number]
-    return (Reprioritised(*_head(memory, job, command.via, now), command.t, command.priority),), None, ()
+def set_priority(state: EngineState, command: c.SetPriority, now: Now) -> Decision[None]:
+    job = state.jobs[command.number]
+    return (Reprioritised(*_head(state, job, command.via, now), command.t, command.priority),), None, ()
 
 
-def reprioritised(memory: EngineState, event: Reprioritised) -> None:
-    job = memory.jobs[event.number]
-    placement.displace(memory, job)
+def reprioritised(state: EngineState, event: Reprioritised) -> None:
+    job = state.jobs[event.number]
+    placement.remove(state, job)
     job.priority = event.to
     if job.state is READY:
         job.place = stamped(job, 0.0)
-    placement.place(memory, job)
+    placement.insert(state, job)
 
 
-def edit_tags(memory: EngineState, command: c.EditTags, now: Now) -> Decision[None]:
-    job = memory.jobs[command.number]
+def edit_tags(state: EngineState, command: c.EditTags, now: Now) -> Decision[None]:
+    job = state.jobs[command.number]
     tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
     known = list(tags)
     for tag in command.add:
         if tag not in (known if command.twice else tags):
             tags.append(tag)
     tags = [tag for tag in tags if tag not in command.drop]
-    event = Tagged(*_head(memory, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
+    event = Tagged(*_head(state, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
     return (event,), None, ()
 
 
-def tagged(memory: EngineState, event: Tagged) -> None:
-    job = memory.jobs[event.number]
+def tagged(state: EngineState, event: Tagged) -> None:
+    job = state.jobs[event.number]
     job.extra = replace(job.extra or Extra(), tags=event.tags)
     for tag in event.gained:
-        memory.tags.add(job.number, job.jid, tag, event.t)
-    memory.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
+        state.tags.add(job.number, job.jid, tag, event.t)
+    state.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
 
 
-def edit_needs(memory: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
-    job = memory.jobs[command.number]
-    event = DependenciesEdited(*_head(memory, job, command.via, now), command.t, command.needs)
+def edit_needs(state: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
+    job = state.jobs[command.number]
+    event = DependenciesEdited(*_head(state, job, command.via, now), command.t, command.needs)
     return (event,), None, () if command.needs else (job.queue,)
 
 
-def needs_edited(memory: EngineState, event: DependenciesEdited) -> None:
-    job = memory.jobs[event.number]
-    placement.displace(memory, job)
-    if memory.unresolved:
-        dependents.leave(memory, job, event.needs)
+def needs_edited(state: EngineState, event: DependenciesEdited) -> None:
+    job = state.jobs[event.number]
+    placement.remove(state, job)
+    if state.unresolved:
+        dependents.leave(state, job, event.needs)
     extra = job.extra or Extra()
     job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
     if event.needs:
-        placement.place(memory, job)
+        placement.insert(state, job)
         return
-    history.ready(memory, job)
+    history.ready(state, job)
     job.due = 0.0
-    stand(memory, job, job.queue, event.at, event.t, listed=False)
+    stand(state, job, job.queue, event.at, event.t, listed=False)
 
 
-def note(memory: EngineState, command: c.Note, now: Now, conceal: Redact | None = None) -> Decision[None]:
-    job = memory.jobs[command.number]
-    shown = None if conceal is None else redaction.note(conceal, job, command.entry.name)
-    return (Noted(*_head(memory, job, command.via, now), command.t, command.entry, shown),), None, ()
+def note(state: EngineState, command: c.Note, now: Now, redact: Redact | None = None) -> Decision[None]:
+    job = state.jobs[command.number]
+    shown = None if redact is None else redaction.note(redact, job, command.entry.name)
+    return (Noted(*_head(state, job, command.via, now), command.t, command.entry, shown),), None, ()
 
 
-def noted(memory: EngineState, event: Noted) -> None:
-    job = memory.jobs[event.number]
+def noted(state: EngineState, event: Noted) -> None:
+    job = state.jobs[event.number]
     extra = job.extra or Extra()
-    job.extra = replace(extra, history=history.history(memory, extra.history, event.entry, qless_data(job)))
+    job.extra = replace(extra, history=history.history(state, extra.history, event.entry, qless_data(job)))
 
 
-def cancel(memory: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
-    job, at = memory.jobs[command.number], later(memory, now)
+def cancel(state: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
+    job, at = state.jobs[command.number], later(state, now)
     event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
-    return (event,), None, room(memory, job) if job.lease is not None else ()
+    return (event,), None, room(state, job) if job.lease is not None else ()
 
 
-def unfail(memory: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
+def unfail(state: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
     """The oldest of the group. An entry that was left behind (`stale`) is only taken out of the list: its job waits
     already, is being worked on, or is complete."""
-    count, group = min(command.count, UNFAILED_AT_MOST), memory.failed_in.get(command.group)
+    count, group = min(command.count, UNFAILED_AT_MOST), state.failed_in.get(command.group)
     oldest = list(group.front(count)) if group is not None else []
-    stale = {(order, number) for name, order, number in memory.stale.failed if name == command.group}
+    stale = {(order, number) for name, order, number in state.stale.failed if name == command.group}
     if stale:
         oldest = sorted([*oldest, *stale])[: max(0, count)]
     unlisted = tuple((command.group, *each) for each in oldest if each in stale)
     numbers = [number for order, number in oldest if (order, number) not in stale]
-    return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
+    return revive(state, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
 
 
 def revive(
-    memory: EngineState, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
+    state: EngineState, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
 ) -> Decision[int]:
     jobs = [
         job
         for number in dict.fromkeys(command.numbers)
-        if (job := memory.jobs.get(number)) is not None and job.state in (FAILED, DEAD)
+        if (job := state.jobs.get(number)) is not None and job.state in (FAILED, DEAD)
     ]
     if not jobs and not unlisted:
         return (), 0, ()
-    at = later(memory, now)
+    at = later(state, now)
     event = Revived(at, command.via, command.t, command.queue, last_rows(jobs, at), command.listed, unlisted)
     return (event,), len(jobs), (command.queue,) if jobs else ()
 
 
-def revived(memory: EngineState, event: Revived) -> None:
+def revived(state: EngineState, event: Revived) -> None:
     for entry in event.unlisted:
-        memory.stale.unlist(entry)
+        state.stale.unlist(entry)
     for each in event.rows:
-        job = memory.jobs[each.number]
-        placement.displace(memory, job)
+        job = state.jobs[each.number]
+        placement.remove(state, job)
         extra = without_dependencies(job.extra or Extra())
         job.extra = replace(
             extra,
             history=history.history(
-                memory, extra.history, history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
+                state, extra.history, history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
             ),
             result=None,
         )
         job.failures = 0
         job.due = 0.0
-        stand(memory, job, event.queue, event.at, event.t, listed=event.listed, waits=False)
+        stand(state, job, event.queue, event.at, event.t, listed=event.listed, waits=False)

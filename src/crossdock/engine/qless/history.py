@@ -28,16 +28,16 @@ _DONE = HistoryKind.DONE
 
 
 def history(
-    memory: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, face: QlessData | None = None
+    state: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, face: QlessData | None = None
 ) -> tuple[HistoryEntry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
-    if not memory.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
+    if not state.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
         return (*entries, entry)
     keep: float = _HISTORY_DEFAULT
     if face is not None and face.old:
         keep = _HISTORY_AT_MOST
-    elif memory.config:
-        keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
+    elif state.config:
+        keep = number(state, "max-job-history", _HISTORY_DEFAULT)
         keep = min(keep, _HISTORY_AT_MOST) if keep > 0 else _HISTORY_AT_MOST
     if keep <= len(entries) + 1:
         entries = entries[:1] + entries[1:][2 - int(keep) :]
@@ -46,9 +46,9 @@ def history(
     return (*entries, entry)
 
 
-def number(memory: EngineState, option: str, default: float) -> float:
+def number(state: EngineState, option: str, default: float) -> float:
     """A setting that is a number, as the scripts read them; what is none counts as the default."""
-    return stats_retention.number(memory.config.get(option), default)
+    return stats_retention.number(state.config.get(option), default)
 
 
 def lines(job: Job) -> tuple[HistoryEntry, ...]:
@@ -67,25 +67,25 @@ def entry(what: HistoryKind, t: float, name: str = "", group: str = "", data: by
     return HistoryEntry(float(floor(t)), what, name, group, data)
 
 
-def write(memory: EngineState, job: Job, face: QlessData, line: HistoryEntry | None = None, **changes: Any) -> None:
+def write(state: EngineState, job: Job, face: QlessData, line: HistoryEntry | None = None, **changes: Any) -> None:
     """A new face, and a line of history with it."""
     extra = job.extra or Extra()
-    lines = extra.history if line is None else history(memory, extra.history, line, face)
+    lines = extra.history if line is None else history(state, extra.history, line, face)
     job.extra = replace(extra, face=face, history=lines, **changes)
 
 
-def leased(memory: EngineState, job: Job, extra: Extra, event: Leased) -> None:
+def leased(state: EngineState, job: Job, extra: Extra, event: Leased) -> None:
     face = extra.face
     if type(face) is QlessData:
         t = event.at if event.t is None else event.t
-        if memory.strays.jobs:
-            memory.strays.popped(job.number, job.queue)
+        if state.strays.jobs:
+            state.strays.popped(job.number, job.queue)
         shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        lines = history(memory, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), face)
+        lines = history(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), face)
         job.extra = replace(extra, face=shown, history=lines)
 
 
-def returned(memory: EngineState, job: Job, lease: Lease) -> None:
+def returned(state: EngineState, job: Job, lease: Lease) -> None:
     """A lease that nobody saw leaves no trace."""
     face = qless_data(job)
     if face is not None and job.extra is not None:
@@ -95,32 +95,32 @@ def returned(memory: EngineState, job: Job, lease: Lease) -> None:
         job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
 
 
-def succeeded(memory: EngineState, job: Job, extra: Extra, face: QlessData, t: float, result: Result) -> None:
+def succeeded(state: EngineState, job: Job, extra: Extra, face: QlessData, t: float, result: Result) -> None:
     """It is kept, and what it left behind with it."""
     shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
     job.failures = 0
-    lines = history(memory, extra.history, HistoryEntry(t // 1, _DONE), face)
+    lines = history(state, extra.history, HistoryEntry(t // 1, _DONE), face)
     job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
 
 
-def failed(memory: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
+def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
     """Its state is what it is now; the failure was noted before, if it was to be."""
     face = qless_data(job)
     if face is None:
         return
     t = event.at if event.t is None else event.t
     if job.state is State.FAILED:
-        memory.counters.failed += 1
-        shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
+        state.counters.failed += 1
+        shown = replace(face, due=None, state="", worker="", expires=0.0, order=state.counters.failed)
         who = "" if event.counted or not event.token else event.failure.worker or event.worker
         # When tries were over the oldest dialect tells to the fraction of a second.
         what = HistoryKind.EXHAUSTED if event.counted and event.token and not event.lost else HistoryKind.FAILED
         line = HistoryEntry(float(floor(t)) if who else t, what, who, event.failure.group)
         warned = job.extra is not None and job.extra.warned and not event.counted
-        write(memory, job, shown, line, warned=warned)
+        write(state, job, shown, line, warned=warned)
     elif lease is not None:
         due = event.due_t if event.due_t is not None or job.state is not State.RETRYING else event.due
-        write(memory, job, replace(face, due=due, worker=lease.worker), warned=False)
+        write(state, job, replace(face, due=due, worker=lease.worker), warned=False)
 
 
 def elsewhere(job: Job, queue: str) -> None:
@@ -131,21 +131,21 @@ def elsewhere(job: Job, queue: str) -> None:
         job.queue = queue
 
 
-def renewed(memory: EngineState, job: Job, until: float) -> None:
+def renewed(state: EngineState, job: Job, until: float) -> None:
     face = qless_data(job)
     if face is not None:
-        write(memory, job, replace(face, expires=until))
+        write(state, job, replace(face, expires=until))
 
 
-def ready(memory: EngineState, job: Job) -> None:
+def ready(state: EngineState, job: Job) -> None:
     """It need not wait any more."""
     face = qless_data(job)
     if face is not None:
-        write(memory, job, replace(face, due=None, state=""))
+        write(state, job, replace(face, due=None, state=""))
 
 
-def unfailed(memory: EngineState, job: Job, queue: str) -> None:
+def unfailed(state: EngineState, job: Job, queue: str) -> None:
     """A kept failure is one no longer: it is taken off the count of the day it happened on."""
     at = failed_at(job)
     if at is not None:
-        memory.stats.book(queue, at, CURRENTLY_FAILED, -1.0)
+        state.stats.book(queue, at, CURRENTLY_FAILED, -1.0)

@@ -10,7 +10,7 @@ from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs.enqueue import enter
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import newest, rules, stand
+from crossdock.engine.qless.put import newest, policy_for, stand
 from crossdock.engine.qless.quirks.surfacing import leave_behind
 from crossdock.engine.records import throttles
 from crossdock.engine.state import EngineState
@@ -25,17 +25,17 @@ from crossdock.model.records import Interval
 _BACKLOG_AT_LEAST = -(2**52)
 
 
-def set_interval(memory: EngineState, command: SetInterval, now: Now) -> Decision[None]:
-    event = IntervalSet(later(memory, now), command.interval, command.t, command.registers)
+def set_interval(state: EngineState, command: SetInterval, now: Now) -> Decision[None]:
+    event = IntervalSet(later(state, now), command.interval, command.t, command.registers)
     return (event,), None, (command.interval.queue,)
 
 
-def interval_set(memory: EngineState, event: IntervalSet) -> None:
+def interval_set(state: EngineState, event: IntervalSet) -> None:
     interval = event.interval
-    _take(memory, interval.jid)
+    _take(state, interval.jid)
     if event.registers:
-        memory.queue(interval.queue, event.at, event.t)
-    _enter(memory, interval)
+        state.queue(interval.queue, event.at, event.t)
+    _enter(state, interval)
 
 
 def every(interval: Interval, seconds: float) -> Interval:
@@ -44,29 +44,29 @@ def every(interval: Interval, seconds: float) -> Interval:
     return replace(interval, seconds=seconds, next=interval.next + by, next_at=interval.next_at + by)
 
 
-def _take(memory: EngineState, jid: str) -> None:
-    before = memory.intervals.pop(jid, None)
+def _take(state: EngineState, jid: str) -> None:
+    before = state.intervals.pop(jid, None)
     if before is not None:
-        memory.lazy.recur_no_more(before)
+        state.lazy.recur_no_more(before)
 
 
-def _enter(memory: EngineState, interval: Interval) -> None:
-    memory.intervals[interval.jid] = interval
-    memory.lazy.recur(interval)
+def _enter(state: EngineState, interval: Interval) -> None:
+    state.intervals[interval.jid] = interval
+    state.lazy.recur(interval)
 
 
-def clear_interval(memory: EngineState, command: ClearInterval, now: Now) -> Decision[None]:
-    if command.jid not in memory.intervals:
+def clear_interval(state: EngineState, command: ClearInterval, now: Now) -> Decision[None]:
+    if command.jid not in state.intervals:
         return (), None, ()
-    return (IntervalCleared(later(memory, now), command.jid),), None, ()
+    return (IntervalCleared(later(state, now), command.jid),), None, ()
 
 
-def interval_cleared(memory: EngineState, event: IntervalCleared) -> None:
-    _take(memory, event.jid)
+def interval_cleared(state: EngineState, event: IntervalCleared) -> None:
+    _take(state, event.jid)
 
 
 def spawn(
-    memory: EngineState,
+    state: EngineState,
     queue: str,
     t: float | None,
     limit: int,
@@ -81,16 +81,16 @@ def spawn(
 
     `loose` are jobs whose leases are ended by events that come before.
     """
-    limit = int(max(0, min(limit, memory.room)))
+    limit = int(max(0, min(limit, state.room)))
     events: list[Recurred] = []
     made = 0
-    for slot, jid, until in memory.lazy.queues[queue].slots.come(t, now.wall, limit):
+    for slot, jid, until in state.lazy.queues[queue].slots.come(t, now.wall, limit):
         if made >= limit:
             break
-        interval = memory.intervals[jid]
-        event = _slots(interval, slot, until, limit - made, memory.counters.number + 1 + made)
-        event.at, event.via, event.fresh = later(memory, now), via, fresh
-        _meet(memory, event, loose)
+        interval = state.intervals[jid]
+        event = _slots(interval, slot, until, limit - made, state.counters.number + 1 + made)
+        event.at, event.via, event.fresh = later(state, now), via, fresh
+        _meet(state, event, loose)
         ahead = interval.next - interval.next_at  # both clocks go on by as much; 0 if one counts
         event.next, event.next_at = (event.next + ahead, event.next) if t is None else (event.next, event.next - ahead)
         made += len(event.specs)
@@ -119,15 +119,15 @@ def _spec(interval: Interval, jid: str, slot: float) -> Spec:
     face = QlessData(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
     line = history.entry(HistoryKind.PUT, slot, interval.queue)
     extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
-    its_rules = rules(interval.retries)
+    its_rules = policy_for(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
 
 
-def _meet(memory: EngineState, event: Recurred, loose: frozenset[Number]) -> None:
+def _meet(state: EngineState, event: Recurred, loose: frozenset[Number]) -> None:
     """Say which of its jobs are there already, and what becomes of them."""
     for behind, spec in enumerate(event.specs):
-        known = newest(memory, spec.jid)
+        known = newest(state, spec.jid)
         if known is None:
             continue
         if known.number in loose and qless_data(known) is not None:
@@ -138,21 +138,21 @@ def _meet(memory: EngineState, event: Recurred, loose: frozenset[Number]) -> Non
             event.instead[behind] = last_rows([known], event.at)[0]
 
 
-def recurred(memory: EngineState, event: Recurred) -> None:
-    interval = memory.intervals[event.jid]
-    _take(memory, event.jid)
-    _enter(memory, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
-    origin = memory.share(event.via)
+def recurred(state: EngineState, event: Recurred) -> None:
+    interval = state.intervals[event.jid]
+    _take(state, event.jid)
+    _enter(state, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
+    origin = state.share(event.via)
     for behind, spec in enumerate(event.specs):
-        known = newest(memory, spec.jid)
+        known = newest(state, spec.jid)
         number = event.number + behind
-        memory.counters.number = number
+        state.counters.number = number
         if known is not None:
             if not _of_another_door(known):
-                _overwrite(memory, known, spec, event)
+                _overwrite(state, known, spec, event)
             continue
         slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessData) else event.t
-        enter(memory, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
+        enter(state, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
 
 
 def _of_another_door(job: Job) -> bool:
@@ -160,27 +160,27 @@ def _of_another_door(job: Job) -> bool:
     return qless_data(job) is None or (job.lease is not None and job.lease.until is None)
 
 
-def _overwrite(memory: EngineState, job: Job, spec: Spec, event: Recurred) -> None:
+def _overwrite(state: EngineState, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history. Its script adds it to the queue,
     and takes it out of nothing."""
-    placement.displace(memory, job)
-    leave_behind(memory, job)
-    if job.lease is not None and memory.throttles:
-        throttles.let_go(memory, job, job.lease, keeps=True)
+    placement.remove(state, job)
+    leave_behind(state, job)
+    if job.lease is not None and state.throttles:
+        throttles.let_go(state, job, job.lease, keeps=True)
     job.lease = None
     for tag in _tags(spec):
-        memory.tags.add(job.number, job.jid, tag, event.t)
+        state.tags.add(job.number, job.jid, tag, event.t)
     old, new = without_dependencies(job.extra or Extra()), spec.extra or Extra()
     before, its_face = qless_data(job), new.face if isinstance(new.face, QlessData) else None
     if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
         its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))), backoff=before.backoff)
-    lines = new.history if event.fresh else history.history(memory, old.history, new.history[0], its_face)
+    lines = new.history if event.fresh else history.history(state, old.history, new.history[0], its_face)
     job.extra = replace(old, face=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
-    job.kind = memory.share(spec.kind)
+    job.kind = state.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0
     slot = new.face.time if isinstance(new.face, QlessData) else event.t
-    stand(memory, job, spec.queue, event.at, slot, listed=False, waits=False)
+    stand(state, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 
 def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:

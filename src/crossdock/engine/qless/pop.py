@@ -43,57 +43,57 @@ AT_MOST = 10_000
 _ROUNDS_AT_MOST = 100
 
 
-def pop(memory: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | None:
+def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | None:
     """None: something has to be carried out or looked at first (`pop_in_steps`)."""
     name, t = command.queue, command.t
-    queue = memory.queues.get(name)
+    queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
-    if memory.throttles or memory.strays.jobs:
+    if state.throttles or state.strays.jobs:
         return None
-    lazy = memory.lazy.queues.get(name)
+    lazy = state.lazy.queues.get(name)
     if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
         return None
     if queue is not None and queue.lanes is not None:
         return None
-    count = 1 if command.count == 1 and not memory.limits else _count(memory, command)
+    count = 1 if command.count == 1 and not state.limits else _count(state, command)
     if queue is None or count < 1 or not queue.ready:
-        return (WorkerSeen(later(memory, now), command.worker, t),), [], ()
-    known, ready = memory.jobs, queue.ready
+        return (WorkerSeen(later(state, now), command.worker, t),), [], ()
+    known, ready = state.jobs, queue.ready
     jobs = [known[ready.first()[4]]] if count == 1 else portion([known[place[4]] for place in ready.front(count)])
     for job in jobs:
         extra = job.extra
-        if extra is not None and extra.links is not None and links.expired(memory, job, now):
+        if extra is not None and extra.links is not None and links.expired(state, job, now):
             return None
-    return _leases(memory, command, jobs, now, bool(command.abrupt)), jobs, ()
+    return _leases(state, command, jobs, now, bool(command.abrupt)), jobs, ()
 
 
 def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
     """One change: what is due lazily has to be in its place before the next jobs are chosen."""
-    memory = engine.memory
-    seen = WorkerSeen(later(memory, now), command.worker, command.t)
+    state = engine.state
+    seen = WorkerSeen(later(state, now), command.worker, command.t)
     engine.apply(seen)
     events: list[AnyEvent] = [seen]
-    count = _count(memory, command)
+    count = _count(state, command)
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt, php=command.php)
-    if memory.throttles or memory.strays.jobs:
+    if state.throttles or state.strays.jobs:
         return _throttled(engine, command, wanted, now, events)
-    caught, handed, stirred = engine.carry_out(wanted, now)
+    caught, handed, woken = engine.execute(wanted, now)
     events += caught
     left, whole = count - len(handed), bool(command.abrupt)
     lease = LeaseThese(command.via, command.t, command.queue, command.worker, handed, left, command.term, whole)
-    leased, jobs, _ = engine.carry_out(lease, now)
+    leased, jobs, _ = engine.execute(lease, now)
     events += leased
-    return events, jobs, stirred
+    return events, jobs, woken
 
 
-def _count(memory: EngineState, command: Pop) -> int:
+def _count(state: EngineState, command: Pop) -> int:
     count = command.count
-    if memory.limits and not command.unlimited:
-        count = min(count, room(memory, command.queue, command.t))
+    if state.limits and not command.unlimited:
+        count = min(count, room(state, command.queue, command.t))
     return 0 if count < 1 else AT_MOST if count > AT_MOST else int(count)
 
 
@@ -102,19 +102,19 @@ def _throttled(
 ) -> Decision[list[Job]]:
     """The same where there are throttles (protocol page, qless 10) or strays: what ran out is handed over whatever they
     say; then nothing more while the queue's own is full, and jobs that name a full one are held instead."""
-    memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
+    state, replace, whole = engine.state, msgspec.structs.replace, bool(command.abrupt)
     jobs: list[Job] = []
-    notices: list[Topic] = []
+    ready_queues: list[Topic] = []
 
     def step(next_one: Command[T]) -> T:
-        more, outcome, stirred = engine.carry_out(next_one, now)
+        more, outcome, woken = engine.execute(next_one, now)
         events.extend(more)
-        notices.extend(stirred)
+        ready_queues.extend(woken)
         return outcome
 
     def surface(found: Iterable[Surfaced]) -> list[Number]:
         numbers: list[Number] = []
-        for event in list(found) if memory.strays.jobs else ():
+        for event in list(found) if state.strays.jobs else ():
             engine.apply(event)
             events.append(event)
             numbers.append(event.number)
@@ -122,44 +122,44 @@ def _throttled(
 
     head = (command.via, command.t, command.queue, command.worker)
     count = int(wanted.limit)
-    handed = surface(surfacing.locks_over(memory, command.queue, command.t, count, now))
+    handed = surface(surfacing.locks_over(state, command.queue, command.t, count, now))
     handed += step(replace(wanted, limit=count - len(handed), intervals=False, due=False))
     if handed:
         jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
-    own = throttles.of_queue(memory, command.queue)
+    own = throttles.of_queue(state, command.queue)
     if own is not None and own.full(command.worker, now.steady):
-        return events, jobs, tuple(notices)
+        return events, jobs, tuple(ready_queues)
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
-    rounds = history.number(memory, f"{command.queue}-max-pop-retry", history.number(memory, "max-pop-retry", 1.0))
+    rounds = history.number(state, f"{command.queue}-max-pop-retry", history.number(state, "max-pop-retry", 1.0))
     rounds = min(rounds, _ROUNDS_AT_MOST)
     while len(jobs) < int(wanted.limit) and rounds > 0 and sum(map(size, jobs)) < PORTION_BYTES:
         before = len(events)
-        surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
-        queue = memory.queues.get(command.queue)
+        surface(surfacing.next_work(state, command.queue, command.t, count - len(jobs), now))
+        queue = state.queues.get(command.queue)
         if queue is None or not queue.waiting:
             break
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         if len(events) == before or len(events) >= AT_MOST:
             break  # the next one would come to the same, or keep others waiting for long
         rounds -= 1
-    return events, jobs, tuple(notices)
+    return events, jobs, tuple(ready_queues)
 
 
-def room(memory: EngineState, name: str, t: float) -> float:
+def room(state: EngineState, name: str, t: float) -> float:
     """How many leases more its limit allows the queue; those that ran out do not count."""
-    most = memory.limits.get(name)
+    most = state.limits.get(name)
     if most is None:
         return _FOR_EVER
-    lazy = memory.lazy.of(name)
-    return max(0.0, most - (memory.leased_in.get(name, 0) - lazy.over(t)))
+    lazy = state.lazy.of(name)
+    return max(0.0, most - (state.leased_in.get(name, 0) - lazy.over(t)))
 
 
-def lease_these(memory: EngineState, command: LeaseThese, now: Now) -> Decision[list[Job]]:
+def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     stale: list[Job] = []
     numbers = command.numbers
-    jobs = [memory.jobs[number] for number in numbers]
-    jobs += portion(_next(memory, command, now, stale), PORTION_BYTES - sum(map(size, jobs)))
-    places = throttles.Places(memory, command.worker, now) if memory.throttles else None
+    jobs = [state.jobs[number] for number in numbers]
+    jobs += portion(_next(state, command, now, stale), PORTION_BYTES - sum(map(size, jobs)))
+    places = throttles.Places(state, command.worker, now) if state.throttles else None
     leased: list[Job] = []
     kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
     for job in jobs:
@@ -167,28 +167,28 @@ def lease_these(memory: EngineState, command: LeaseThese, now: Now) -> Decision[
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
-                    kept[len(leased) + len(kept)] = throttles.held(memory, job, full, command.via, command.t, now)
+                    kept[len(leased) + len(kept)] = throttles.held(state, job, full, command.via, command.t, now)
                 continue
             places.take(job)
         leased.append(job)
-    events = _leases(memory, command, leased, now, command.whole, numbers)
+    events = _leases(state, command, leased, now, command.whole, numbers)
     for at, held in kept.items():
         events.insert(at, held)
-    events += expire.removals(memory, stale, now)
+    events += expire.removals(state, stale, now)
     return events, leased, ()
 
 
-def _next(memory: EngineState, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
+def _next(state: EngineState, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
     """The first of the queue besides those that are handed over; what has expired there goes to `stale` instead."""
-    queue = memory.queues.get(command.queue)
+    queue = state.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
     first = (place[4] for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
     for number in first if queue.lanes is None else batch_queues.in_turn(queue):
-        job = memory.jobs[number]
+        job = state.jobs[number]
         if number not in handed:
-            if links.expired(memory, job, now):
+            if links.expired(state, job, now):
                 stale.append(job)
                 if len(stale) == EXPIRED_AT_MOST:
                     return
@@ -206,16 +206,16 @@ def _put(job: Job) -> float:
 
 
 def _leases(
-    memory: EngineState,
+    state: EngineState,
     command: Pop | LeaseThese,
     jobs: Iterable[Job],
     now: Now,
     whole: bool,  #: waits are counted in whole seconds, from the put on
     handed: Collection[Number] = (),
 ) -> list[AnyEvent]:
-    at, t, began, via, worker = later(memory, now), command.t, now.steady, command.via, command.worker
+    at, t, began, via, worker = later(state, now), command.t, now.steady, command.via, command.worker
     until, end = t + command.term, began + command.term
-    token = memory.counters.token
+    token = state.counters.token
     events: list[AnyEvent] = []
     for job in jobs:
         token += 1
@@ -223,7 +223,7 @@ def _leases(
         face = extra.face if extra is not None else None
         waited = t - (face.time if type(face) is QlessData else job.since)
         if job.state is HELD:  # in a batch, which came to this queue as a whole
-            waited = t - batch_queues.since(memory, job)
+            waited = t - batch_queues.since(state, job)
         elif whole:
             waited = floor(t) - _put(job)
         lazy = job.rules.lapse is _LAZY

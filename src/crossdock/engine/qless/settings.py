@@ -24,83 +24,83 @@ _ONE_MORE_FOR = 500
 _RETIRED_AT_MOST = 1_000
 
 
-def configure(memory: EngineState, command: c.Configure, now: Now) -> Decision[None]:
-    stirred = (command.option.removesuffix(_LIMIT),) if command.option.endswith(_LIMIT) else ()
-    return (Configured(later(memory, now), command.option, command.value),), None, stirred
+def configure(state: EngineState, command: c.Configure, now: Now) -> Decision[None]:
+    woken = (command.option.removesuffix(_LIMIT),) if command.option.endswith(_LIMIT) else ()
+    return (Configured(later(state, now), command.option, command.value),), None, woken
 
 
-def configured(memory: EngineState, event: Configured) -> None:
+def configured(state: EngineState, event: Configured) -> None:
     if event.value is None:
-        memory.config.pop(event.option, None)
+        state.config.pop(event.option, None)
     else:
-        memory.config[event.option] = event.value
-    obey(memory)
+        state.config[event.option] = event.value
+    obey(state)
 
 
-def obey(memory: EngineState) -> None:
+def obey(state: EngineState) -> None:
     """What is read often, out of the settings."""
-    memory.limits = {
+    state.limits = {
         option.removesuffix(_LIMIT): most
-        for option in memory.config
-        if option.endswith(_LIMIT) and (most := history.number(memory, option, 0.0)) > 0
+        for option in state.config
+        if option.endswith(_LIMIT) and (most := history.number(state, option, 0.0)) > 0
     }
-    memory.stats.keep(*stats_retention.of(memory.config))
+    state.stats.keep(*stats_retention.of(state.config))
 
 
-def watch(memory: EngineState, command: c.Watch, now: Now) -> Decision[None]:
-    return (Watched(later(memory, now), command.jid, command.t),), None, ()
+def watch(state: EngineState, command: c.Watch, now: Now) -> Decision[None]:
+    return (Watched(later(state, now), command.jid, command.t),), None, ()
 
 
-def watched(memory: EngineState, event: Watched) -> None:
-    memory.watched[event.jid] = event.t
+def watched(state: EngineState, event: Watched) -> None:
+    state.watched[event.jid] = event.t
 
 
-def unwatch(memory: EngineState, command: c.Unwatch, now: Now) -> Decision[None]:
-    return (Unwatched(later(memory, now), command.jid),), None, ()
+def unwatch(state: EngineState, command: c.Unwatch, now: Now) -> Decision[None]:
+    return (Unwatched(later(state, now), command.jid),), None, ()
 
 
-def unwatched(memory: EngineState, event: Unwatched) -> None:
-    memory.watched.pop(event.jid, None)
+def unwatched(state: EngineState, event: Unwatched) -> None:
+    state.watched.pop(event.jid, None)
 
 
-def worker_seen(memory: EngineState, event: WorkerSeen) -> None:
-    memory.workers.see(event.worker, event.t)
+def worker_seen(state: EngineState, event: WorkerSeen) -> None:
+    state.workers.see(event.worker, event.t)
 
 
-def forget_workers(memory: EngineState, command: c.ForgetWorkers, now: Now) -> Decision[None]:
+def forget_workers(state: EngineState, command: c.ForgetWorkers, now: Now) -> Decision[None]:
     if not command.workers:
         return (), None, ()
-    return (WorkersForgotten(later(memory, now), list(command.workers), command.with_jobs),), None, ()
+    return (WorkersForgotten(later(state, now), list(command.workers), command.with_jobs),), None, ()
 
 
-def workers_forgotten(memory: EngineState, event: WorkersForgotten) -> None:
+def workers_forgotten(state: EngineState, event: WorkersForgotten) -> None:
     for worker in event.workers:
-        memory.workers.forget(worker, with_jobs=event.with_jobs)
+        state.workers.forget(worker, with_jobs=event.with_jobs)
 
 
-def _kept(memory: EngineState) -> tuple[float, float]:
+def _kept(state: EngineState) -> tuple[float, float]:
     """For how long, and how many."""
-    if not memory.config:
+    if not state.config:
         return KEPT_S, KEPT
-    return history.number(memory, "jobs-history", KEPT_S), max(0.0, history.number(memory, "jobs-history-count", KEPT))
+    return history.number(state, "jobs-history", KEPT_S), max(0.0, history.number(state, "jobs-history-count", KEPT))
 
 
-def may_retire(memory: EngineState, t: float) -> bool:
+def may_retire(state: EngineState, t: float) -> bool:
     """After a success at that time, by its caller's clock."""
-    seconds, most = _kept(memory)
-    completed = memory.completed
+    seconds, most = _kept(state)
+    completed = state.completed
     return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
 
 
-def retire(memory: EngineState, t: float, now: Now, own: bool) -> Removed | None:
+def retire(state: EngineState, t: float, now: Now, own: bool) -> Removed | None:
     """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7). `own`: the time is that of
     the server's wall clock. It may be wrong, so they must be as old by the steady clock."""
-    completed = memory.completed
-    seconds, most = _kept(memory)
+    completed = state.completed
+    seconds, most = _kept(state)
     old = takewhile(lambda kept: kept[0] <= t - seconds, completed.irange((0.0, "", 0)))
     numbers = [number for _, _, number in islice(old, _RETIRED_AT_MOST)]
     if own:
-        jobs, latest = memory.jobs, purge_clock(memory, now) - seconds
+        jobs, latest = state.jobs, purge_clock(state, now) - seconds
         numbers = list(takewhile(lambda number: jobs[number].due_steady <= latest, numbers))
     many = len(completed) - len(numbers) - most
     if many > 0:
@@ -109,4 +109,4 @@ def retire(memory: EngineState, t: float, now: Now, own: bool) -> Removed | None
         numbers += islice(spare, min(int(many), _RETIRED_AT_MOST))
     if not numbers:
         return None
-    return Removed(later(memory, now), "retired", "", [row(memory.jobs[number]) for number in numbers], t)
+    return Removed(later(state, now), "retired", "", [row(state.jobs[number]) for number in numbers], t)

@@ -32,41 +32,41 @@ _FOR_EVER = float("inf")
 _AT_ONCE = 10
 
 
-def is_held(memory: EngineState, event: Held) -> None:
-    job = memory.jobs[event.number]
-    state = move(job.state, HELD)
-    placement.displace(memory, job)
-    job.state, job.place = state, None
-    throttle = memory.throttles.get(event.throttle)
+def is_held(state: EngineState, event: Held) -> None:
+    job = state.jobs[event.number]
+    job_state = move(job.state, HELD)
+    placement.remove(state, job)
+    job.state, job.place = job_state, None
+    throttle = state.throttles.get(event.throttle)
     if throttle is not None:
-        throttles.wait(memory, throttle, job.jid, event.t)
+        throttles.wait(state, throttle, job.jid, event.t)
     face = qless_data(job)
     if face is not None:
         again = face.state == "throttled"
         line = None if again else history.entry(HistoryKind.THROTTLED, event.t, job.queue)
-        history.write(memory, job, replace(face, state="throttled", held=event.t), line)
-    placement.place(memory, job)
+        history.write(state, job, replace(face, state="throttled", held=event.t), line)
+    placement.insert(state, job)
 
 
 def room(
-    memory: EngineState, freed: Iterable[FollowUp], t: float | None, now: Now
+    state: EngineState, freed: Iterable[FollowUp], t: float | None, now: Now
 ) -> tuple[list[Unheld], tuple[str, ...]]:
     """Those who need not wait any more, and their queues."""
     events: list[Unheld] = []
-    stirred: dict[str, None] = {}
+    woken: dict[str, None] = {}
     by_name: dict[str, list[FollowUp]] = {}
     for each in freed:
         by_name.setdefault(each.throttle, []).append(each)
     for name, ends in by_name.items():
-        throttle = memory.throttles.get(name)
+        throttle = state.throttles.get(name)
         if throttle is None or not throttle.pending:
             continue
-        jids, jobs, owed = _called(memory, throttle, ends, now)
+        jids, jobs, owed = _called(state, throttle, ends, now)
         if jids:
-            at = later(memory, now)
+            at = later(state, now)
             events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs], owed))
-            stirred.update(dict.fromkeys(_queues(jobs)))
-    return events, tuple(stirred)
+            woken.update(dict.fromkeys(_queues(jobs)))
+    return events, tuple(woken)
 
 
 def _queues(jobs: Iterable[Job]) -> list[str]:
@@ -75,7 +75,7 @@ def _queues(jobs: Iterable[Job]) -> list[str]:
 
 
 def _called(
-    memory: EngineState, throttle: Throttle, ends: Sequence[FollowUp], now: Now
+    state: EngineState, throttle: Throttle, ends: Sequence[FollowUp], now: Now
 ) -> tuple[list[str], list[Job], int]:
     """Who waited for longest when each of the places was free. The script calls as many as there is room for at every
     end, and whom it calls has no place yet: where several end together it calls some more, who may have to wait again.
@@ -83,7 +83,7 @@ def _called(
     are counted only, and called by `free_held`."""
     most = throttle.most(now.steady)
     left = {each.left for each in ends if each.left is not None and each.left[1] not in throttle.pending}
-    waiting = merge(memory.pending[throttle.name], sorted(left))
+    waiting = merge(state.pending[throttle.name], sorted(left))
     jids: list[str] = []
     jobs: list[Job] = []
     owed = 0
@@ -96,7 +96,7 @@ def _called(
                 places -= one in left
                 continue
             jids.append(jid)
-            job = newest(memory, jid)
+            job = newest(state, jid)
             if job is not None and qless_data(job) is not None:  # who is gone takes nobody's place
                 jobs.append(job)
                 places -= 1
@@ -104,77 +104,77 @@ def _called(
     return jids, jobs, min(owed, len(throttle.pending) - len(jids))
 
 
-def free_held(memory: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
+def free_held(state: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
     """Of the first throttle that had room for more than one command could free. It may have less room by now."""
-    if not memory.owed:
+    if not state.owed:
         return (), 0, ()
-    name, (owed, t) = next(iter(memory.owed.items()))
-    throttle = memory.throttles.get(name)
+    name, (owed, t) = next(iter(state.owed.items()))
+    throttle = state.throttles.get(name)
     jids: list[str] = []
     jobs: list[Job] = []
     left = 0
     if throttle is not None and throttle.pending:
         room = int(max(0.0, min(owed, throttle.most(now.steady) - len(throttle.holders))))
-        jids = [jid for _, jid in memory.pending[name].front(min(room, command.limit))]
-        jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and qless_data(job) is not None]
+        jids = [jid for _, jid in state.pending[name].front(min(room, command.limit))]
+        jobs = [job for jid in jids if (job := newest(state, jid)) is not None and qless_data(job) is not None]
         left = min(room - len(jobs), len(throttle.pending) - len(jids))
-    event = Unheld(later(memory, now), name, t, jids, [row(job) for job in jobs], left)
+    event = Unheld(later(state, now), name, t, jids, [row(job) for job in jobs], left)
     return (event,), len(jids), tuple(dict.fromkeys(_queues(jobs)))
 
 
-def unheld(memory: EngineState, event: Unheld) -> None:
+def unheld(state: EngineState, event: Unheld) -> None:
     if event.owed:
-        memory.owed[event.name] = event.owed, event.t
+        state.owed[event.name] = event.owed, event.t
     else:
-        memory.owed.pop(event.name, None)
-    throttle = memory.throttles.get(event.name)
+        state.owed.pop(event.name, None)
+    throttle = state.throttles.get(event.name)
     if throttle is None:
         return
     for jid in event.jids:
-        throttles.wait_no_more(memory, throttle, jid)
+        throttles.wait_no_more(state, throttle, jid)
     for each in event.rows:
-        job = memory.jobs[each.number]
+        job = state.jobs[each.number]
         if job.state not in (HELD, READY):  # it was put elsewhere meanwhile: the script leaves it there, and here
             face = qless_data(job)
             queue = face.queue if face is not None and face.queue else job.queue
             if job.state is not State.COMPLETE:
-                memory.strays.add(work=[(queue, stamped(job, event.t))])
+                state.strays.add(work=[(queue, stamped(job, event.t))])
             continue
-        state = move(job.state, READY)
-        placement.displace(memory, job)
-        job.state, job.since = state, event.at
-        memory.stand_in(job, event.at)
+        job_state = move(job.state, READY)
+        placement.remove(state, job)
+        job.state, job.since = job_state, event.at
+        state.stand_in(job, event.at)
         job.place = stamped(job, event.t)
-        placement.place(memory, job)
-    throttles.tidy(memory, event.name)
+        placement.insert(state, job)
+    throttles.tidy(state, event.name)
 
 
-def set_throttle(memory: EngineState, command: SetThrottle, now: Now) -> Decision[None]:
-    known = memory.throttles.get(command.name)
+def set_throttle(state: EngineState, command: SetThrottle, now: Now) -> Decision[None]:
+    known = state.throttles.get(command.name)
     if command.maximum is None:
         if known is None or known.end is None:
             return (), None, ()
-        return (ThrottleSet(later(memory, now), command.name, 0, None),), None, ()
+        return (ThrottleSet(later(state, now), command.name, 0, None),), None, ()
     end = _FOR_EVER if command.lasts is None else now.steady + command.lasts
     if command.lasts is None and known is not None and known.is_set(now.steady) and known.end is not None:
         end = known.end  # the key's own time goes on
-    return (ThrottleSet(later(memory, now), command.name, command.maximum, end),), None, ()
+    return (ThrottleSet(later(state, now), command.name, command.maximum, end),), None, ()
 
 
-def throttle_set(memory: EngineState, event: ThrottleSet) -> None:
-    throttle = memory.throttles.get(event.name)
+def throttle_set(state: EngineState, event: ThrottleSet) -> None:
+    throttle = state.throttles.get(event.name)
     if throttle is None:
-        throttle = memory.throttles[event.name] = Throttle("", 0, named=event.name)
+        throttle = state.throttles[event.name] = Throttle("", 0, named=event.name)
     throttle.maximum, throttle.end = event.maximum, event.end
-    throttles.tidy(memory, event.name)
+    throttles.tidy(state, event.name)
 
 
-def free_throttle(memory: EngineState, command: FreeThrottle, now: Now) -> Decision[None]:
-    if command.name not in memory.throttles:
+def free_throttle(state: EngineState, command: FreeThrottle, now: Now) -> Decision[None]:
+    if command.name not in state.throttles:
         return (), None, ()
-    return (ThrottleFreed(later(memory, now), command.name, list(command.jids)),), None, ()
+    return (ThrottleFreed(later(state, now), command.name, list(command.jids)),), None, ()
 
 
-def throttle_freed(memory: EngineState, event: ThrottleFreed) -> None:
+def throttle_freed(state: EngineState, event: ThrottleFreed) -> None:
     for jid in event.jids:
-        throttles.free(memory, event.name, jid)
+        throttles.free(state, event.name, jid)

@@ -26,11 +26,11 @@ COMMITTED_S = 30 * 86_400.0
 DONE_S = 1_800.0  #: after its success, so that its status can still be read
 
 
-def open_group(memory: EngineState, command: OpenBatch, now: Now) -> Decision[bool]:
-    if command.name in memory.groups or (command.parent and command.parent not in memory.groups):
+def open_group(state: EngineState, command: OpenBatch, now: Now) -> Decision[bool]:
+    if command.name in state.groups or (command.parent and command.parent not in state.groups):
         return (), False, ()
     event = BatchOpened(
-        later(memory, now),
+        later(state, now),
         command.name,
         command.via,
         command.parent,
@@ -42,46 +42,46 @@ def open_group(memory: EngineState, command: OpenBatch, now: Now) -> Decision[bo
     return (event,), True, ()
 
 
-def group_opened(memory: EngineState, event: BatchOpened) -> None:
-    memory.groups[event.name] = Batch(
+def group_opened(state: EngineState, event: BatchOpened) -> None:
+    state.groups[event.name] = Batch(
         event.name, event.via, event.parent, event.description, event.at, event.complete, event.success, event.end
     )
-    memory.group_ends.add((event.end, event.name))
-    parent = memory.groups.get(event.parent)
+    state.group_ends.add((event.end, event.name))
+    parent = state.groups.get(event.parent)
     if parent is not None:
         parent.open_complete += 1
         parent.open_success += 1
 
 
-def commit_group(memory: EngineState, command: CommitBatch, now: Now) -> Decision[bool]:
-    group = memory.groups.get(command.name)
+def commit_group(state: EngineState, command: CommitBatch, now: Now) -> Decision[bool]:
+    group = state.groups.get(command.name)
     if group is None:
         return (), False, ()
     if group.committed:
         return (), True, ()
-    return (BatchCommitted(later(memory, now), command.name, now.steady + COMMITTED_S),), True, ()
+    return (BatchCommitted(later(state, now), command.name, now.steady + COMMITTED_S),), True, ()
 
 
-def group_committed(memory: EngineState, event: BatchCommitted) -> None:
-    group = memory.groups[event.name]
+def group_committed(state: EngineState, event: BatchCommitted) -> None:
+    group = state.groups[event.name]
     group.committed = True
-    _keep_until(memory, group, event.end)
-    memory.touched.append(FollowUp(group=event.name))
+    _keep_until(state, group, event.end)
+    state.touched.append(FollowUp(group=event.name))
 
 
-def _keep_until(memory: EngineState, group: Batch, end: float) -> None:
-    memory.group_ends.remove((group.end, group.name))
+def _keep_until(state: EngineState, group: Batch, end: float) -> None:
+    state.group_ends.remove((group.end, group.name))
     group.end = end
-    memory.group_ends.add((end, group.name))
+    state.group_ends.add((end, group.name))
 
 
-def follow(memory: EngineState, command: Follow, now: Now) -> Decision[None]:
-    at = later(memory, now)
+def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
+    at = later(state, now)
     events: list[AnyEvent] = []
-    stirred: dict[str, None] = {}
-    number = memory.counters.number
+    woken: dict[str, None] = {}
+    number = state.counters.number
     for name in dict.fromkeys(each.group for each in command.touched):
-        group = memory.groups.get(name)
+        group = state.groups.get(name)
         if group is None or not group.committed:
             continue
         for call, spec in ((Callback.COMPLETE, group.complete), (Callback.SUCCESS, group.success)):
@@ -89,26 +89,26 @@ def follow(memory: EngineState, command: Follow, now: Now) -> Decision[None]:
                 number += 1
                 events.append(BatchCallbackPushed(at, name, group.via, call, number, spec))
                 if spec.due <= at:
-                    stirred[spec.queue] = None
+                    woken[spec.queue] = None
         events.extend(
             BatchFinished(at, name, call, now.steady + DONE_S if call is Callback.SUCCESS else group.end)
             for call in (Callback.COMPLETE, Callback.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
     retires = [each for each in command.touched if each.retire is not None]
-    retired = settings.retire(memory, _latest(retires), now, all(each.own for each in retires)) if retires else None
+    retired = settings.retire(state, _latest(retires), now, all(each.own for each in retires)) if retires else None
     if retired is not None:
         events.append(retired)
     freed = [each for each in command.touched if each.throttle]
     if freed:
-        unheld, queues = throttles.room(memory, freed, command.t, now)
+        unheld, queues = throttles.room(state, freed, command.t, now)
         events += unheld
-        stirred.update(dict.fromkeys(queues))
-    released, specs = unique_ids.follow(memory, _freed(command.touched), number + 1, now)
+        woken.update(dict.fromkeys(queues))
+    released, specs = unique_ids.follow(state, _freed(command.touched), number + 1, now)
     events += released
-    stirred.update((queue, None) for queue in enqueue.ready_queues(specs, now))
-    events += progress.date(memory, command.touched, at, now)
-    return events, None, tuple(stirred)
+    woken.update((queue, None) for queue in enqueue.ready_queues(specs, now))
+    events += progress.date(state, command.touched, at, now)
+    return events, None, tuple(woken)
 
 
 def _freed(touched: Iterable[FollowUp]) -> Iterable[str]:
@@ -139,33 +139,33 @@ def _finished(group: Batch, call: Callback) -> bool:
     return _due(group, Callback.SUCCESS) and _answered(group, Callback.SUCCESS)
 
 
-def group_called(memory: EngineState, event: BatchCallbackPushed) -> None:
-    memory.groups[event.name].called |= event.call
-    enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
-    memory.counters.number = event.number
+def group_called(state: EngineState, event: BatchCallbackPushed) -> None:
+    state.groups[event.name].called |= event.call
+    enter(state, event.spec, event.number, event.at, state.share(event.via), event.at)
+    state.counters.number = event.number
 
 
-def group_finished(memory: EngineState, event: BatchFinished) -> None:
-    group = memory.groups[event.name]
+def group_finished(state: EngineState, event: BatchFinished) -> None:
+    group = state.groups[event.name]
     group.finished |= event.call
-    _keep_until(memory, group, event.end)
-    _tell_parent(memory, group, event.call)
+    _keep_until(state, group, event.end)
+    _tell_parent(state, group, event.call)
 
 
-def _tell_parent(memory: EngineState, group: Batch, call: Callback) -> None:
-    parent = memory.groups.get(group.parent)
+def _tell_parent(state: EngineState, group: Batch, call: Callback) -> None:
+    parent = state.groups.get(group.parent)
     if parent is not None:
         if call is Callback.COMPLETE:
             parent.open_complete -= 1
         else:
             parent.open_success -= 1
-        memory.touched.append(FollowUp(group=parent.name))
+        state.touched.append(FollowUp(group=parent.name))
 
 
-def forget(memory: EngineState, names: Iterable[str]) -> None:
+def forget(state: EngineState, names: Iterable[str]) -> None:
     """Their time is over. One that never finished no longer holds up its parent's `complete`, but its `success`."""
     for name in names:
-        group = memory.groups.pop(name)
-        memory.group_ends.remove((group.end, name))
+        group = state.groups.pop(name)
+        state.group_ends.remove((group.end, name))
         if not group.finished & Callback.COMPLETE:
-            _tell_parent(memory, group, Callback.COMPLETE)
+            _tell_parent(state, group, Callback.COMPLETE)

@@ -20,26 +20,26 @@ from crossdock.model.events import JobsLoaded, LoadClosed
 from crossdock.model.job import Spec
 
 
-def load_jobs(memory: EngineState, command: LoadJobs, now: Now) -> Decision[Loaded]:
-    loads, run = memory.loads, command.run
+def load_jobs(state: EngineState, command: LoadJobs, now: Now) -> Decision[Loaded]:
+    loads, run = state.loads, command.run
     load = loads.by_run.get(run)
     if load is not None and load.closed is not None:
         return (), report(load, refused=LoadRefusal.LAPSED if load.lapsed else LoadRefusal.CLOSED), ()
     if load is None and len(loads.ends) >= OPEN_AT_MOST:
         return (), Loaded(0, 0, 0, 0, LoadRefusal.TOO_MANY_OPEN), ()
     before = load or BulkLoad(run, 0.0)
-    fresh = _unknown(memory, command, before.jids, now)
+    fresh = _unknown(state, command, before.jids, now)
     if loads.jids + len(fresh) > JIDS_AT_MOST:
         return (), report(before, refused=LoadRefusal.TOO_MANY_JIDS), ()
-    events, _, stirred = enqueue.enqueue(memory, Enqueue(command.via, fresh), now)
+    events, _, woken = enqueue.enqueue(state, Enqueue(command.via, fresh), now)
     new, known = len(fresh), len(command.specs) - len(fresh)
     loaded = JobsLoaded(
-        later(memory, now), run, memory.counters.number + 1, new, known, now.steady + IDLE_S, command.once
+        later(state, now), run, state.counters.number + 1, new, known, now.steady + IDLE_S, command.once
     )
-    return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), stirred
+    return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), woken
 
 
-def _unknown(memory: EngineState, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
+def _unknown(state: EngineState, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
     """Those the run has not brought yet, nor (`once`) anybody else; of two of one jid in one call the first."""
     specs, once = command.specs, command.once
     digests = [digest(spec.jid) for spec in specs]
@@ -48,19 +48,19 @@ def _unknown(memory: EngineState, command: LoadJobs, jids: set[bytes], now: Now)
     seen: set[bytes] = set()
     fresh = []
     for spec, each in zip(specs, digests, strict=True):
-        if each in jids or each in seen or (once and _is_known(memory, spec, each, now)):
+        if each in jids or each in seen or (once and _is_known(state, spec, each, now)):
             continue
         seen.add(each)
         fresh.append(spec)
     return fresh
 
 
-def _is_known(memory: EngineState, spec: Spec, its_digest: bytes, now: Now) -> bool:
-    return spec.jid in memory.jids or memory.loads.brought(its_digest, now.steady)
+def _is_known(state: EngineState, spec: Spec, its_digest: bytes, now: Now) -> bool:
+    return spec.jid in state.jids or state.loads.brought(its_digest, now.steady)
 
 
-def jobs_loaded(memory: EngineState, event: JobsLoaded) -> None:
-    loads, jobs = memory.loads, memory.jobs
+def jobs_loaded(state: EngineState, event: JobsLoaded) -> None:
+    loads, jobs = state.loads, state.jobs
     load = loads.open(event.run, event.at)
     load.new += event.new
     load.known += event.known
@@ -72,17 +72,17 @@ def jobs_loaded(memory: EngineState, event: JobsLoaded) -> None:
     loads.date(load, event.end)
 
 
-def close_load(memory: EngineState, command: CloseLoad, now: Now) -> Decision[Loaded]:
-    load = memory.loads.by_run.get(command.run)
+def close_load(state: EngineState, command: CloseLoad, now: Now) -> Decision[Loaded]:
+    load = state.loads.by_run.get(command.run)
     if load is not None and load.closed is not None:
         return (), report(load), ()
-    return (LoadClosed(later(memory, now), command.run),), report(load), ()
+    return (LoadClosed(later(state, now), command.run),), report(load), ()
 
 
-def load_closed(memory: EngineState, event: LoadClosed) -> None:
-    jids = memory.loads.close(memory.loads.open(event.run, event.at), event.at, lapsed=event.idle)
+def load_closed(state: EngineState, event: LoadClosed) -> None:
+    jids = state.loads.close(state.loads.open(event.run, event.at), event.at, lapsed=event.idle)
     if jids:
-        memory.discarded.append(jids)
+        state.discarded.append(jids)
 
 
 def report(load: BulkLoad | None, refused: LoadRefusal | None = None) -> Loaded:

@@ -1,8 +1,8 @@
-"""Jobs that need others: the fold's side. `needed_by` in memory has the edges; a blocked job keeps its own needs.
+"""Jobs that need others: the fold's side. `dependents` in memory has the edges; a blocked job keeps its own needs.
 
 A need is met by success, and lost when the job it names can never succeed. Which events follow is decided by `resolve`,
 in the turn of the change that met or lost it. Where very many wait for one job, `postponing` has moved them out of
-`needed_by` before, and nothing is done here."""
+`dependents` before, and nothing is done here."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -28,10 +28,10 @@ from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, GONE, State, move
 
 
-def met(memory: EngineState, number: Number) -> None:
-    """That job succeeded. All that are still in `needed_by` are told in this one change."""
-    blocks, loose, alone = memory.jobs.blocks, memory.loose, (number,)
-    for waiting in dependents.take_all(memory, number):
+def met(state: EngineState, number: Number) -> None:
+    """That job succeeded. All that are still in `dependents` are told in this one change."""
+    blocks, loose, alone = state.jobs.blocks, state.loose, (number,)
+    for waiting in dependents.take_all(state, number):
         job = blocks[waiting >> BLOCK_BITS][waiting]
         extra = job.extra
         if extra is None or extra.links is None:
@@ -47,22 +47,22 @@ def met(memory: EngineState, number: Number) -> None:
         job.extra = replace(extra, links=replace(links, needs=needs))
 
 
-def lost(memory: EngineState, number: Number) -> None:
+def lost(state: EngineState, number: Number) -> None:
     """That job will never succeed."""
-    if number in memory.needed_by:
-        if number not in memory.jobs:
-            _forget(memory, number)
-        elif number not in memory.strict:
+    if number in state.dependents:
+        if number not in state.jobs:
+            _forget(state, number)
+        elif number not in state.strict:
             return  # it is kept, and all of them wait on
-        memory.loose.append((number, False))
+        state.loose.append((number, False))
 
 
-def _forget(memory: EngineState, number: Number) -> None:
+def _forget(state: EngineState, number: Number) -> None:
     """That job is gone. Who does not wait for it need not be told more."""
-    for job in [memory.jobs[each] for each in memory.needed_by[number]]:
+    for job in [state.jobs[each] for each in state.dependents[number]]:
         if job.state is not BLOCKED:
             without(job, number)
-            dependents.take(memory, number, job)
+            dependents.take(state, number, job)
 
 
 def without(job: Job, need: Number) -> None:
@@ -90,11 +90,11 @@ _ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
 Freed: TypeAlias = tuple[float, JobRow, float, bool]
 
 
-def resolve(memory: EngineState, command: Resolve, now: Now) -> Decision[None]:
-    at = later(memory, now)
-    losing = FailedDependents(memory, at, now, dependents.AT_ONCE, command.spared)
+def resolve(state: EngineState, command: Resolve, now: Now) -> Decision[None]:
+    at = later(state, now)
+    losing = FailedDependents(state, at, now, dependents.AT_ONCE, command.spared)
     loose: list[Job] = []
-    get = memory.jobs.blocks.get
+    get = state.jobs.blocks.get
     for number, free in command.loose:
         job = get(number >> BLOCK_BITS, _NOBODY).get(number)
         if not free:
@@ -102,7 +102,7 @@ def resolve(memory: EngineState, command: Resolve, now: Now) -> Decision[None]:
         elif job is not None and not dependencies_of(job):
             loose.append(job)
     more, queues = release(freed(loose, now), losing.at, now, command.t, first=command.first)
-    return [*losing.events(), *more], None, tuple(losing.stirred | queues)
+    return [*losing.events(), *more], None, tuple(losing.woken | queues)
 
 
 def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
@@ -154,18 +154,18 @@ def release(
     return events, {each.queue: None for each in ready}
 
 
-def scheduled(memory: EngineState, event: Scheduled) -> None:
+def scheduled(state: EngineState, event: Scheduled) -> None:
     for each in event.rows:
-        job = memory.jobs[each.number]
-        state = move(job.state, State.SCHEDULED)
-        placement.displace(memory, job)
-        job.state = state
+        job = state.jobs[each.number]
+        job_state = move(job.state, State.SCHEDULED)
+        placement.remove(state, job)
+        job.state = job_state
         face = qless_data(job)
         if face is not None and face.parked is not None and job.extra is not None:
             # The script keeps that time until it is used, whatever was put meanwhile.
             due, job.due = face.parked
             job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
-        placement.place(memory, job)
+        placement.insert(state, job)
 
 
 # Jobs that lost a need, and all that need them in turn: depth first in the order they came, so many at a time.
@@ -177,12 +177,12 @@ _WAITS_ON = DependencyLoss.WAITS_ON
 class FailedDependents:
     """What is decided so far. Nothing is applied meanwhile, so a job may be met twice and fails once."""
 
-    def __init__(self, memory: EngineState, at: float, now: Now, limit: int, spared: Collection[Number] = ()) -> None:
-        self._memory = memory
+    def __init__(self, state: EngineState, at: float, now: Now, limit: int, spared: Collection[Number] = ()) -> None:
+        self._state = state
         self._began = self.at = at
         self._now = now
         self.left = limit  #: dependents that may yet be looked at
-        self.stirred: dict[str, None] = {}
+        self.woken: dict[str, None] = {}
         self._seen: set[Number] = set(spared)
         self._failed: list[Failed] = []
         self._postponed: list[tuple[Number, Ending]] = []
@@ -201,7 +201,7 @@ class FailedDependents:
     def follow(self, number: Number, ending: Ending) -> None:
         """The dependents of a job that ended without success. A chain may be as long as there are jobs, so there is no
         recursion here."""
-        jobs, needed_by = self._memory.jobs, self._memory.needed_by
+        jobs, dependents = self._state.jobs, self._state.dependents
         path: list[tuple[Number, Ending, Iterator[Number]]] = []
         self._enter(path, number, ending)
         while path and self.left:
@@ -215,14 +215,14 @@ class FailedDependents:
             if job.state is not BLOCKED or each in self._seen or (how is Ending.KEPT and job.rules.lost is _WAITS_ON):
                 continue
             its_end = self._fail(job, need)
-            if its_end is not None and each in needed_by:
+            if its_end is not None and each in dependents:
                 self._enter(path, each, its_end)
         # What was postponed last is resolved first: the deepest of this job, and this job before those that follow.
         self._postponed[:0] = [(need, how) for need, how, rest in path if length_hint(rest)]
 
     def _enter(self, path: list[tuple[Number, Ending, Iterator[Number]]], number: Number, ending: Ending) -> None:
-        waiting = self._memory.needed_by.get(number)
-        if waiting is not None and (ending is Ending.GONE or number in self._memory.strict):
+        waiting = self._state.dependents.get(number)
+        if waiting is not None and (ending is Ending.GONE or number in self._state.strict):
             path.append((number, ending, iter(waiting)))
 
     def _fail(self, job: Job, need: Number) -> Ending | None:
@@ -234,7 +234,7 @@ class FailedDependents:
         self.at = event.at
         self._failed.append(event)
         if event.to_queue:
-            self.stirred[event.to_queue] = None
+            self.woken[event.to_queue] = None
         return Ending.GONE if event.then is GONE else Ending.KEPT
 
 

@@ -22,7 +22,7 @@ MONITORED_S = 86_400.0
 _OVER = frozenset({State.DEAD, State.FAILED})
 
 
-def expired(memory: EngineState, job: Job, now: Now) -> bool:
+def expired(state: EngineState, job: Job, now: Now) -> bool:
     """It must not be leased any more: it has expired, or its time to live is over. The timer may not have run yet.
 
     Of `expires` both clocks must say so: a wall clock that is wrong must not delete a job."""
@@ -30,144 +30,144 @@ def expired(memory: EngineState, job: Job, now: Now) -> bool:
     if links is None:
         return False
     by_both = 0 < links.expires <= now.wall and links.expires_steady <= now.steady
-    return by_both or 0 < job.end <= purge_clock(memory, now)
+    return by_both or 0 < job.end <= purge_clock(state, now)
 
 
-def entered(memory: EngineState, job: Job, links: Links, at: float) -> None:
+def entered(state: EngineState, job: Job, links: Links, at: float) -> None:
     if links.lock is not None:
-        free(memory, links.lock.name)
-        _take(memory, job, links.lock)
+        free(state, links.lock.name)
+        _take(state, job, links.lock)
     if links.group:
-        group = memory.groups[links.group]
+        group = state.groups[links.group]
         group.total += 1
         group.pending += 1
         if job.failures:
             group.bad.add(job.number)
-            _touch(memory, group)
+            _touch(state, group)
     if links.tracked:
-        tell(memory, job, at, "enqueued")
+        tell(state, job, at, "enqueued")
     if links.foreground:
-        memory.foreground[job.number] = None
+        state.foreground[job.number] = None
 
 
-def leased(memory: EngineState, job: Job, links: Links, at: float) -> None:
+def leased(state: EngineState, job: Job, links: Links, at: float) -> None:
     if links.lock is not None and links.lock.freed is LockRelease.START:
-        _let_go(memory, job, links)
+        _let_go(state, job, links)
     if links.tracked:
-        tell(memory, job, at, "working")
+        tell(state, job, at, "working")
 
 
-def back(memory: EngineState, job: Job, links: Links, at: float, steady: float) -> None:
+def back(state: EngineState, job: Job, links: Links, at: float, steady: float) -> None:
     """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
     its time is over or somebody else took it meanwhile."""
     lock = links.lock
     if lock is not None and lock.freed is LockRelease.START and not job.attempts and lock.end > steady:
-        held = memory.locks.get(lock.name)
+        held = state.locks.get(lock.name)
         if held is None or held.end <= steady:
-            free(memory, lock.name)
-            _take(memory, job, lock)
+            free(state, lock.name)
+            _take(state, job, lock)
     if links.tracked:
-        tell(memory, job, at, "enqueued")
+        tell(state, job, at, "enqueued")
 
 
-def failed(memory: EngineState, job: Job, links: Links, at: float, state: str) -> None:
+def failed(state: EngineState, job: Job, links: Links, at: float, job_state: str) -> None:
     """A failure, reported or by hand; the job may try again."""
-    _was_executed(memory, job, links)
+    _was_executed(state, job, links)
     if links.lock is not None and links.lock.freed is LockRelease.END and job.state in _OVER:
-        _let_go(memory, job, links)
+        _let_go(state, job, links)
     if links.tracked:
-        tell(memory, job, at, state)
+        tell(state, job, at, job_state)
 
 
-def gone(memory: EngineState, job: Job, links: Links, at: float, *, success: bool) -> None:
+def gone(state: EngineState, job: Job, links: Links, at: float, *, success: bool) -> None:
     """The end of the job. Whatever it held, nobody else could ever free."""
     if links.lock is not None:
-        _let_go(memory, job, links)
+        _let_go(state, job, links)
     if not success:
-        _was_executed(memory, job, links)
+        _was_executed(state, job, links)
     elif links.group:
-        group = memory.groups.get(links.group)
+        group = state.groups.get(links.group)
         if group is not None:
             group.pending -= 1
             group.bad.discard(job.number)
-            _touch(memory, group)
+            _touch(state, group)
     if links.calls and links.call is not None and success:
-        group = memory.groups.get(links.calls)
+        group = state.groups.get(links.calls)
         if group is not None:
             group.answered |= links.call
-            memory.touched.append(FollowUp(group=links.calls))
+            state.touched.append(FollowUp(group=links.calls))
     if links.tracked:
-        tell(memory, job, at, "success" if success else "dead")
+        tell(state, job, at, "success" if success else "dead")
 
 
-def _was_executed(memory: EngineState, job: Job, links: Links) -> None:
+def _was_executed(state: EngineState, job: Job, links: Links) -> None:
     if links.group:
-        group = memory.groups.get(links.group)
+        group = state.groups.get(links.group)
         if group is not None:
             group.bad.add(job.number)
-            _touch(memory, group)
+            _touch(state, group)
 
 
-def _touch(memory: EngineState, group: Batch) -> None:
+def _touch(state: EngineState, group: Batch) -> None:
     """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
     if group.committed and group.pending == len(group.bad):
-        memory.touched.append(FollowUp(group=group.name))
+        state.touched.append(FollowUp(group=group.name))
 
 
-def _take(memory: EngineState, job: Job, lock: LockTerms) -> None:
-    memory.locks[lock.name] = Lock(job.number, lock.end)
+def _take(state: EngineState, job: Job, lock: LockTerms) -> None:
+    state.locks[lock.name] = Lock(job.number, lock.end)
     if lock.end < inf:
-        memory.lock_ends.add((lock.end, job.number, lock.name))
+        state.lock_ends.add((lock.end, job.number, lock.name))
 
 
-def _let_go(memory: EngineState, job: Job, links: Links) -> None:
+def _let_go(state: EngineState, job: Job, links: Links) -> None:
     """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
     if links.lock is not None:
-        held = memory.locks.get(links.lock.name)
+        held = state.locks.get(links.lock.name)
         if held is not None and held.holder == job.number:
-            free(memory, links.lock.name)
+            free(state, links.lock.name)
 
 
-def free(memory: EngineState, name: str) -> None:
-    held = memory.locks.pop(name, None)
+def free(state: EngineState, name: str) -> None:
+    held = state.locks.pop(name, None)
     if held is not None:
         if held.end < inf:
-            memory.lock_ends.take((held.end, held.holder, name))
-        resqu = memory.resqu
+            state.lock_ends.take((held.end, held.holder, name))
+        resqu = state.resqu
         resqu.running.discard(name)
         if not held.holder:
             resqu.unreserve(name)
         if name in resqu.deferred:
-            memory.touched.append(FollowUp(lock=name))
+            state.touched.append(FollowUp(lock=name))
 
 
-def tell(memory: EngineState, job: Job, at: float, state: str) -> None:
+def tell(state: EngineState, job: Job, at: float, job_state: str) -> None:
     """Write into the track of a job."""
     monitored = job.extra is not None and type(job.extra.face) is ResquData
-    note(memory, job.jid, at, state, keep_s=MONITORED_S if monitored else 0.0)
+    note(state, job.jid, at, job_state, keep_s=MONITORED_S if monitored else 0.0)
 
 
 def note(
-    memory: EngineState,
+    state: EngineState,
     jid: str,
     at: float,
-    state: str | None,
+    job_state: str | None,
     percent: int | None = None,
     text: str | None = None,
     keep_s: float = 0.0,
 ) -> None:
     """Write into the track of that jid; None and 0 leave what it says. How long it is kept follows: an event's own time
     stands still while the clock is set back."""
-    track = memory.tracks.get(jid)
+    track = state.tracks.get(jid)
     if track is None:
-        track = memory.tracks[jid] = Progress(state or "unknown", at, at + TRACK_S)
+        track = state.tracks[jid] = Progress(job_state or "unknown", at, at + TRACK_S)
     elif track.until < inf:
-        memory.track_ends.remove((track.until, jid))
-    track.state = state or track.state
+        state.track_ends.remove((track.until, jid))
+    track.state = job_state or track.state
     track.updated = at
     track.keep_s = keep_s or track.keep_s
     track.end = at + (track.keep_s or TRACK_S)
     track.percent = track.percent if percent is None else percent
     track.text = track.text if text is None else text
     track.until = inf
-    memory.touched.append(FollowUp(track=jid))
+    state.touched.append(FollowUp(track=jid))

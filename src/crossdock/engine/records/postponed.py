@@ -1,9 +1,9 @@
 """Very many dependents of one job: the batch that ends the job says that they are postponed, later ones resolve them.
 
 Nobody else is served while a command is carried out, so a command resolves `dependents.AT_ONCE` of them at most. The
-event `DependentsPostponed` moves all others to `Memory.unresolved` in one step, however many they are. The server's
-timer then resolves a slice of them at a time (`ResolveDependents`). Both events are in the journal, and
-`Memory.unresolved` is in the snapshot, so a server that is killed between two slices goes on where it was.
+event `DependentsPostponed` moves all others to `EngineState.unresolved` in one step, however many they are. The
+server's timer then resolves a slice of them at a time (`ResolveDependents`). Both events are in the journal, and
+`EngineState.unresolved` is in the snapshot, so a server that is killed between two slices goes on where it was.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,16 +34,16 @@ from crossdock.model.states import BLOCKED, GONE, State
 _FINAL = frozenset({State.DEAD, State.FAILED})
 
 
-def postpone(memory: EngineState, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+def postpone(state: EngineState, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
     """The events. In front of the first that ends a job with too many dependents are others that postpone them."""
     left, first = dependents.AT_ONCE, -1
     found: list[Key] = []
     for at, event in enumerate(events):
         for number, ending in _endings(event):
-            waiting = memory.needed_by.get(number)
+            waiting = state.dependents.get(number)
             if waiting is None:
                 continue
-            count = memory.strict.get(number, 0) if ending is Ending.KEPT else len(waiting)
+            count = state.strict.get(number, 0) if ending is Ending.KEPT else len(waiting)
             if count <= left:
                 left -= count
                 continue
@@ -74,80 +74,80 @@ def _endings(event: AnyEvent) -> Iterator[Key]:
             yield row.number, Ending.KEPT
 
 
-def dependents_postponed(memory: EngineState, event: DependentsPostponed) -> None:
-    strict = memory.strict.get(event.number, 0)
-    waiting = dependents.take_all(memory, event.number)
+def dependents_postponed(state: EngineState, event: DependentsPostponed) -> None:
+    strict = state.strict.get(event.number, 0)
+    waiting = dependents.take_all(state, event.number)
     if event.ending is Ending.KEPT and strict < len(waiting):
-        waiting = _strict(memory, event.number, waiting)
+        waiting = _strict(state, event.number, waiting)
     if not waiting:
         return
-    known = memory.unresolved.get((event.number, event.ending))
+    known = state.unresolved.get((event.number, event.ending))
     if known is None:
-        memory.unresolved[event.number, event.ending] = PostponedDependents(waiting, event.t, event.first)
+        state.unresolved[event.number, event.ending] = PostponedDependents(waiting, event.t, event.first)
     else:  # it was in use again, and ended again in the same way
         known.waiting.update(waiting)
         known.t, known.first = event.t, event.first
 
 
-def _strict(memory: EngineState, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
+def _strict(state: EngineState, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
     """Those that fail with a job that is kept; the others wait on."""
     lost: dict[Number, None] = {}
     for number in waiting:
-        job = memory.jobs[number]
+        job = state.jobs[number]
         if job.rules.lost is DependencyLoss.FAILS_TOO:
             lost[number] = None
         else:
-            dependents.add(memory, need, job)
+            dependents.add(state, need, job)
     return lost
 
 
-def resolve_dependents(memory: EngineState, command: ResolveDependents, now: Now) -> Decision[int]:
+def resolve_dependents(state: EngineState, command: ResolveDependents, now: Now) -> Decision[int]:
     """Of the job whose dependents were postponed last: a chain of failures is followed to its end first."""
-    if not memory.unresolved:
+    if not state.unresolved:
         return (), 0, ()
-    key = next(reversed(memory.unresolved))
-    found = memory.unresolved[key]
-    return (_free if key[1] is Ending.SUCCESS else _lose)(memory, key, found, command.limit, now)
+    key = next(reversed(state.unresolved))
+    found = state.unresolved[key]
+    return (_free if key[1] is Ending.SUCCESS else _lose)(state, key, found, command.limit, now)
 
 
-def _free(memory: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
-    at, need = later(memory, now), key[0]
+def _free(state: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
+    at, need = later(state, now), key[0]
     numbers = list(islice(found.waiting, limit))
-    jobs = [job for number in numbers if (job := _waits(memory, need, number)) is not None]
+    jobs = [job for number in numbers if (job := _waits(state, need, number)) is not None]
     freed = dependencies.freed([job for job in jobs if edges_of(job) == (need,)], now)
-    more, stirred = release(freed, at, now, found.t, first=found.first)
-    return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(stirred)
+    more, woken = release(freed, at, now, found.t, first=found.first)
+    return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(woken)
 
 
-def _lose(memory: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
-    at, need = later(memory, now), key[0]
-    losing = FailedDependents(memory, at, now, limit)
+def _lose(state: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
+    at, need = later(state, now), key[0]
+    losing = FailedDependents(state, at, now, limit)
     numbers: list[Number] = []
     for number in found.waiting:
         if not losing.left:
             break
         numbers.append(number)
         losing.left -= 1
-        job = _waits(memory, need, number)
+        job = _waits(state, need, number)
         if job is not None and job.state is BLOCKED:
             losing.lose(job, need)
     events = [DependentsResolved(at, *key, numbers), *losing.events()]
-    return events, limit - losing.left, tuple(losing.stirred)
+    return events, limit - losing.left, tuple(losing.woken)
 
 
-def _waits(memory: EngineState, need: Number, number: Number) -> Job | None:
+def _waits(state: EngineState, need: Number, number: Number) -> Job | None:
     """The dependent, unless it moved on."""
-    job = memory.jobs.get(number)
+    job = state.jobs.get(number)
     return job if job is not None and need in edges_of(job) else None
 
 
-def dependents_resolved(memory: EngineState, event: DependentsResolved) -> None:
+def dependents_resolved(state: EngineState, event: DependentsResolved) -> None:
     need, key = event.number, (event.number, event.ending)
-    found = memory.unresolved[key]
+    found = state.unresolved[key]
     for number in event.dependents:
         del found.waiting[number]
-        job = _waits(memory, need, number)
+        job = _waits(state, need, number)
         if job is not None and (event.ending is Ending.SUCCESS or job.state is not BLOCKED):
             without(job, need)
     if not found.waiting:
-        del memory.unresolved[key]
+        del state.unresolved[key]

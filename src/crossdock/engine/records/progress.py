@@ -16,72 +16,72 @@ from crossdock.model.events import AnyEvent, Expired, ProgressDated, ProgressSet
 _RENEW_AT_MOST_S = 86_400.0
 
 
-def set_track(memory: EngineState, command: SetProgress, now: Now) -> Decision[None]:
-    at = later(memory, now)
+def set_track(state: EngineState, command: SetProgress, now: Now) -> Decision[None]:
+    at = later(state, now)
     events: list[AnyEvent] = [ProgressSet(at, command.jid, command.percent, command.text)]
     if command.until:
         end = now.steady + min(command.until - now.wall, _RENEW_AT_MOST_S)
         events += [
             Renewed(at, job.number, job.lease.token, end)
-            for job in memory.named(command.jid)
+            for job in state.named(command.jid)
             if job.lease is not None and end > job.lease.end
         ]
     return events, None, ()
 
 
-def tracked(memory: EngineState, event: ProgressSet) -> None:
-    note(memory, event.jid, event.at, None, event.percent, event.text)
+def tracked(state: EngineState, event: ProgressSet) -> None:
+    note(state, event.jid, event.at, None, event.percent, event.text)
 
 
-def renewed(memory: EngineState, event: Renewed) -> None:
-    job = memory.jobs[event.number]
+def renewed(state: EngineState, event: Renewed) -> None:
+    job = state.jobs[event.number]
     if job.lease is not None:
         lease = job.lease
-        placement.displace(memory, job)
+        placement.remove(state, job)
         lease.end = event.end
         lease.beats += 1
         if event.until is not None or event.late is not None:
             lease.until, lease.late = event.until, event.late
         if event.until is not None:
-            memory.workers.give(lease.worker, job.jid, event.until)
-            history.renewed(memory, job, event.until)
+            state.workers.give(lease.worker, job.jid, event.until)
+            history.renewed(state, job, event.until)
         if event.payload is not None:
             job.carry(event.payload)
-        placement.place(memory, job)
+        placement.insert(state, job)
 
 
-def date(memory: EngineState, touched: Iterable[FollowUp], at: float, now: Now) -> list[ProgressDated]:
+def date(state: EngineState, touched: Iterable[FollowUp], at: float, now: Now) -> list[ProgressDated]:
     """Those of these tracks that changed since they were dated last, by how long they are kept."""
     changed: dict[float, list[str]] = {}
     for jid in dict.fromkeys(each.track for each in touched):
-        track = memory.tracks.get(jid)
+        track = state.tracks.get(jid)
         if track is not None and track.until == inf:
             changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
     return [ProgressDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
 
 
-def tracks_dated(memory: EngineState, event: ProgressDated) -> None:
-    keep(memory, event.jids, event.end)
+def tracks_dated(state: EngineState, event: ProgressDated) -> None:
+    keep(state, event.jids, event.end)
 
 
-def keep(memory: EngineState, jids: Sequence[str], until: float) -> None:
+def keep(state: EngineState, jids: Sequence[str], until: float) -> None:
     for jid in jids:
-        memory.tracks[jid].until = until
-        memory.track_ends.add((until, jid))
+        state.tracks[jid].until = until
+        state.track_ends.add((until, jid))
 
 
-def undated(memory: EngineState) -> list[str]:
+def undated(state: EngineState) -> list[str]:
     """What a journal from before tracks were dated has left."""
-    return [jid for jid, track in memory.tracks.items() if track.until == inf]
+    return [jid for jid, track in state.tracks.items() if track.until == inf]
 
 
-def forget(memory: EngineState, event: Expired) -> None:
+def forget(state: EngineState, event: Expired) -> None:
     """An event of the same tick may have changed one of them."""
     for jid in event.tracks:
-        track = memory.tracks[jid]
+        track = state.tracks[jid]
         if track.until == inf:
             if track.end <= event.at:
-                del memory.tracks[jid]
+                del state.tracks[jid]
         elif track.until <= event.steady:
-            del memory.tracks[jid]
-            memory.track_ends.remove((track.until, jid))
+            del state.tracks[jid]
+            state.track_ends.remove((track.until, jid))

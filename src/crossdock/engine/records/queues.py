@@ -11,86 +11,86 @@ from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueRe
 from crossdock.model.records import OF_QUEUE
 
 
-def _known(memory: EngineState, names: Sequence[str] | None, *, paused: bool) -> list[str]:
-    queues = memory.queues
+def _known(state: EngineState, names: Sequence[str] | None, *, paused: bool) -> list[str]:
+    queues = state.queues
     named = queues if names is None else dict.fromkeys(names)
     return [name for name in named if name in queues and queues[name].paused is paused]
 
 
-def _unpaused(memory: EngineState, names: Sequence[str] | None) -> list[str]:
+def _unpaused(state: EngineState, names: Sequence[str] | None) -> list[str]:
     """Of any names, known or not."""
-    return [name for name in dict.fromkeys(names or ()) if name not in memory.queues or not memory.queues[name].paused]
+    return [name for name in dict.fromkeys(names or ()) if name not in state.queues or not state.queues[name].paused]
 
 
-def has_work(memory: EngineState, name: str, now: Now) -> bool:
+def has_work(state: EngineState, name: str, now: Now) -> bool:
     """Whether anybody at all could lease something there: who waits for it is worth asking."""
-    queue = memory.queues.get(name)
+    queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return False
-    if (queue is None or not queue.waiting) and not memory.lazy.has_work(name, now):
+    if (queue is None or not queue.waiting) and not state.lazy.has_work(name, now):
         return False
-    if memory.limits and is_full(memory, name, now):
+    if state.limits and is_full(state, name, now):
         return False
-    throttle = memory.throttles.get(OF_QUEUE + name) if memory.throttles else None
+    throttle = state.throttles.get(OF_QUEUE + name) if state.throttles else None
     return throttle is None or not throttle.shut(now.steady)
 
 
-def is_full(memory: EngineState, name: str, now: Now) -> bool:
+def is_full(state: EngineState, name: str, now: Now) -> bool:
     """By the limit that callers set for the queue: it looks empty to everybody. Leases that ran out do not count."""
-    most = memory.limits.get(name)
+    most = state.limits.get(name)
     if most is None:
         return False
-    late = memory.lazy.of(name).late
-    return memory.leased_in.get(name, 0) - late.bisect_left((now.steady, 0)) >= most
+    late = state.lazy.of(name).late
+    return state.leased_in.get(name, 0) - late.bisect_left((now.steady, 0)) >= most
 
 
-def pause(memory: EngineState, command: PauseQueues, now: Now) -> Decision[None]:
-    at = later(memory, now)
-    names = _unpaused(memory, command.queues) if command.any_name else _known(memory, command.queues, paused=False)
+def pause(state: EngineState, command: PauseQueues, now: Now) -> Decision[None]:
+    at = later(state, now)
+    names = _unpaused(state, command.queues) if command.any_name else _known(state, command.queues, paused=False)
     return [QueuePaused(at, name) for name in names], None, ()
 
 
-def queue_paused(memory: EngineState, event: QueuePaused) -> None:
-    memory.standing(event.queue, event.at).paused = True
+def queue_paused(state: EngineState, event: QueuePaused) -> None:
+    state.standing(event.queue, event.at).paused = True
 
 
-def resume(memory: EngineState, command: ResumeQueues, now: Now) -> Decision[None]:
-    at = later(memory, now)
-    names = _known(memory, command.queues, paused=True)
+def resume(state: EngineState, command: ResumeQueues, now: Now) -> Decision[None]:
+    at = later(state, now)
+    names = _known(state, command.queues, paused=True)
     return [QueueResumed(at, name) for name in names], None, names
 
 
-def queue_resumed(memory: EngineState, event: QueueResumed) -> None:
-    queue = memory.queues[event.queue]
+def queue_resumed(state: EngineState, event: QueueResumed) -> None:
+    queue = state.queues[event.queue]
     queue.paused = False
     if not queue.listed and not queue.ready and queue.lanes is None:
-        del memory.queues[event.queue]
+        del state.queues[event.queue]
 
 
-def forget(memory: EngineState, command: ForgetQueue, now: Now) -> Decision[None]:
-    queue = memory.queues.get(command.queue)
+def forget(state: EngineState, command: ForgetQueue, now: Now) -> Decision[None]:
+    queue = state.queues.get(command.queue)
     if queue is None or (command.unlist and not queue.listed) or (_in_use(queue) and not command.unlist):
         return (), None, ()
-    return (QueueForgotten(later(memory, now), command.queue, command.unlist),), None, ()
+    return (QueueForgotten(later(state, now), command.queue, command.unlist),), None, ()
 
 
 def _in_use(queue: Queue) -> bool:
     return bool(queue.ready) or queue.lanes is not None
 
 
-def queue_forgotten(memory: EngineState, event: QueueForgotten) -> None:
-    queue = memory.queues[event.queue]
+def queue_forgotten(state: EngineState, event: QueueForgotten) -> None:
+    queue = state.queues[event.queue]
     if event.unlisted and (_in_use(queue) or queue.paused):
         queue.listed = False
         return
-    del memory.queues[event.queue]
-    if not memory.leased_in.get(event.queue):
-        memory.leased_in.pop(event.queue, None)
+    del state.queues[event.queue]
+    if not state.leased_in.get(event.queue):
+        state.leased_in.pop(event.queue, None)
 
 
-def flush(memory: EngineState, command: Flush, now: Now) -> Decision[None]:
-    return (Flushed(later(memory, now), command.via),), None, ()
+def flush(state: EngineState, command: Flush, now: Now) -> Decision[None]:
+    return (Flushed(later(state, now), command.via),), None, ()
 
 
-def flushed(memory: EngineState, event: Flushed) -> None:
-    memory.clear()
+def flushed(state: EngineState, event: Flushed) -> None:
+    state.clear()

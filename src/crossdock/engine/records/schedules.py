@@ -39,12 +39,12 @@ def next_run(schedule: str, zone: str, after: float) -> float:
     return next((run for each in runs if (run := each.timestamp()) > after), float("inf"))
 
 
-def set_recurrences(memory: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
-    known = memory.recurrences
+def set_recurrences(state: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
+    known = state.recurrences
     wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
     if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
         return (), None, ()
-    return (SchedulesSet(later(memory, now), wanted),), None, ()
+    return (SchedulesSet(later(state, now), wanted),), None, ()
 
 
 def _kept(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
@@ -54,19 +54,19 @@ def _kept(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 
-def recurrences_set(memory: EngineState, event: SchedulesSet) -> None:
-    plans = {name: each for name, each in memory.recurrences.items() if each.plan}
-    memory.recurrences = plans | {each.name: each for each in event.recurrences}
-    memory.recurring = SortedList((each.next, name) for name, each in memory.recurrences.items())
+def recurrences_set(state: EngineState, event: SchedulesSet) -> None:
+    plans = {name: each for name, each in state.recurrences.items() if each.plan}
+    state.recurrences = plans | {each.name: each for each in event.recurrences}
+    state.recurring = SortedList((each.next, name) for name, each in state.recurrences.items())
 
 
-def spawn(memory: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
     """The events of these due recurrences. Clients' plans push no more than there is room for."""
-    at, number = later(memory, now), memory.counters.number + 1
+    at, number = later(state, now), state.counters.number + 1
     full = number + room
-    due = [memory.recurrences[name] for name in names]
-    specs = [_at_run(memory, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
-    refused = refusals(memory, specs, now) or [None] * len(specs)
+    due = [state.recurrences[name] for name in names]
+    specs = [_at_run(state, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
+    refused = refusals(state, specs, now) or [None] * len(specs)
     events: list[Spawned | Deferred] = []
     deferred: set[str] = set()
     for each, spec, why in zip(due, specs, refused, strict=True):
@@ -75,16 +75,16 @@ def spawn(memory: EngineState, names: Iterable[str], room: float, now: Now, rand
         events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
         number += goes_in
         lock = unique_ids.lock_of(spec)
-        if why is not None and each.plan and lock not in deferred and unique_ids.defers(memory, spec):
+        if why is not None and each.plan and lock not in deferred and unique_ids.defers(state, spec):
             deferred.add(lock)
             events.append(Deferred(at, lock, each.via, spec))
     return events
 
 
-def _at_run(memory: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
+def _at_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
     replace, spec = msgspec.structs.replace, due.spec
     if due.plan:
-        return replace(unique_ids.routed(memory, spec), jid=made.hex)
+        return replace(unique_ids.routed(state, spec), jid=made.hex)
     jid, extra = str(made), spec.extra
     if extra is None or extra.links is None:
         return replace(spec, jid=jid)
@@ -96,11 +96,11 @@ def _at_run(memory: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Sp
     return replace(spec, jid=jid, extra=replace(extra, links=links))
 
 
-def spawned(memory: EngineState, event: Spawned) -> None:
-    due = memory.recurrences[event.name]
-    memory.recurring.remove((due.next, due.name))
-    memory.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
-    memory.recurring.add((event.next, event.name))
+def spawned(state: EngineState, event: Spawned) -> None:
+    due = state.recurrences[event.name]
+    state.recurring.remove((due.next, due.name))
+    state.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
+    state.recurring.add((event.next, event.name))
     if event.number:
-        enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
-        memory.counters.number = event.number
+        enter(state, event.spec, event.number, event.at, state.share(event.via), event.at)
+        state.counters.number = event.number

@@ -18,35 +18,35 @@ from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.policies import Ending
 
 
-def transact(memory: EngineState, command: Transaction, now: Now) -> Decision[Transacted]:
-    change = _Change(memory, command.via, now)
-    refused = _refused(memory, command, now)
+def transact(state: EngineState, command: Transaction, now: Now) -> Decision[Transacted]:
+    change = _Change(state, command.via, now)
+    refused = _refused(state, command, now)
     for index, step in enumerate(command.steps):
         if index in refused:
-            return _nothing(memory, index, change.number, now)
+            return _nothing(state, index, change.number, now)
         if isinstance(step, Spec):
             change.push(step)
             continue
-        found = claimed(memory, step.jid, step.claim)
+        found = claimed(state, step.jid, step.claim)
         if found is None:
-            return _nothing(memory, index, change.number, now)
+            return _nothing(state, index, change.number, now)
         if found[0].number not in change.settled:
             change.settle(step, *found)
     change.flush()
-    return change.events, Transacted(list(range(change.first, change.number))), tuple(change.stirred)
+    return change.events, Transacted(list(range(change.first, change.number))), tuple(change.woken)
 
 
 class _Change:
     """What the steps so far come to."""
 
-    def __init__(self, memory: EngineState, via: str, now: Now) -> None:
-        self._memory = memory
+    def __init__(self, state: EngineState, via: str, now: Now) -> None:
+        self._state = state
         self._via = via
         self._now = now
-        self._at = later(memory, now)
-        self.first = self.number = memory.counters.number + 1
+        self._at = later(state, now)
+        self.first = self.number = state.counters.number + 1
         self.events: list[AnyEvent] = []
-        self.stirred: dict[str, None] = {}
+        self.woken: dict[str, None] = {}
         self.settled: set[Number] = set()
         self._specs: list[Spec] = []  #: pushed since the last settlement
         self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
@@ -54,7 +54,7 @@ class _Change:
         self._left: dict[Number, int] = {}  #: how many of its needs a job still has; so each one met is one step
 
     def push(self, spec: Spec) -> None:
-        spec = enqueue.resolved(self._memory, spec, self.number, self.first, self.settled)
+        spec = enqueue.resolved(self._state, spec, self.number, self.first, self.settled)
         self._specs.append(spec)
         for need in _needs(spec):
             self._waiting.setdefault(need, []).append((self.number, spec))
@@ -65,7 +65,7 @@ class _Change:
         if specs:
             first = self.number - len(specs)
             self.events.append(enqueue.push_event(self._via, specs, first, self._at, self._now))
-            self.stirred.update((queue, None) for queue in enqueue.ready_queues(specs, self._now))
+            self.woken.update((queue, None) for queue in enqueue.ready_queues(specs, self._now))
 
     def settle(self, step: Succeed, job: Job, lease: Lease) -> None:
         self.flush()
@@ -74,18 +74,18 @@ class _Change:
         if postponed:
             self.events.append(DependentsPostponed(self._at, job.number, Ending.SUCCESS, step.t))
         self.events.append(success(job, lease, step, self._at, self._now))
-        if self._memory.throttles:
-            self.stirred[job.queue] = None
+        if self._state.throttles:
+            self.woken[job.queue] = None
         if postponed:
             return
         events, queues = release(self._freed(job.number), self._at, self._now)
         self.events += events
         self._at = self.events[-1].at
-        self.stirred |= queues
+        self.woken |= queues
 
     def _postpones(self, need: Number) -> bool:
         """More wait for that job than can be freed here."""
-        count = len(self._memory.needed_by.get(need, ())) + len(self._waiting.get(need, ()))
+        count = len(self._state.dependents.get(need, ())) + len(self._waiting.get(need, ()))
         if count > self._at_once:
             self._waiting.pop(need, None)
             return True
@@ -94,8 +94,8 @@ class _Change:
 
     def _freed(self, need: Number) -> list[Freed]:
         """Who waited for nothing else: before the next step it joins its queue."""
-        memory = self._memory
-        old = [memory.jobs[number] for number in memory.needed_by.get(need, ())]
+        state = self._state
+        old = [state.jobs[number] for number in state.dependents.get(need, ())]
         new = self._waiting.pop(need, ())
         return [
             *(
@@ -123,26 +123,26 @@ def _needs(spec: Spec) -> tuple[Number, ...]:
     return spec.extra.links.needs if spec.extra is not None and spec.extra.links is not None else ()
 
 
-def _refused(memory: EngineState, command: Transaction, now: Now) -> frozenset[int]:
+def _refused(state: EngineState, command: Transaction, now: Now) -> frozenset[int]:
     """The steps whose jobs cannot go in."""
     indexes = [index for index, step in enumerate(command.steps) if isinstance(step, Spec)]
     specs = [step for step in command.steps if isinstance(step, Spec)]
-    why = enqueue.refusals(memory, specs, now)
+    why = enqueue.refusals(state, specs, now)
     return frozenset(index for index, each in zip(indexes, why, strict=False) if each is not None)
 
 
-def _nothing(memory: EngineState, index: int, number: Number, now: Now) -> Decision[Transacted]:
+def _nothing(state: EngineState, index: int, number: Number, now: Now) -> Decision[Transacted]:
     """Numbers before `number` are used up."""
-    drawn = number - 1 - memory.counters.number
-    events = (NumbersDrawn(later(memory, now), number - 1),) if drawn else ()
+    drawn = number - 1 - state.counters.number
+    events = (NumbersDrawn(later(state, now), number - 1),) if drawn else ()
     return events, Transacted([], index), ()
 
 
-def draw_numbers(memory: EngineState, command: DrawNumbers, now: Now) -> Decision[None]:
+def draw_numbers(state: EngineState, command: DrawNumbers, now: Now) -> Decision[None]:
     if command.count <= 0:
         return (), None, ()
-    return (NumbersDrawn(later(memory, now), memory.counters.number + command.count),), None, ()
+    return (NumbersDrawn(later(state, now), state.counters.number + command.count),), None, ()
 
 
-def numbers_drawn(memory: EngineState, event: NumbersDrawn) -> None:
-    memory.counters.number = event.number
+def numbers_drawn(state: EngineState, event: NumbersDrawn) -> None:
+    state.counters.number = event.number

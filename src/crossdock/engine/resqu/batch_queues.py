@@ -47,10 +47,10 @@ def in_turn(queue: Queue) -> Iterator[Number]:
             lanes.rotate(-1)
 
 
-def stage_of(memory: "EngineState", job: Job) -> ResquBatch | None:
+def stage_of(state: "EngineState", job: Job) -> ResquBatch | None:
     """The batch it came with, while that has a list for it."""
     name = job.extra.stage if job.extra is not None else ""
-    stage = memory.resqu.stages.get(name) if name else None
+    stage = state.resqu.stages.get(name) if name else None
     return stage if stage is not None and stage.first <= job.number else None
 
 
@@ -60,51 +60,51 @@ def forget_batch(job: Job) -> None:
         job.extra = replace(job.extra, stage="")
 
 
-def since(memory: "EngineState", job: Job) -> float:
+def since(state: "EngineState", job: Job) -> float:
     """When a job that is held in a batch could first be leased."""
-    stage = stage_of(memory, job)
+    stage = stage_of(state, job)
     return job.since if stage is None else stage.since
 
 
-def begin(memory: "EngineState", job: Job, queue: str, lease: Lease) -> None:
+def begin(state: "EngineState", job: Job, queue: str, lease: Lease) -> None:
     """A job of a lane is leased; from now on it is like any other of that queue."""
-    stage = stage_of(memory, job)
+    stage = stage_of(state, job)
     if stage is None:
         return
-    lanes = memory.queues[queue].lanes
+    lanes = state.queues[queue].lanes
     if lanes is not None and stage.name in lanes:
         lanes.move_to_end(stage.name)
-    job.queue = memory.queues[queue].name
+    job.queue = state.queues[queue].name
     job.since = stage.since
     job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
-    leave(memory, job)
+    leave(state, job)
     job.state, job.lease = State.LEASED, lease
-    placement.place(memory, job)
+    placement.insert(state, job)
 
 
-def stand(memory: "EngineState", job: Job, stage: str) -> None:
-    memory.resqu.lanes[stage].add((job.number,))
+def stand(state: "EngineState", job: Job, stage: str) -> None:
+    state.resqu.lanes[stage].add((job.number,))
 
 
-def leave(memory: "EngineState", job: Job) -> None:
+def leave(state: "EngineState", job: Job) -> None:
     """It stands in its batch no longer: begun, or removed."""
-    stage = stage_of(memory, job)
+    stage = stage_of(state, job)
     if stage is None:
         return
-    lane = memory.resqu.lanes[stage.name]
+    lane = state.resqu.lanes[stage.name]
     lane.take((job.number,))
     if not lane and not stage.by_hand and stage.phase in (Phase.ACTIVE, Phase.BACKLOG):
-        drop(memory, stage)
+        drop(state, stage)
 
 
-def enter(memory: "EngineState", stage: ResquBatch, queue: str, at: float) -> None:
+def enter(state: "EngineState", stage: ResquBatch, queue: str, at: float) -> None:
     """A committed batch is given to a pool: it is a lane there, or waits for its source's active one. One whose jobs
     were all taken away while it waited for that is over, unless an allocator will say so."""
-    resqu = memory.resqu
+    resqu = state.resqu
     if not resqu.lanes[stage.name] and not stage.by_hand:
         del resqu.stages[stage.name], resqu.lanes[stage.name]
         return
-    stage.queue = memory.queue(queue, at).name
+    stage.queue = state.queue(queue, at).name
     key = (stage.queue, stage.source)
     if key in resqu.active:
         stage.phase = Phase.BACKLOG
@@ -112,7 +112,7 @@ def enter(memory: "EngineState", stage: ResquBatch, queue: str, at: float) -> No
         return
     stage.phase = Phase.ACTIVE
     resqu.active[key] = stage.name
-    open_lane(memory.queues[stage.queue], stage.name, resqu.lanes[stage.name])
+    open_lane(state.queues[stage.queue], stage.name, resqu.lanes[stage.name])
 
 
 def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
@@ -121,25 +121,25 @@ def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
     queue.lanes[name] = lane
 
 
-def drop(memory: "EngineState", stage: ResquBatch) -> None:
+def drop(state: "EngineState", stage: ResquBatch) -> None:
     """The batch is over; the next one of its source comes up."""
-    following = take_out(memory, stage)
-    del memory.resqu.stages[stage.name]
-    del memory.resqu.lanes[stage.name]
+    following = take_out(state, stage)
+    del state.resqu.stages[stage.name]
+    del state.resqu.lanes[stage.name]
     if following is not None:
-        enter(memory, following, following.queue, memory.counters.at)
+        enter(state, following, following.queue, state.counters.at)
 
 
-def take_out(memory: "EngineState", stage: ResquBatch) -> ResquBatch | None:
+def take_out(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     """Out of its pool, or of the backlog there. The next one of its source, taken out of that, if it made room."""
-    resqu, key = memory.resqu, (stage.queue, stage.source)
+    resqu, key = state.resqu, (stage.queue, stage.source)
     waiting = resqu.backlogs.get(key)
     following: ResquBatch | None = None
     if stage.phase is Phase.BACKLOG and waiting is not None:
         waiting.remove(stage.name)
     elif stage.phase is Phase.ACTIVE:
         del resqu.active[key]
-        _close_lane(memory.queues[stage.queue], stage.name)
+        _close_lane(state.queues[stage.queue], stage.name)
         if waiting:
             following = resqu.stages[waiting.popleft()]
     if waiting is not None and not waiting:
@@ -147,9 +147,9 @@ def take_out(memory: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     return following
 
 
-def next_by_itself(memory: "EngineState", stage: ResquBatch) -> ResquBatch | None:
+def next_by_itself(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     """The first of that source's backlog, taken out, if it need not wait for an allocator."""
-    resqu, key = memory.resqu, (stage.queue, stage.source)
+    resqu, key = state.resqu, (stage.queue, stage.source)
     waiting = resqu.backlogs.get(key, deque())
     following = next((found for name in waiting if not (found := resqu.stages[name]).by_hand), None)
     if following is None:

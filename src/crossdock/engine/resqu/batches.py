@@ -25,38 +25,38 @@ from crossdock.model.states import HELD, State
 _UNSAID_S = 86_400.0
 
 
-def open_stage(memory: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
-    if command.name in memory.resqu.stages:
-        mine = queries.uncommitted(memory, command.name, now) is not None
-        return (), mine and _is_in(memory, command.spec.jid, command.name), ()
-    at, name = later(memory, now), command.name
+def open_stage(state: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
+    if command.name in state.resqu.stages:
+        mine = queries.uncommitted(state, command.name, now) is not None
+        return (), mine and _is_in(state, command.spec.jid, command.name), ()
+    at, name = later(state, now), command.name
     opened = e.ResquBatchOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
-    pool = _pool(memory, command.source, command.job_name)
-    return (opened, _pushed(memory, name, command.via, command.spec, at, pool)), True, ()
+    pool = _pool(state, command.source, command.job_name)
+    return (opened, _pushed(state, name, command.via, command.spec, at, pool)), True, ()
 
 
-def push_stage(memory: EngineState, command: c.PushToResquBatch, now: Now) -> Decision[int]:
-    stage = queries.uncommitted(memory, command.name, now)
+def push_stage(state: EngineState, command: c.PushToResquBatch, now: Now) -> Decision[int]:
+    stage = queries.uncommitted(state, command.name, now)
     if stage is None:
         return (), 0, ()
-    many, jid = len(memory.resqu.lanes[command.name]), command.spec.jid
-    if jid in memory.jids and _is_in(memory, jid, command.name):
+    many, jid = len(state.resqu.lanes[command.name]), command.spec.jid
+    if jid in state.jids and _is_in(state, jid, command.name):
         return (), many, ()
-    pool = _pool(memory, stage.source, stage.job_name)
-    event = _pushed(memory, command.name, command.via, command.spec, later(memory, now), pool)
+    pool = _pool(state, stage.source, stage.job_name)
+    event = _pushed(state, command.name, command.via, command.spec, later(state, now), pool)
     return (event,), many + 1, ()
 
 
-def _is_in(memory: EngineState, jid: str, name: str) -> bool:
-    return any(job.extra is not None and job.extra.stage == name for job in memory.named(jid))
+def _is_in(state: EngineState, jid: str, name: str) -> bool:
+    return any(job.extra is not None and job.extra.stage == name for job in state.named(jid))
 
 
-def _pool(memory: EngineState, source: str, job_name: str) -> str:
+def _pool(state: EngineState, source: str, job_name: str) -> str:
     """Where the jobs of a batch will be, as far as is known when they are pushed."""
-    return memory.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
+    return state.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
 
 
-def _pushed(memory: EngineState, name: str, via: str, spec: Spec, at: float, pool: str) -> e.ResquBatchPushed:
+def _pushed(state: EngineState, name: str, via: str, spec: Spec, at: float, pool: str) -> e.ResquBatchPushed:
     """A batch does not look at unique ids: its jobs run without. The event names the pool, for the lake's sake."""
     extra = spec.extra or Extra()
     if extra.links is not None and extra.links.lock is not None:
@@ -65,27 +65,27 @@ def _pushed(memory: EngineState, name: str, via: str, spec: Spec, at: float, poo
         extra = replace(extra, stage=name)
     if extra is not spec.extra or spec.due or spec.queue != pool:
         spec = replace(spec, queue=pool, extra=extra, due=0.0)
-    return e.ResquBatchPushed(at, name, via, memory.counters.number + 1, spec)
+    return e.ResquBatchPushed(at, name, via, state.counters.number + 1, spec)
 
 
-def stage_opened(memory: EngineState, event: e.ResquBatchOpened) -> None:
-    resqu = memory.resqu
+def stage_opened(state: EngineState, event: e.ResquBatchOpened) -> None:
+    resqu = state.resqu
     stage = ResquBatch(event.name, event.via, event.source, event.job_name, event.at, event.end)
-    stage.first = memory.counters.number + 1
+    stage.first = state.counters.number + 1
     resqu.stages[event.name] = stage
     resqu.lanes[event.name] = SortedList()
     resqu.stage_ends.add((event.end, event.name))
 
 
-def stage_pushed(memory: EngineState, event: e.ResquBatchPushed) -> None:
-    stage, spec = memory.resqu.stages[event.name], event.spec
-    pool = _pool(memory, stage.source, stage.job_name)
+def stage_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
+    stage, spec = state.resqu.stages[event.name], event.spec
+    pool = _pool(state, stage.source, stage.job_name)
     job = Job(
         event.number,
         spec.jid,
-        memory.share(pool),
-        memory.share(spec.kind),
-        memory.share(event.via),
+        state.share(pool),
+        state.share(spec.kind),
+        state.share(event.via),
         spec.payload,
         spec.form,
         spec.priority,
@@ -96,25 +96,25 @@ def stage_pushed(memory: EngineState, event: e.ResquBatchPushed) -> None:
         failures=spec.failures,
         extra=spec.extra,
     )
-    memory.know(job)
-    batch_queues.stand(memory, job, event.name)
-    memory.counters.number = event.number
+    state.know(job)
+    batch_queues.stand(state, job, event.name)
+    state.counters.number = event.number
     stage.total += 1
 
 
-def keep_stage(memory: EngineState, command: c.KeepResquBatch, now: Now) -> Decision[bool]:
-    if queries.uncommitted(memory, command.name, now) is None:
+def keep_stage(state: EngineState, command: c.KeepResquBatch, now: Now) -> Decision[bool]:
+    if queries.uncommitted(state, command.name, now) is None:
         return (), False, ()
-    return (e.ResquBatchKept(later(memory, now), command.name, command.end),), True, ()
+    return (e.ResquBatchKept(later(state, now), command.name, command.end),), True, ()
 
 
-def stage_kept(memory: EngineState, event: e.ResquBatchKept) -> None:
-    stage = memory.resqu.stages[event.name]
-    _end(memory, stage, event.end)
+def stage_kept(state: EngineState, event: e.ResquBatchKept) -> None:
+    stage = state.resqu.stages[event.name]
+    _end(state, stage, event.end)
 
 
-def _end(memory: EngineState, stage: ResquBatch, end: float) -> None:
-    ends = memory.resqu.stage_ends
+def _end(state: EngineState, stage: ResquBatch, end: float) -> None:
+    ends = state.resqu.stage_ends
     if stage.phase is Phase.UNCOMMITTED:
         ends.take((stage.end, stage.name))
     stage.end = end
@@ -122,92 +122,92 @@ def _end(memory: EngineState, stage: ResquBatch, end: float) -> None:
         ends.add((end, stage.name))
 
 
-def commit_stage(memory: EngineState, command: c.CommitResquBatch, now: Now) -> Decision[int]:
-    stage = queries.uncommitted(memory, command.name, now)
-    many = queries.length(memory, command.name)
+def commit_stage(state: EngineState, command: c.CommitResquBatch, now: Now) -> Decision[int]:
+    stage = queries.uncommitted(state, command.name, now)
+    many = queries.length(state, command.name)
     if stage is None or not many:
         return (), 0, ()
-    pool = memory.resqu.mapping.batch_pool(stage.source, stage.job_name)
-    return (e.ResquBatchCommitted(later(memory, now), command.name, pool, many),), many, (pool,) if pool else ()
+    pool = state.resqu.mapping.batch_pool(stage.source, stage.job_name)
+    return (e.ResquBatchCommitted(later(state, now), command.name, pool, many),), many, (pool,) if pool else ()
 
 
-def stage_committed(memory: EngineState, event: e.ResquBatchCommitted) -> None:
-    stage = memory.resqu.stages[event.name]
+def stage_committed(state: EngineState, event: e.ResquBatchCommitted) -> None:
+    stage = state.resqu.stages[event.name]
     if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
-        _end(memory, stage, float("inf"))
+        _end(state, stage, float("inf"))
         stage.since = event.at
-    batch_queues.take_out(memory, stage)
+    batch_queues.take_out(state, stage)
     stage.phase = Phase.COMMITTED
     stage.by_hand = False
     if event.queue:
-        batch_queues.enter(memory, stage, event.queue, event.at)
+        batch_queues.enter(state, stage, event.queue, event.at)
 
 
-def assign_stage(memory: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
-    stage = memory.resqu.stages.get(command.name)
+def assign_stage(state: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
+    stage = state.resqu.stages.get(command.name)
     if stage is None or stage.phase is not Phase.COMMITTED:
         return (), 0, ()
-    event = e.ResquBatchAssigned(later(memory, now), command.name, command.queue)
+    event = e.ResquBatchAssigned(later(state, now), command.name, command.queue)
     key = (command.queue, stage.source)
-    if key in memory.resqu.active:
-        return (event,), len(memory.resqu.backlogs.get(key, ())) + 1, ()
+    if key in state.resqu.active:
+        return (event,), len(state.resqu.backlogs.get(key, ())) + 1, ()
     return (event,), None, (command.queue,)
 
 
-def stage_assigned(memory: EngineState, event: e.ResquBatchAssigned) -> None:
-    stage = memory.resqu.stages[event.name]
+def stage_assigned(state: EngineState, event: e.ResquBatchAssigned) -> None:
+    stage = state.resqu.stages[event.name]
     stage.by_hand = True
-    batch_queues.enter(memory, stage, event.queue, event.at)
+    batch_queues.enter(state, stage, event.queue, event.at)
 
 
-def finish_stage(memory: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
-    stage = memory.resqu.stages.get(command.name)
+def finish_stage(state: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
+    stage = state.resqu.stages.get(command.name)
     if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
         return (), None, ()
-    waiting = queries.backlog(memory, stage.queue, stage.source)
-    following = waiting[0] if waiting and memory.resqu.stages[waiting[0]].by_hand else ""
-    event = e.ResquBatchFinished(later(memory, now), command.name, following)
-    return (event,), following or None, (stage.queue,) if waiting or queries.length(memory, command.name) else ()
+    waiting = queries.backlog(state, stage.queue, stage.source)
+    following = waiting[0] if waiting and state.resqu.stages[waiting[0]].by_hand else ""
+    event = e.ResquBatchFinished(later(state, now), command.name, following)
+    return (event,), following or None, (stage.queue,) if waiting or queries.length(state, command.name) else ()
 
 
-def stage_finished(memory: EngineState, event: e.ResquBatchFinished) -> None:
-    resqu, stage = memory.resqu, memory.resqu.stages[event.name]
-    left = [memory.jobs[number] for (number,) in resqu.lanes[event.name]]
-    following = batch_queues.take_out(memory, stage)
+def stage_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
+    resqu, stage = state.resqu, state.resqu.stages[event.name]
+    left = [state.jobs[number] for (number,) in resqu.lanes[event.name]]
+    following = batch_queues.take_out(state, stage)
     del resqu.stages[event.name], resqu.lanes[event.name]
     if following is not None and following.by_hand:
         following.phase = Phase.COMMITTED
         following.queue = ""
-        following = batch_queues.next_by_itself(memory, stage)
+        following = batch_queues.next_by_itself(state, stage)
     if following is not None:
-        batch_queues.enter(memory, following, stage.queue, event.at)
-    queue = memory.queue(stage.queue, event.at)
+        batch_queues.enter(state, following, stage.queue, event.at)
+    queue = state.queue(stage.queue, event.at)
     for job in left:
         batch_queues.forget_batch(job)
         job.queue, job.state, job.since = queue.name, State.READY, stage.since
         job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
-        placement.place(memory, job)
+        placement.insert(state, job)
 
 
-def lease_staged(memory: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random) -> Decision[Job | None]:
+def lease_staged(state: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random) -> Decision[Job | None]:
     """By the rules of its queue: a paused one gives nothing, nor does a full one."""
-    stage = memory.resqu.stages.get(command.name)
+    stage = state.resqu.stages.get(command.name)
     if stage is None or stage.phase is not Phase.ACTIVE:
         return (), None, ()
     lane = c.LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
-    return lease_next(random, memory, lane, now) or ((), None, ())
+    return lease_next(random, state, lane, now) or ((), None, ())
 
 
-def abandon(memory: EngineState, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
+def abandon(state: EngineState, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
     """Batches whose time was over `until` then (steady): their jobs go, so many at once, and then they."""
-    at = later(memory, now)
+    at = later(state, now)
     events: list[AnyEvent] = []
     left = limit
-    for end, name in memory.resqu.stage_ends.islice(0, limit):
+    for end, name in state.resqu.stage_ends.islice(0, limit):
         if end > until or left <= 0:
             break
-        lane = memory.resqu.lanes[name]
-        jobs = [memory.jobs[number] for (number,) in lane.islice(0, left)]
+        lane = state.resqu.lanes[name]
+        jobs = [state.jobs[number] for (number,) in lane.islice(0, left)]
         if jobs:
             events.append(Removed(at, "abandoned", "", last_rows(jobs, at)))
         left -= len(jobs) + 1
@@ -216,7 +216,7 @@ def abandon(memory: EngineState, now: Now, until: float, limit: int) -> tuple[li
     return events, limit - left
 
 
-def stage_ended(memory: EngineState, event: e.ResquBatchEnded) -> None:
-    stage = memory.resqu.stages.pop(event.name)
-    memory.resqu.stage_ends.take((stage.end, event.name))
-    del memory.resqu.lanes[event.name]
+def stage_ended(state: EngineState, event: e.ResquBatchEnded) -> None:
+    stage = state.resqu.stages.pop(event.name)
+    state.resqu.stage_ends.take((stage.end, event.name))
+    del state.resqu.lanes[event.name]

@@ -24,57 +24,57 @@ def record_name(plan: str) -> str:
     return "\0plan:" + plan
 
 
-def set_plan(memory: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
+def set_plan(state: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
-    before = memory.recurrences.get(name)
+    before = state.recurrences.get(name)
     if (before is not None) is not command.anew:
         return (), False, ()
     plan = Schedule(
         name, "resqu", command.interval, "UTC", command.spec, command.next, command.plan, command.source, command.text
     )
-    return (PlanSet(later(memory, now), plan),), True, ()
+    return (PlanSet(later(state, now), plan),), True, ()
 
 
-def move_plan(memory: EngineState, command: MovePlan, now: Now) -> Decision[bool]:
-    before = memory.recurrences.get(record_name(command.plan))
+def move_plan(state: EngineState, command: MovePlan, now: Now) -> Decision[bool]:
+    before = state.recurrences.get(record_name(command.plan))
     if before is None:
         return (), False, ()
-    return (PlanSet(later(memory, now), replace(before, next=command.next)),), True, ()
+    return (PlanSet(later(state, now), replace(before, next=command.next)),), True, ()
 
 
-def clear_plan(memory: EngineState, command: ClearPlan, now: Now) -> Decision[bool]:
+def clear_plan(state: EngineState, command: ClearPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
-    if name not in memory.recurrences:
+    if name not in state.recurrences:
         return (), False, ()
-    return (PlanCleared(later(memory, now), name),), True, ()
+    return (PlanCleared(later(state, now), name),), True, ()
 
 
-def plan_set(memory: EngineState, event: PlanSet) -> None:
-    before = memory.recurrences.get(event.plan.name)
+def plan_set(state: EngineState, event: PlanSet) -> None:
+    before = state.recurrences.get(event.plan.name)
     if before is not None:
-        memory.recurring.remove((before.next, before.name))
+        state.recurring.remove((before.next, before.name))
         if before.source != event.plan.source:
-            _unlist(memory, before)
-    memory.recurrences[event.plan.name] = event.plan
-    memory.recurring.add((event.plan.next, event.plan.name))
-    enlist(memory, event.plan)
+            _unlist(state, before)
+    state.recurrences[event.plan.name] = event.plan
+    state.recurring.add((event.plan.next, event.plan.name))
+    enlist(state, event.plan)
 
 
-def enlist(memory: EngineState, plan: Schedule) -> None:
-    memory.resqu.plans.setdefault(plan.source, {})[plan.plan] = None
+def enlist(state: EngineState, plan: Schedule) -> None:
+    state.resqu.plans.setdefault(plan.source, {})[plan.plan] = None
 
 
-def _unlist(memory: EngineState, plan: Schedule) -> None:
-    ids = memory.resqu.plans[plan.source]
+def _unlist(state: EngineState, plan: Schedule) -> None:
+    ids = state.resqu.plans[plan.source]
     del ids[plan.plan]
     if not ids:
-        del memory.resqu.plans[plan.source]
+        del state.resqu.plans[plan.source]
 
 
-def plan_cleared(memory: EngineState, event: PlanCleared) -> None:
-    plan = memory.recurrences.pop(event.name)
-    memory.recurring.remove((plan.next, plan.name))
-    _unlist(memory, plan)
+def plan_cleared(state: EngineState, event: PlanCleared) -> None:
+    plan = state.recurrences.pop(event.name)
+    state.recurring.remove((plan.next, plan.name))
+    _unlist(state, plan)
 
 
 def next_after(plan: Schedule, now: float) -> float:

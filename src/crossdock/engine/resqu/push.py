@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
-from crossdock.engine.jobs.fail import stirred_by
+from crossdock.engine.jobs.fail import queues_woken_by
 from crossdock.engine.jobs.retry_policy import FailureReport, failure
 from crossdock.engine.resqu import queries, reschedule
 from crossdock.engine.resqu.unique_ids import buffered, face_of, lock_of
@@ -23,19 +23,19 @@ from crossdock.model.job import Job, Lease, Number, Spec
 _PUSHED: Final = Pushing.PUSHED
 
 
-def push(random: Random, memory: EngineState, command: PushJob, now: Now) -> Decision[Pushing]:
+def push(random: Random, state: EngineState, command: PushJob, now: Now) -> Decision[Pushing]:
     spec = command.spec
-    queue = memory.resqu.queue_of(spec)
+    queue = state.resqu.queue_of(spec)
     if queue != spec.queue:
         spec = replace(spec, queue=queue)
     jid, extra = spec.jid, spec.extra
-    if jid in memory.resqu.once.ids:
+    if jid in state.resqu.once.ids:
         return (), Pushing.REPEATED, ()
-    if jid in memory.jids:
-        return (), Pushing.DUPLICATE if face_of(next(memory.named(jid))) is None else Pushing.REPEATED, ()
+    if jid in state.jids:
+        return (), Pushing.DUPLICATE if face_of(next(state.named(jid))) is None else Pushing.REPEATED, ()
     if extra is not None and extra.links is not None:
-        return _linked(memory, command, spec, now, random)
-    counters, wall = memory.counters, now.wall
+        return _linked(state, command, spec, now, random)
+    counters, wall = state.counters, now.wall
     if wall >= counters.at:
         event = Pushed(wall, counters.number + 1, command.via, [spec])
     else:
@@ -43,32 +43,32 @@ def push(random: Random, memory: EngineState, command: PushJob, now: Now) -> Dec
     return (event,), _PUSHED, (queue,) if spec.due <= wall else ()
 
 
-def _linked(memory: EngineState, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
+def _linked(state: EngineState, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
     """A job with a unique id, or that is monitored."""
     lock = lock_of(spec)
     events: list[AnyEvent] = []
     if lock:
         uid = uid_of(lock)
-        number = queries.named(memory, uid)
-        found = buffered(memory, number)
+        number = queries.named(state, uid)
+        found = buffered(state, number)
         if found is not None and found[1].said is not Said.NOTHING and _says(found[1], found[2], command):
-            return _next_try(memory, found[2], found[3], spec, command.via, now, random, found[1].said)
+            return _next_try(state, found[2], found[3], spec, command.via, now, random, found[1].said)
         if uid.startswith(SHOWN_AS):
             return (), Pushing.REPEATED, ()  # of a job that is over, or somebody else's by now
-        refused = _refused(memory, lock, number, spec, command.by)
+        refused = _refused(state, lock, number, spec, command.by)
         if refused is not None:
             return (), refused, ()
-        if lock in memory.resqu.deferred:
-            events.append(DeferralDropped(later(memory, now), lock))
-    number = memory.counters.number + 1
-    events.append(enqueue.push_event(command.via, [spec], number, later(memory, now), now))
+        if lock in state.resqu.deferred:
+            events.append(DeferralDropped(later(state, now), lock))
+    number = state.counters.number + 1
+    events.append(enqueue.push_event(command.via, [spec], number, later(state, now), now))
     return events, _PUSHED, enqueue.ready_queues([spec], now)
 
 
-def _refused(memory: EngineState, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
-    if lock not in memory.locks or memory.resqu.reserved.get(lock) == by:
+def _refused(state: EngineState, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
+    if lock not in state.locks or state.resqu.reserved.get(lock) == by:
         return None
-    face, job = face_of(spec), memory.jobs.get(holder)
+    face, job = face_of(spec), state.jobs.get(holder)
     if face is not None and not face.stamped and job is not None and job.lease is None:
         known = face_of(job)
         if known is not None and known.text == face.text:
@@ -90,11 +90,11 @@ def _value(payload: bytes) -> Any:
 
 
 def _next_try(
-    memory: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
+    state: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
 ) -> Decision[Pushing]:
     if said is Said.OVER and face_of(job) is None:
         told = FailureReport(via, lease.worker, "", "its worker asked for another try")
-        event = failure(memory, job, lease, now, told, random)
-        return (event,), Pushing.CONTINUED, stirred_by(event, job)
-    run = reschedule.next_run(memory, job, lease, spec, via, now, failed=said is Said.OVER)
-    return (run,), Pushing.CONTINUED, reschedule.stirred(memory, job, run)
+        event = failure(state, job, lease, now, told, random)
+        return (event,), Pushing.CONTINUED, queues_woken_by(event, job)
+    run = reschedule.next_run(state, job, lease, spec, via, now, failed=said is Said.OVER)
+    return (run,), Pushing.CONTINUED, reschedule.woken(state, job, run)

@@ -11,101 +11,101 @@ from crossdock.model.records import Phase, ResquBatch, Schedule
 from crossdock.model.states import HELD
 
 
-def named(memory: EngineState, uid: str) -> Number:
+def named(state: EngineState, uid: str) -> Number:
     """The job that has this unique id, or is shown under it; 0: none, a connection may have it."""
     if uid.startswith(SHOWN_AS):
         digits = uid.removeprefix(SHOWN_AS)
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 20 else 0
-    held = memory.locks.get(unique(uid).name)
+    held = state.locks.get(unique(uid).name)
     return held.holder if held is not None else 0
 
 
-def state(memory: EngineState, uid: str) -> str | None:
+def unique_state(state: EngineState, uid: str) -> str | None:
     """`unique:<uid>:state`: queued or running, None when nobody has it."""
     name = unique(uid).name
-    if name in memory.resqu.reserved:
+    if name in state.resqu.reserved:
         return "queued"
-    job = memory.jobs.get(named(memory, uid))
+    job = state.jobs.get(named(state, uid))
     if job is None:
         return None
-    return "running" if is_running(memory, job, name) else "queued"
+    return "running" if is_running(state, job, name) else "queued"
 
 
-def is_running(memory: EngineState, job: Job, lock: str) -> bool:
+def is_running(state: EngineState, job: Job, lock: str) -> bool:
     """Leased, or somebody said so."""
-    return job.lease is not None or lock in memory.resqu.running
+    return job.lease is not None or lock in state.resqu.running
 
 
-def deferred(memory: EngineState, uid: str) -> bytes | None:
+def deferred(state: EngineState, uid: str) -> bytes | None:
     """`unique:<uid>:deferred`: the text of the deferred job."""
-    found = memory.resqu.deferred.get(unique(uid).name)
+    found = state.resqu.deferred.get(unique(uid).name)
     if found is None or found[1].extra is None or found[1].extra.face is None:
         return None
     return getattr(found[1].extra.face, "text", None)
 
 
-def buffer(memory: EngineState, key: str) -> Buffer | None:
+def buffer(state: EngineState, key: str) -> Buffer | None:
     """`worker:<id>`, `allocator:<node>:<code>`."""
-    return memory.resqu.buffers.get(key)
+    return state.resqu.buffers.get(key)
 
 
-def in_hand(memory: EngineState, key: str) -> Job | None:
+def in_hand(state: EngineState, key: str) -> Job | None:
     """The job that the owner of this buffer has, by its lease or on the way to a pool. The text may outlive that."""
-    full = memory.resqu.buffers.get(key)
-    job = memory.jobs.get(full.number) if full is not None else None
+    full = state.resqu.buffers.get(key)
+    job = state.jobs.get(full.number) if full is not None else None
     if full is None or job is None:
         return None
     if full.token:
         return job if job.lease is not None and job.lease.token == full.token else None
-    return job if job.state is HELD and memory.resqu.in_buffer.get(full.number) == key else None
+    return job if job.state is HELD and state.resqu.in_buffer.get(full.number) == key else None
 
 
-def plan(memory: EngineState, plan_id: str) -> Schedule | None:
-    return memory.recurrences.get(record_name(plan_id))
+def plan(state: EngineState, plan_id: str) -> Schedule | None:
+    return state.recurrences.get(record_name(plan_id))
 
 
-def plans_of(memory: EngineState, source: str) -> Iterator[str]:
+def plans_of(state: EngineState, source: str) -> Iterator[str]:
     """`plan_list:<source>`: ids, in the order they were made."""
-    return iter(memory.resqu.plans.get(source, ()))
+    return iter(state.resqu.plans.get(source, ()))
 
 
-def schedule(memory: EngineState) -> Iterator[tuple[float, str]]:
+def schedule(state: EngineState) -> Iterator[tuple[float, str]]:
     """`plan_schedule`: next runs and ids, the first one first."""
-    for due, name in memory.recurring:
-        record = memory.recurrences[name]
+    for due, name in state.recurring:
+        record = state.recurrences[name]
         if record.plan:
             yield due, record.plan
 
 
-def uncommitted(memory: EngineState, name: str, now: Now) -> ResquBatch | None:
+def uncommitted(state: EngineState, name: str, now: Now) -> ResquBatch | None:
     """A batch that is still being pushed to, and whose time is not over."""
-    stage = memory.resqu.stages.get(name)
+    stage = state.resqu.stages.get(name)
     return stage if stage is not None and stage.phase is Phase.UNCOMMITTED and stage.end > now.steady else None
 
 
-def committed(memory: EngineState, name: str) -> ResquBatch | None:
+def committed(state: EngineState, name: str) -> ResquBatch | None:
     """A committed batch that has jobs nobody has begun."""
-    stage = memory.resqu.stages.get(name)
-    return stage if stage is not None and stage.phase is not Phase.UNCOMMITTED and length(memory, name) else None
+    stage = state.resqu.stages.get(name)
+    return stage if stage is not None and stage.phase is not Phase.UNCOMMITTED and length(state, name) else None
 
 
-def length(memory: EngineState, name: str) -> int:
+def length(state: EngineState, name: str) -> int:
     """Jobs of a batch, committed or not, that nobody has begun."""
-    lane = memory.resqu.lanes.get(name)
+    lane = state.resqu.lanes.get(name)
     return len(lane) if lane is not None else 0
 
 
-def jobs_of(memory: EngineState, name: str) -> Iterator[Job]:
+def jobs_of(state: EngineState, name: str) -> Iterator[Job]:
     """The same jobs, the next one first."""
-    for (number,) in memory.resqu.lanes.get(name, ()):
-        yield memory.jobs[number]
+    for (number,) in state.resqu.lanes.get(name, ()):
+        yield state.jobs[number]
 
 
-def backlog(memory: EngineState, queue: str, source: str) -> list[str]:
+def backlog(state: EngineState, queue: str, source: str) -> list[str]:
     """`pool:<pool>:backlog:<source>`: batches that wait, the next one first."""
-    return list(memory.resqu.backlogs.get((queue, source), ()))
+    return list(state.resqu.backlogs.get((queue, source), ()))
 
 
-def active(memory: EngineState, queue: str) -> dict[str, str]:
+def active(state: EngineState, queue: str) -> dict[str, str]:
     """`pool:<pool>`: sources that have a batch in work there, and which."""
-    return {source: name for (pool, source), name in memory.resqu.active.items() if pool == queue}
+    return {source: name for (pool, source), name in state.resqu.active.items() if pool == queue}

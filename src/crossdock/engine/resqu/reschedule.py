@@ -26,69 +26,69 @@ from crossdock.model.states import State
 _SAID = "its worker asked for another try"
 
 
-def reschedule(memory: EngineState, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
-    found = claimed(memory, command.jid, command.claim)
+def reschedule(state: EngineState, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
+    found = claimed(state, command.jid, command.claim)
     if found is None:
         return (), UNKNOWN, ()
     if command.same:
-        event = next_run(memory, *found, command.spec, command.claim.via, now, failed=command.failed)
-        return (event,), DONE, stirred(memory, found[0], event)
-    return _another(memory, *found, command, now, random)
+        event = next_run(state, *found, command.spec, command.claim.via, now, failed=command.failed)
+        return (event,), DONE, woken(state, found[0], event)
+    return _another(state, *found, command, now, random)
 
 
 def next_run(
-    memory: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool
+    state: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool
 ) -> Rescheduled:
     """The same job, as the spec says; a job of another door comes again as it is."""
     failures = max(spec.failures, job.failures + 1) if failed else job.failures
     due = spec.due if spec.due > now.wall else 0.0
     if face_of(job) is not None:
-        to = replace(routed(memory, spec), priority=job.priority, rules=job.rules, due=due)
+        to = replace(routed(state, spec), priority=job.priority, rules=job.rules, due=due)
     else:
         to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, due)
-    at = just_after(later(memory, now))  # behind all that came at this reading of the clock
+    at = just_after(later(state, now))  # behind all that came at this reading of the clock
     said = _SAID if failed else ""
     return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
 
 
-def stirred(memory: EngineState, job: Job, event: Rescheduled) -> tuple[str, ...]:
-    queues = dict.fromkeys(room(memory, job))
+def woken(state: EngineState, job: Job, event: Rescheduled) -> tuple[str, ...]:
+    queues = dict.fromkeys(room(state, job))
     if not event.to.due:
         queues[event.to.queue] = None
     return tuple(queues)
 
 
-def rescheduled(memory: EngineState, event: Rescheduled) -> None:
-    job, to = memory.jobs[event.number], event.to
-    end_lease(memory, job, State.SCHEDULED if to.due else State.READY)
-    _book(memory, job, event)
+def rescheduled(state: EngineState, event: Rescheduled) -> None:
+    job, to = state.jobs[event.number], event.to
+    end_lease(state, job, State.SCHEDULED if to.due else State.READY)
+    _book(state, job, event)
     linked = job.extra.links if job.extra is not None else None
     if linked is not None:
         if event.failed:
-            links.failed(memory, job, linked, event.at, "failed")
+            links.failed(state, job, linked, event.at, "failed")
         elif linked.tracked:
-            links.tell(memory, job, event.at, "success")
-    _become(memory, job, event)
+            links.tell(state, job, event.at, "success")
+    _become(state, job, event)
     if linked is not None:
         if linked.lock is not None:
-            memory.resqu.running.discard(linked.lock.name)
+            state.resqu.running.discard(linked.lock.name)
         if linked.tracked:
-            links.tell(memory, job, event.at, "enqueued")
+            links.tell(state, job, event.at, "enqueued")
 
 
-def _book(memory: EngineState, job: Job, event: Rescheduled) -> None:
-    memory.counters.processed += 1
+def _book(state: EngineState, job: Job, event: Rescheduled) -> None:
+    state.counters.processed += 1
     if event.failed:
-        memory.counters.failures += 1
-        memory.stats.book(job.queue, event.at, FAILURE, 1.0)
+        state.counters.failures += 1
+        state.stats.book(job.queue, event.at, FAILURE, 1.0)
     else:
-        memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        state.stats.book(job.queue, event.at, RUN, event.run_s)
 
 
-def _become(memory: EngineState, job: Job, event: Rescheduled) -> None:
+def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
     to, extra = event.to, job.extra or Extra()
     if to.jid != job.jid:
-        memory.rename(job, to.jid)
+        state.rename(job, to.jid)
     if extra.stage:
         extra = replace(extra, stage="")
     if to.extra is not None and to.extra.face is not None:
@@ -98,31 +98,31 @@ def _become(memory: EngineState, job: Job, event: Rescheduled) -> None:
         error = Failure("", event.message, (), first_at, event.at, to.due or event.at, False)
         extra = replace(extra, error=error)
     job.extra = extra
-    job.kind, job.payload, job.form = memory.share(to.kind), to.payload, to.form
+    job.kind, job.payload, job.form = state.share(to.kind), to.payload, to.form
     job.failures, job.due, job.since = event.failures, to.due, event.at
-    job.queue = memory.queue(to.queue, event.at).name
+    job.queue = state.queue(to.queue, event.at).name
     job.place = None if to.due else stamped(job, event.at)
-    placement.place(memory, job)
+    placement.insert(state, job)
 
 
 def _another(
-    memory: EngineState, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
+    state: EngineState, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
 ) -> Decision[Verdict]:
     """The job ends, and the other one is pushed. It may take over this one's lock."""
-    spec = routed(memory, command.spec)
-    refused = enqueue.refusals(memory, [spec], now)
+    spec = routed(state, command.spec)
+    refused = enqueue.refusals(state, [spec], now)
     lock = lock_of(spec)
-    own = lock in memory.locks and memory.locks[lock].holder == job.number
+    own = lock in state.locks and state.locks[lock].holder == job.number
     if refused and not (own and refused[0] is Refused.NOT_UNIQUE):
         return (), UNKNOWN, ()
-    claim, at = command.claim, later(memory, now)
+    claim, at = command.claim, later(state, now)
     end: AnyEvent
     if command.failed:
         told = FailureReport(claim.via, claim.worker, "", "it was rescheduled as a failure", counted=False)
-        end = failure(memory, job, lease, now, told, random, final=True)
+        end = failure(state, job, lease, now, told, random, final=True)
     else:
         end = success(job, lease, Succeed(command.jid, claim), at, now)
-    number = memory.counters.number + 1
-    spec = enqueue.resolved(memory, spec, number, number)
+    number = state.counters.number + 1
+    spec = enqueue.resolved(state, spec, number, number)
     event = enqueue.push_event(claim.via, [spec], number, max(at, end.at), now)
-    return (end, event), DONE, (*room(memory, job), *enqueue.ready_queues([spec], now))
+    return (end, event), DONE, (*room(state, job), *enqueue.ready_queues([spec], now))

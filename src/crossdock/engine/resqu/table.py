@@ -45,7 +45,7 @@ Decide = Callable[[EngineState, Any, Now], Decision[Any]]
 
 def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
     def drawing(decide: Callable[[EngineState, Any, Now, Random], Decision[Any]]) -> Decide:
-        return lambda memory, command, now: decide(memory, command, now, random)
+        return lambda state, command, now: decide(state, command, now, random)
 
     return {
         resqu.Reserve: unique_ids.reserve,

@@ -30,71 +30,71 @@ def face_of(spec: Spec | Job) -> ResquData | None:
     return face if type(face) is ResquData else None
 
 
-def routed(memory: EngineState, spec: Spec) -> Spec:
+def routed(state: EngineState, spec: Spec) -> Spec:
     """In the queue of its pool."""
-    queue = memory.resqu.queue_of(spec)
+    queue = state.resqu.queue_of(spec)
     return spec if queue == spec.queue else replace(spec, queue=queue)
 
 
-def buffered(memory: EngineState, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
+def buffered(state: EngineState, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
     """The buffer to which this job is leased, if it is to one."""
-    job, key = memory.jobs.get(number), memory.resqu.in_buffer.get(number)
+    job, key = state.jobs.get(number), state.resqu.in_buffer.get(number)
     if job is None or job.lease is None or key is None:
         return None
-    buffer = memory.resqu.buffers[key]
+    buffer = state.resqu.buffers[key]
     return (key, buffer, job, job.lease) if buffer.held == (number, job.lease.token) else None
 
 
-def reserve(memory: EngineState, command: c.Reserve, now: Now) -> Decision[bool]:
-    number = queries.named(memory, command.uid)
-    found = buffered(memory, number)
+def reserve(state: EngineState, command: c.Reserve, now: Now) -> Decision[bool]:
+    number = queries.named(state, command.uid)
+    found = buffered(state, number)
     if found is not None:
         buffer = found[1]
         return (), buffer.said is e.Said.OVER and buffer.by in (command.by, 0), ()
     if command.uid.startswith(c.SHOWN_AS):
-        return (), number not in memory.jobs, ()
+        return (), number not in state.jobs, ()
     name = c.unique(command.uid).name
-    if name in memory.locks:
-        return (), memory.resqu.reserved.get(name) == command.by, ()
-    return (e.Reserved(later(memory, now), name, command.by),), True, ()
+    if name in state.locks:
+        return (), state.resqu.reserved.get(name) == command.by, ()
+    return (e.Reserved(later(state, now), name, command.by),), True, ()
 
 
-def reserved(memory: EngineState, event: e.Reserved | e.Handed) -> None:
-    memory.locks[event.name] = Lock(0, _FOR_EVER)
-    memory.resqu.running.discard(event.name)
-    memory.resqu.reserve(event.name, event.by)
+def reserved(state: EngineState, event: e.Reserved | e.Handed) -> None:
+    state.locks[event.name] = Lock(0, _FOR_EVER)
+    state.resqu.running.discard(event.name)
+    state.resqu.reserve(event.name, event.by)
 
 
-def release(memory: EngineState, command: c.Release, now: Now) -> Decision[None]:
-    names = list(memory.resqu.reserved_by.get(command.by, ()))
-    return ((e.Unreserved(later(memory, now), names),) if names else ()), None, ()
+def release(state: EngineState, command: c.Release, now: Now) -> Decision[None]:
+    names = list(state.resqu.reserved_by.get(command.by, ()))
+    return ((e.Unreserved(later(state, now), names),) if names else ()), None, ()
 
 
-def unreserved(memory: EngineState, event: e.Unreserved) -> None:
+def unreserved(state: EngineState, event: e.Unreserved) -> None:
     for name in event.names:
-        links.free(memory, name)
+        links.free(state, name)
 
 
-def _is_running(memory: EngineState, lock: str) -> bool:
-    held = memory.locks.get(lock)
-    holder = memory.jobs.get(held.holder) if held is not None else None
-    return holder is not None and queries.is_running(memory, holder, lock)
+def _is_running(state: EngineState, lock: str) -> bool:
+    held = state.locks.get(lock)
+    holder = state.jobs.get(held.holder) if held is not None else None
+    return holder is not None and queries.is_running(state, holder, lock)
 
 
-def defers(memory: EngineState, spec: Spec) -> bool:
+def defers(state: EngineState, spec: Spec) -> bool:
     """Whether a job whose lock is taken can wait for its holder."""
     face, lock = face_of(spec), lock_of(spec)
     can = face is not None and face.defer is not None
-    return can and lock not in memory.resqu.deferred and _is_running(memory, lock)
+    return can and lock not in state.resqu.deferred and _is_running(state, lock)
 
 
-def defer(memory: EngineState, command: c.Defer, now: Now) -> Decision[bool | None]:
+def defer(state: EngineState, command: c.Defer, now: Now) -> Decision[bool | None]:
     name = lock_of(command.spec)
-    if not _is_running(memory, name):
+    if not _is_running(state, name):
         return (), None, ()
-    if name in memory.resqu.deferred:
+    if name in state.resqu.deferred:
         return (), False, ()
-    return (e.Deferred(later(memory, now), name, command.via, command.spec),), True, ()
+    return (e.Deferred(later(state, now), name, command.via, command.spec),), True, ()
 
 
 def lock_of(spec: Spec) -> str:
@@ -103,49 +103,49 @@ def lock_of(spec: Spec) -> str:
     return linked.lock.name if linked is not None and linked.lock is not None else ""
 
 
-def deferred(memory: EngineState, event: e.Deferred) -> None:
-    memory.resqu.deferred[event.name] = (event.via, event.spec)
+def deferred(state: EngineState, event: e.Deferred) -> None:
+    state.resqu.deferred[event.name] = (event.via, event.spec)
 
 
-def deferral_dropped(memory: EngineState, event: e.DeferralDropped) -> None:
-    del memory.resqu.deferred[event.name]
+def deferral_dropped(state: EngineState, event: e.DeferralDropped) -> None:
+    del state.resqu.deferred[event.name]
 
 
-def mark(memory: EngineState, command: c.Mark, now: Now) -> Decision[bool]:
-    number = queries.named(memory, command.uid)
-    found = buffered(memory, number)
-    at, name = later(memory, now), c.unique(command.uid).name
+def mark(state: EngineState, command: c.Mark, now: Now) -> Decision[bool]:
+    number = queries.named(state, command.uid)
+    found = buffered(state, number)
+    at, name = later(state, now), c.unique(command.uid).name
     if found is not None:
         said = e.Said.NOTHING if command.running else e.Said.AGAIN
         if command.running and found[1].said is said:
             return (), True, ()
         # Running, though its end was said before: the worker was given it once more, and another child has begun.
         return (e.BufferSaid(at, found[0], said, command.by),), True, ()
-    job = memory.jobs.get(number)
+    job = state.jobs.get(number)
     if job is None:
-        return (), name in memory.resqu.reserved, ()
-    if name in memory.locks and job.lease is None and command.running is not (name in memory.resqu.running):
+        return (), name in state.resqu.reserved, ()
+    if name in state.locks and job.lease is None and command.running is not (name in state.resqu.running):
         return (e.UniqueMarked(at, name, command.running),), True, ()
     return (), True, ()
 
 
-def unique_marked(memory: EngineState, event: e.UniqueMarked) -> None:
+def unique_marked(state: EngineState, event: e.UniqueMarked) -> None:
     if event.running:
-        memory.resqu.running.add(event.name)
+        state.resqu.running.add(event.name)
     else:
-        memory.resqu.running.discard(event.name)
+        state.resqu.running.discard(event.name)
 
 
-def unlock(memory: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
-    at, name, number = later(memory, now), c.unique(command.uid).name, queries.named(memory, command.uid)
-    waits = name in memory.resqu.deferred
-    there = command.state and (name in memory.locks or number in memory.jobs)
+def unlock(state: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
+    at, name, number = later(state, now), c.unique(command.uid).name, queries.named(state, command.uid)
+    waits = name in state.resqu.deferred
+    there = command.state and (name in state.locks or number in state.jobs)
     count = int(there) + int(command.deferred and waits)
-    found = buffered(memory, number)
+    found = buffered(state, number)
     if found is not None:
         return ((e.BufferSaid(at, found[0], e.Said.OVER, command.by),) if command.state else ()), count, ()
-    job = memory.jobs.get(number)
-    if name not in memory.locks or (job is not None and job.lease is not None):
+    job = state.jobs.get(number)
+    if name not in state.locks or (job is not None and job.lease is not None):
         return (), count, ()
     events: list[AnyEvent] = []
     if command.deferred and waits:
@@ -155,52 +155,52 @@ def unlock(memory: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
     return events, count, ()
 
 
-def unlocked(memory: EngineState, event: e.Unlocked) -> None:
-    links.free(memory, event.name)
+def unlocked(state: EngineState, event: e.Unlocked) -> None:
+    links.free(state, event.name)
 
 
-def finalise(memory: EngineState, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
-    name, number = c.unique(command.uid).name, queries.named(memory, command.uid)
-    text = queries.deferred(memory, command.uid) or b""
+def finalise(state: EngineState, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
+    name, number = c.unique(command.uid).name, queries.named(state, command.uid)
+    text = queries.deferred(state, command.uid) or b""
     events: list[AnyEvent] = []
     if text:
-        events.append(e.Handed(later(memory, now), name, command.by))
-    found = buffered(memory, number)
+        events.append(e.Handed(later(state, now), name, command.by))
+    found = buffered(state, number)
     if found is not None:
         _, _, job, lease = found
         done = Succeed(job.jid, Claim(command.via, lease.worker, (number, lease.token)))
-        events.append(success(job, lease, done, later(memory, now), now))
-        return events, c.Finalised(True, text), room(memory, job)
-    if name not in memory.resqu.running:
+        events.append(success(job, lease, done, later(state, now), now))
+        return events, c.Finalised(True, text), room(state, job)
+    if name not in state.resqu.running:
         return (), c.Finalised(False), ()
-    return events or [e.Unlocked(later(memory, now), name)], c.Finalised(True, text), ()
+    return events or [e.Unlocked(later(state, now), name)], c.Finalised(True, text), ()
 
 
-def follow(memory: EngineState, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
+def follow(state: EngineState, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
     """The deferred jobs of these locks are pushed, unless somebody else has the lock by now: then they wait for him."""
-    at = later(memory, now)
+    at = later(state, now)
     events: list[AnyEvent] = []
     specs: list[Spec] = []
     for name in names:
-        if name in memory.resqu.deferred and name not in memory.locks:
-            via, spec = memory.resqu.deferred[name]
-            spec = released(memory, spec, now)
+        if name in state.resqu.deferred and name not in state.locks:
+            via, spec = state.resqu.deferred[name]
+            spec = released(state, spec, now)
             events += [e.DeferralDropped(at, name), push_event(via, [spec], first + len(specs), at, now)]
             specs.append(spec)
     return events, specs
 
 
-def released(memory: EngineState, spec: Spec, now: Now) -> Spec:
+def released(state: EngineState, spec: Spec, now: Now) -> Spec:
     face = face_of(spec)
     delay = face.defer if face is not None else None
-    return replace(routed(memory, spec), due=now.wall + delay if delay else 0.0)
+    return replace(routed(state, spec), due=now.wall + delay if delay else 0.0)
 
 
-def started(memory: EngineState) -> None:
+def started(state: EngineState) -> None:
     """No connection is left: what they had reserved is free, and nobody knows who said what of a job."""
-    resqu = memory.resqu
+    resqu = state.resqu
     for name in list(resqu.reserved):
-        links.free(memory, name)
+        links.free(state, name)
     for key, buffer in resqu.buffers.items():
         if buffer.by:
             resqu.buffers[key] = replace(buffer, by=0)

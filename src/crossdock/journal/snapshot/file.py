@@ -116,54 +116,54 @@ _decode = msgspec.msgpack.Decoder(Columns).decode
 _decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 
-def write(path: Path, memory: EngineState, seq: int, wall: float, steady: float, leave: int = 0) -> int:
+def write(path: Path, state: EngineState, seq: int, wall: float, steady: float, leave: int = 0) -> int:
     """`leave` as in `write_whole`."""
-    header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(memory.jobs))
-    return write_whole(path, _blocks(memory, header), leave)
+    header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(state.jobs))
+    return write_whole(path, _blocks(state, header), leave)
 
 
-def _blocks(memory: EngineState, header: Header) -> Iterator[bytes]:
+def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
     yield _MAGIC + _block(header)
-    for chunk in chunks(memory.jobs.values()):
+    for chunk in chunks(state.jobs.values()):
         yield _block(pack(chunk))
-    queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
+    queues = [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()]
     yield _block(
         Rest(
-            memory.counters,
+            state.counters,
             queues,
-            memory.stats.days,
-            memory.locks,
-            list(memory.groups.values()),
-            memory.tracks,
-            list(memory.throttles.values()),
-            list(memory.recurrences.values()),
-            memory.keys.stored(),
-            memory.keys.changes,
-            memory.scripts,
-            [queue.name for queue in memory.queues.values() if not queue.listed],
-            {queue.name: queue.first_t for queue in memory.queues.values() if queue.first_t != queue.first_seen},
-            memory.tags.since,
-            memory.tags.uses,
-            memory.workers.seen,
-            memory.workers.given,
-            memory.watched,
-            memory.config,
-            list(memory.intervals.values()),
-            list(memory.stale.failed),
-            list(memory.stale.done),
-            [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
-            [(queue, each) for queue, order in memory.strays.work.items() for each in order],
-            [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
-            snapshot_resqu.keep(memory),
-            list(memory.loads.by_run.values()),
+            state.stats.days,
+            state.locks,
+            list(state.groups.values()),
+            state.tracks,
+            list(state.throttles.values()),
+            list(state.recurrences.values()),
+            state.keys.stored(),
+            state.keys.changes,
+            state.scripts,
+            [queue.name for queue in state.queues.values() if not queue.listed],
+            {queue.name: queue.first_t for queue in state.queues.values() if queue.first_t != queue.first_seen},
+            state.tags.since,
+            state.tags.uses,
+            state.workers.seen,
+            state.workers.given,
+            state.watched,
+            state.config,
+            list(state.intervals.values()),
+            list(state.stale.failed),
+            list(state.stale.done),
+            [(queue, each) for queue, order in state.strays.locks.items() for each in order],
+            [(queue, each) for queue, order in state.strays.work.items() for each in order],
+            [(queue, each) for queue, order in state.strays.depends.items() for each in order],
+            snapshot_resqu.keep(state),
+            list(state.loads.by_run.values()),
             {},
-            memory.stats.gone,
-            memory.loads.once,
-            [(*key, each) for key, each in memory.unresolved.items()],
-            memory.owed,
+            state.stats.gone,
+            state.loads.once,
+            [(*key, each) for key, each in state.unresolved.items()],
+            state.owed,
         )
     )
-    yield _block(Footer(len(memory.jobs)))
+    yield _block(Footer(len(state.jobs)))
 
 
 def _block(value: object) -> bytes:
@@ -172,7 +172,7 @@ def _block(value: object) -> bytes:
 
 
 class Loaded(msgspec.Struct):
-    memory: EngineState
+    state: EngineState
     seq: int
     wall: float
     steady: float
@@ -207,66 +207,66 @@ def _load(file: BinaryIO) -> Loaded:
     block = _read(file)
     _refuse(msgspec.msgpack.decode(block, type=Versions))
     header = msgspec.msgpack.decode(block, type=Header)
-    memory = EngineState()
-    shelving = Shelving(memory)
+    state = EngineState()
+    shelving = Shelving(state)
     left = header.jobs
     while left > 0:
-        jobs = _unpack(_read(file), header.format, memory)
+        jobs = _unpack(_read(file), header.format, state)
         left -= len(jobs)
         shelving.know(jobs)
     rest = msgspec.msgpack.decode(_read(file), type=Rest)
-    if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
+    if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(state.jobs):
         raise Damaged("holds another number of jobs than it says")
-    memory.counters = rest.counters
-    memory.stats = Stats(rest.stats, rest.stats_gone, *stats_retention.of(rest.config))
+    state.counters = rest.counters
+    state.stats = Stats(rest.stats, rest.stats_gone, *stats_retention.of(rest.config))
     unlisted = frozenset(rest.unlisted)
-    memory.queues = {
+    state.queues = {
         name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))
         for name, seen, paused in rest.queues
     }
-    _records(memory, rest, header)
+    _records(state, rest, header)
     shelving.stand()
-    snapshot_resqu.restore(memory, rest.resqu)
-    return Loaded(memory, header.seq, header.wall, header.steady)
+    snapshot_resqu.restore(state, rest.resqu)
+    return Loaded(state, header.seq, header.wall, header.steady)
 
 
-def _records(memory: EngineState, rest: Rest, header: Header) -> None:
-    memory.locks = rest.locks
-    memory.lock_ends = SortedList((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
-    memory.groups = {group.name: group for group in rest.groups}
-    memory.group_ends = SortedList((group.end, group.name) for group in rest.groups)
-    memory.tracks = rest.tracks
-    memory.track_ends = SortedList((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
-    memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
-    memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
+def _records(state: EngineState, rest: Rest, header: Header) -> None:
+    state.locks = rest.locks
+    state.lock_ends = SortedList((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
+    state.groups = {group.name: group for group in rest.groups}
+    state.group_ends = SortedList((group.end, group.name) for group in rest.groups)
+    state.tracks = rest.tracks
+    state.track_ends = SortedList((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
+    state.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    state.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
-            lists.pend(memory, throttle.name, t, jid)
-    memory.recurrences = {each.name: each for each in rest.recurrences}
-    memory.recurring = SortedList((each.next, each.name) for each in rest.recurrences)
-    memory.keys.restore(rest.keys)
-    memory.keys.changes = rest.key_changes
-    memory.scripts = rest.scripts
-    memory.tags.restore(rest.tags, rest.uses, memory.jobs)
-    memory.workers.seen, memory.workers.given = rest.seen, rest.given
-    memory.stale.restore(rest.stale_failed, rest.stale_done)
-    memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
-    memory.watched = rest.watched
-    memory.config = rest.config
-    obey(memory)
+            lists.pend(state, throttle.name, t, jid)
+    state.recurrences = {each.name: each for each in rest.recurrences}
+    state.recurring = SortedList((each.next, each.name) for each in rest.recurrences)
+    state.keys.restore(rest.keys)
+    state.keys.changes = rest.key_changes
+    state.scripts = rest.scripts
+    state.tags.restore(rest.tags, rest.uses, state.jobs)
+    state.workers.seen, state.workers.given = rest.seen, rest.given
+    state.stale.restore(rest.stale_failed, rest.stale_done)
+    state.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
+    state.watched = rest.watched
+    state.config = rest.config
+    obey(state)
     once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
-    memory.loads.restore(rest.loads, rest.once_steady or once)
-    memory.owed = rest.owed
-    memory.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
+    state.loads.restore(rest.loads, rest.once_steady or once)
+    state.owed = rest.owed
+    state.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
     for each in rest.intervals:
-        memory.intervals[each.jid] = each
-        memory.lazy.recur(each)
+        state.intervals[each.jid] = each
+        state.lazy.recur(each)
 
 
-def _unpack(data: bytes, form: int, memory: EngineState) -> list[Job]:
+def _unpack(data: bytes, form: int, state: EngineState) -> list[Job]:
     try:
         columns = _decode(data) if form > _ROWS else pack(_decode_rows(data if form == _ROWS else _with_ties(data)))
-        return unpack(columns, memory.share)
+        return unpack(columns, state.share)
     except (LookupError, ValueError) as error:
         raise Damaged(f"columns that do not fit each other: {error}") from error
 

@@ -5,29 +5,29 @@ from collections.abc import Sequence
 
 from crossdock.engine.index import lists
 from crossdock.engine.index.sorted_list import SortedList
-from crossdock.engine.job_view import place_of, state_index_key
+from crossdock.engine.job_view import sort_key_of, state_index_key
 from crossdock.engine.state import EngineState, Waiting
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.states import HELD, LEASED, READY, RETRYING, SCHEDULED, SHELVED, State
 
 
 class Shelving:
-    def __init__(self, memory: EngineState) -> None:
-        self._memory = memory
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
         self._ready: dict[str, list[SortKey]] = {}
         self._others: list[Job] = []  #: all that are more than ready
 
     def know(self, jobs: Sequence[Job]) -> None:
         """Enter them under their numbers and their names."""
-        self._memory.jobs.adopt(jobs)
-        self._memory.jids.adopt(jobs)
+        self._state.jobs.adopt(jobs)
+        self._state.jids.adopt(jobs)
         ready, others = self._ready, self._others
         for job in jobs:
             if job.state is READY:
                 places = ready.get(job.queue)
                 if places is None:
                     places = ready[job.queue] = []
-                places.append(job.place or place_of(job))
+                places.append(job.place or sort_key_of(job))
                 extra = job.extra
                 if not job.end and (extra is None or extra.links is None):
                     continue
@@ -35,8 +35,8 @@ class Shelving:
 
     def stand(self) -> None:
         """Build the orders, once all jobs, queues and records are known."""
-        memory = self._memory
-        shelves: dict[State, list[tuple[float, Number]]] = {state: [] for state in SHELVED}
+        state = self._state
+        shelves: dict[State, list[tuple[float, Number]]] = {job_state: [] for job_state in SHELVED}
         ends: list[tuple[float, Number]] = []
         for job in self._others:
             if job.lease is not None:
@@ -49,24 +49,24 @@ class Shelving:
                 ends.append((job.end, job.number))
             if job.extra is not None and job.extra.links is not None:
                 if job.extra.links.foreground:
-                    memory.foreground[job.number] = None
-                lists.need(memory, job)
-            lists.index(memory, job)
-        memory.job_ends = SortedList(ends)
+                    state.foreground[job.number] = None
+                lists.need(state, job)
+            lists.index(state, job)
+        state.job_ends = SortedList(ends)
         for name, places in self._ready.items():
-            memory.queues[name].ready = SortedList(places)
-        memory.shelves = {state: SortedList(keys) for state, keys in shelves.items()}
+            state.queues[name].ready = SortedList(places)
+        state.shelves = {job_state: SortedList(keys) for job_state, keys in shelves.items()}
         self._by_queue()
 
     def _by_queue(self) -> None:
-        memory, jobs = self._memory, self._memory.jobs
+        state, jobs = self._state, self._state.jobs
         waiting: dict[str, list[Waiting]] = {}
-        for _, number in memory.shelves[SCHEDULED]:
+        for _, number in state.shelves[SCHEDULED]:
             job = jobs[number]
             waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
-        memory.scheduled_in = {name: SortedList(keys) for name, keys in waiting.items()}
-        memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[LEASED]))
+        state.scheduled_in = {name: SortedList(keys) for name, keys in waiting.items()}
+        state.leased_in.update(Counter(jobs[number].queue for _, number in state.shelves[LEASED]))
         retrying: dict[str, list[tuple[float, Number]]] = {}
-        for key in memory.shelves[RETRYING]:
+        for key in state.shelves[RETRYING]:
             retrying.setdefault(jobs[key[1]].queue, []).append(key)
-        memory.retrying_in = {name: SortedList(keys) for name, keys in retrying.items()}
+        state.retrying_in = {name: SortedList(keys) for name, keys in retrying.items()}

@@ -29,8 +29,8 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
     once: list[tuple[float, str]] = []
 
 
-def keep(memory: EngineState) -> Kept:
-    resqu = memory.resqu
+def keep(state: EngineState) -> Kept:
+    resqu = state.resqu
     return Kept(
         resqu.reserved,
         sorted(resqu.running),
@@ -38,7 +38,7 @@ def keep(memory: EngineState) -> Kept:
         resqu.buffers,
         resqu.in_buffer,
         list(resqu.stages.values()),
-        {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None},
+        {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
         [(pool, source, list(names)) for (pool, source), names in resqu.backlogs.items()],
         resqu.mapping.static,
         resqu.mapping.batch,
@@ -46,9 +46,9 @@ def keep(memory: EngineState) -> Kept:
     )
 
 
-def restore(memory: EngineState, kept: Kept) -> None:
+def restore(state: EngineState, kept: Kept) -> None:
     """After jobs, queues and recurrences."""
-    resqu = memory.resqu = ResquState(Mapping(kept.static, kept.batch))
+    resqu = state.resqu = ResquState(Mapping(kept.static, kept.batch))
     for name, by in kept.reserved.items():
         resqu.reserve(name, by)
     resqu.running, resqu.deferred = set(kept.running), kept.deferred
@@ -58,21 +58,21 @@ def restore(memory: EngineState, kept: Kept) -> None:
     resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.stages if stage.phase is Phase.ACTIVE}
     resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
     resqu.once = RecentJids(kept.once)
-    waiting = (memory.jobs[number] for _, number in memory.shelves[SCHEDULED])
+    waiting = (state.jobs[number] for _, number in state.shelves[SCHEDULED])
     resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.face) is ResquData)
-    _lanes(memory, kept)
-    for each in memory.recurrences.values():
+    _lanes(state, kept)
+    for each in state.recurrences.values():
         if each.plan:
-            enlist(memory, each)
+            enlist(state, each)
 
 
-def _lanes(memory: EngineState, kept: Kept) -> None:
+def _lanes(state: EngineState, kept: Kept) -> None:
     numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.stages}
     if numbers:
-        for job in memory.jobs.values():
+        for job in state.jobs.values():
             if job.state is HELD and job.extra is not None and job.extra.stage:
                 numbers[job.extra.stage].append((job.number,))
-    memory.resqu.lanes = {name: SortedList(each) for name, each in numbers.items()}
+    state.resqu.lanes = {name: SortedList(each) for name, each in numbers.items()}
     for name, turn in kept.turns.items():
-        queue = memory.queues[name]
-        queue.lanes = OrderedDict((each, memory.resqu.lanes[each] if each else queue.ready) for each in turn)
+        queue = state.queues[name]
+        queue.lanes = OrderedDict((each, state.resqu.lanes[each] if each else queue.ready) for each in turn)

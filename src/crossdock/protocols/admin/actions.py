@@ -35,7 +35,7 @@ class _How(NamedTuple):
     states: tuple[State, ...]  #: in which a job can be acted on
     unless_told: tuple[State, ...]  #: which of them are meant if a request names none
     #: Why it cannot be done to a job, and what could be; empty: it can, or its state says enough
-    hindrance: Callable[[EngineState, Any, Job], str] = lambda memory, request, job: ""
+    hindrance: Callable[[EngineState, Any, Job], str] = lambda state, request, job: ""
 
 
 _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
@@ -50,60 +50,64 @@ def _numbers(jobs: list[Job]) -> list[Number]:
     return [job.number for job in jobs]
 
 
-def _unfail(desk: Dispatcher, request: messages.Unfail, jobs: list[Job]) -> int:
+def _unfail(dispatcher: Dispatcher, request: messages.Unfail, jobs: list[Job]) -> int:
     """Those of one queue at a time: where they go is one for all."""
     to: dict[str, list[Number]] = {}
     for job in jobs:
         to.setdefault(job.queue if request.to is None else request.to, []).append(job.number)
-    return sum(desk.do(Revive(VIA, desk.now.wall, queue, numbers, listed=True)) for queue, numbers in to.items())
+    return sum(
+        dispatcher.do(Revive(VIA, dispatcher.now.wall, queue, numbers, listed=True)) for queue, numbers in to.items()
+    )
 
 
 _HOW: Final[dict[type[messages.Act], _How]] = {
     # A scheduled job has not failed: to run it early must be asked for.
     messages.Retry: _How(
-        lambda desk, request, jobs: desk.do(Requeue(VIA, _numbers(jobs))),
+        lambda dispatcher, request, jobs: dispatcher.do(Requeue(VIA, _numbers(jobs))),
         (*_AT_REST, State.DEAD),
         (State.RETRYING, State.DEAD),
     ),
     messages.Kill: _How(
-        lambda desk, request, jobs: desk.do(Bury(VIA, _numbers(jobs))),
+        lambda dispatcher, request, jobs: dispatcher.do(Bury(VIA, _numbers(jobs))),
         _UNBEGUN,
         _UNBEGUN,
-        lambda memory, request, job: admin.not_buriable(job),
+        lambda state, request, job: admin.not_buriable(job),
     ),
     # A leased job belongs to its worker, and a complete one is kept for its result: a request must name those states.
     messages.Delete: _How(
-        lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
+        lambda dispatcher, request, jobs: dispatcher.do(
+            Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))
+        ),
         _REMOVABLE,
         _DONE_WITH,
     ),
     messages.Unfail: _How(_unfail, _ENDED, _ENDED),
     messages.Move: _How(
-        lambda desk, request, jobs: desk.do(Reroute(VIA, request.to, _numbers(jobs))),
+        lambda dispatcher, request, jobs: dispatcher.do(Reroute(VIA, request.to, _numbers(jobs))),
         _UNBEGUN,
         _UNBEGUN,
-        lambda memory, request, job: admin.not_movable(memory, job, request.to),
+        lambda state, request, job: admin.not_movable(state, job, request.to),
     ),
 }
 
 
-def release(desk: Dispatcher, workers: WorkerRegistry, request: messages.Release) -> Answer:
+def release(dispatcher: Dispatcher, workers: WorkerRegistry, request: messages.Release) -> Answer:
     """Its own way: whether a worker is gone is known to the registry, not to the engine."""
     but = leases.connected(workers, force=request.force)
     how = _How(
-        lambda desk, request, jobs: leases.release(desk, VIA, jobs, but),
+        lambda dispatcher, request, jobs: leases.release(dispatcher, VIA, jobs, but),
         _HELD,
         _HELD,
-        lambda memory, request, job: leases.hindrance(job, but),
+        lambda state, request, job: leases.hindrance(job, but),
     )
-    return _act(desk, request, how, but)
+    return _act(dispatcher, request, how, but)
 
 
-def act(desk: Dispatcher, request: messages.Act) -> Answer:
-    return _act(desk, request, _HOW[type(request)])
+def act(dispatcher: Dispatcher, request: messages.Act) -> Answer:
+    return _act(dispatcher, request, _HOW[type(request)])
 
 
-def _act(desk: Dispatcher, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
+def _act(dispatcher: Dispatcher, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
     given = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
     if isinstance(request, messages.Unfail | messages.Move) and request.to is not None:
@@ -111,23 +115,23 @@ def _act(desk: Dispatcher, request: messages.Act, how: _How, but: frozenset[str]
     if request.ids is not None:
         if filtered or request.all or request.dry:
             raise Invalid("ids stand alone: leave filters, all and dry out")
-        return _by_id(desk, how, request, request.ids)
+        return _by_id(dispatcher, how, request, request.ids)
     if not filtered and not request.all:
         raise Invalid("say which jobs: ids, or filters (states, queue, kind, tag, failure, older_than), or all = true")
-    memory, now = desk.memory, desk.now
-    as_of = selection.instant(memory, now) if request.as_of is None else request.as_of
-    chosen = selection.wanted(request, memory, now, how.states if request.states else how.unless_told)
+    state, now = dispatcher.state, dispatcher.now
+    as_of = selection.instant(state, now) if request.as_of is None else request.as_of
+    chosen = selection.wanted(request, state, now, how.states if request.states else how.unless_told)
     to = request.to if isinstance(request, messages.Move) else ""
     wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0), to=to, but=but)
     spot = cursor.read(request)
-    missing = selection.missing(request, memory)
+    missing = selection.missing(request, state)
     if request.dry:
-        return counted(memory, wanted, spot, as_of, missing)
-    return _by_filter(desk, how, request, wanted, spot, as_of, missing)
+        return counted(state, wanted, spot, as_of, missing)
+    return _by_filter(dispatcher, how, request, wanted, spot, as_of, missing)
 
 
 def _by_filter(
-    desk: Dispatcher,
+    dispatcher: Dispatcher,
     how: _How,
     request: messages.Act,
     wanted: Wanted,
@@ -140,14 +144,14 @@ def _by_filter(
     def take(some: Looked) -> cursor.Spot | None:
         nonlocal done
         if some.jobs:
-            done += how.do(desk, request, some.jobs)
+            done += how.do(dispatcher, request, some.jobs)
         return some.spot if done >= ACTED_AT_MOST else None
 
-    looked, after = yield from go(desk.memory, wanted, spot, take, SLICE)
+    looked, after = yield from go(dispatcher.state, wanted, spot, take, SLICE)
     return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
-def _by_id(desk: Dispatcher, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:
+def _by_id(dispatcher: Dispatcher, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:
     """All jobs of these names. What is not there, and what is in another state, is told apart."""
     done = 0
     unknown: list[int | str] = []
@@ -155,24 +159,24 @@ def _by_id(desk: Dispatcher, how: _How, request: messages.Act, ids: list[int | s
     for first in range(0, len(ids), SLICE):
         found: list[Job] = []
         for each in dict.fromkeys(ids[first : first + SLICE]):
-            jobs = selection.named(desk.memory, each)
+            jobs = selection.named(dispatcher.state, each)
             if not jobs:
                 unknown.append(each)
             for job in jobs:
                 leased = job.state is State.LEASED and State.LEASED not in how.states
-                why = leases.held_by(job, desk.now) if leased else how.hindrance(desk.memory, request, job)
+                why = leases.held_by(job, dispatcher.now) if leased else how.hindrance(dispatcher.state, request, job)
                 if job.state in how.states and not why:
                     found.append(job)
                 else:
                     told = {"id": each, "number": job.number, "state": job.state.name.lower()}
                     refused.append(told | ({"why": why} if why else {}))
-        done += how.do(desk, request, found)
+        done += how.do(dispatcher, request, found)
         yield PAUSE_S
     states = [state.name.lower() for state in how.states]
     return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})
 
 
-def signal(desk: Dispatcher, workers: WorkerRegistry, request: messages.Quiet | messages.Terminate) -> bytes:
+def signal(dispatcher: Dispatcher, workers: WorkerRegistry, request: messages.Quiet | messages.Terminate) -> bytes:
     """They hear of it with the answer to their next BEAT; a quiet one gets no more jobs from now on. Resqu's hear of
     nothing: one that is named is taken for gone, and its job goes back."""
     names = list(workers.by_wid) if request.all else request.workers
@@ -184,20 +188,20 @@ def signal(desk: Dispatcher, workers: WorkerRegistry, request: messages.Quiet | 
         worker = workers.by_wid.get(name)
         if worker is not None:
             worker.signal(state)
-        elif state is QUIET or not resqu_workers.let_go(desk, VIA, name):
+        elif state is QUIET or not resqu_workers.let_go(dispatcher, VIA, name):
             unknown.append(name)
             continue
         done.append(name)
     return reply({"done": done, "unknown": unknown})
 
 
-def switch(desk: Dispatcher, request: messages.Pause | messages.Resume) -> bytes:
+def switch(dispatcher: Dispatcher, request: messages.Pause | messages.Resume) -> bytes:
     """Pause or resume queues; `done` are those that were not so before."""
-    known = desk.memory.queues
+    known = dispatcher.state.queues
     if not request.queues and not request.all:
         raise Invalid("say which queues: their names, or all = true")
     pause = isinstance(request, messages.Pause)
     names = list(known) if request.all else list(dict.fromkeys(request.queues))
     done = [name for name in names if name in known and known[name].paused is not pause]
-    desk.do(PauseQueues(done) if pause else ResumeQueues(done))
+    dispatcher.do(PauseQueues(done) if pause else ResumeQueues(done))
     return reply({"done": done, "unknown": [name for name in names if name not in known]})

@@ -44,7 +44,7 @@ _PHASES: Final = {
 }
 
 
-def stage(one: ResquBatch, memory: EngineState, now: Now) -> View:
+def stage(one: ResquBatch, state: EngineState, now: Now) -> View:
     """A Resqu batch: open, then committed until a pool has it, in the backlog behind its source's active one, or
     running. `pending` are the jobs that nobody has begun."""
     return {
@@ -54,7 +54,7 @@ def stage(one: ResquBatch, memory: EngineState, now: Now) -> View:
         "parent": None,
         "state": _PHASES[one.phase],
         "total": one.total,
-        "pending": queries.length(memory, one.name),
+        "pending": queries.length(state, one.name),
         "failed": None,
         "complete": None,
         "success": None,

@@ -9,18 +9,18 @@ from crossdock.protocols.admin.pages import by_name, longest
 from crossdock.protocols.base import Dispatcher, Slices
 
 
-def failures(desk: Dispatcher, request: Failures) -> Slices:
-    groups = desk.memory.failures.groups
+def failures(dispatcher: Dispatcher, request: Failures) -> Slices:
+    groups = dispatcher.state.failures.groups
     after = None
     if request.by == "jobs":
         names = yield from longest(groups, request.limit, lambda name: len(groups.get(name, ())))
     else:
         names, after = yield from by_name(groups, request)
-    rows = [_row(desk, desk.memory, name) for name in names if name in groups]
+    rows = [_row(dispatcher, dispatcher.state, name) for name in names if name in groups]
     return reply({"failures": rows, "after": after})
 
 
-def _row(desk: Dispatcher, memory: EngineState, name: str) -> dict[str, Any]:
-    group = memory.failures.groups[name]
-    newest = memory.jobs[group.first()[1]]
-    return {"failure": name, "jobs": len(group), "newest": views.row(newest, desk.now)}
+def _row(dispatcher: Dispatcher, state: EngineState, name: str) -> dict[str, Any]:
+    group = state.failures.groups[name]
+    newest = state.jobs[group.first()[1]]
+    return {"failure": name, "jobs": len(group), "newest": views.row(newest, dispatcher.now)}

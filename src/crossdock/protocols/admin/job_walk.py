@@ -45,9 +45,9 @@ class Looked(NamedTuple):
     spot: Spot  #: of the last one
 
 
-def spot_of(job: Job, memory: EngineState, wanted: Wanted) -> Spot:
+def spot_of(job: Job, state: EngineState, wanted: Wanted) -> Spot:
     if wanted.tag is not None:
-        return Spot(None, "", (memory.tags.since[wanted.tag][job.number], job.jid, job.number))
+        return Spot(None, "", (state.tags.since[wanted.tag][job.number], job.jid, job.number))
     if wanted.failure is not None:
         return Spot(None, "", failure_key(job))
     if job.state is State.READY:
@@ -58,14 +58,14 @@ def spot_of(job: Job, memory: EngineState, wanted: Wanted) -> Spot:
 
 
 def go(
-    memory: EngineState, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
+    state: EngineState, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
 ) -> Generator[float, None, tuple[int, Spot | None]]:
     """Hand slice after slice to `take`, which says where to go on once it has enough. Others are served in between.
 
     Gives how many were looked at, and from where to go on; None: that was the end.
     """
     looked = since = 0
-    for some in _walk(memory, wanted, spot, size):
+    for some in _walk(state, wanted, spot, size):
         looked += some.number
         since += some.number
         enough = take(some)
@@ -79,21 +79,21 @@ def go(
     return looked, None
 
 
-def _walk(memory: EngineState, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
-    listed = _list(memory, wanted)
+def _walk(state: EngineState, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
+    listed = _list(state, wanted)
     if listed is not None:
-        yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, listed)
+        yield from _slices(state, wanted, spot or Spot(None, "", ()), size, listed)
         return
-    for state in states(memory):
-        if state not in wanted.states or (spot is not None and _is_behind(spot, state)):
+    for job_state in states(state):
+        if job_state not in wanted.states or (spot is not None and _is_behind(spot, job_state)):
             continue
-        begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
-        if state is State.READY:
-            yield from _ready(memory, wanted, begin, size)
-        elif state is State.HELD:
-            yield from _held(memory, wanted, begin, size)
+        begin = spot if spot is not None and spot.state is job_state else Spot(job_state, "", ())
+        if job_state is State.READY:
+            yield from _ready(state, wanted, begin, size)
+        elif job_state is State.HELD:
+            yield from _held(state, wanted, begin, size)
         else:
-            yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
+            yield from _slices(state, wanted, begin, size, _shelf(state, job_state))
 
 
 def _is_behind(spot: Spot, state: State) -> bool:
@@ -104,27 +104,27 @@ def _is_behind(spot: Spot, state: State) -> bool:
 _Current = Callable[[], SortedList[Any] | None]
 
 
-def _ready(memory: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+def _ready(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
     if wanted.queue:
         begin = begin if begin.queue == wanted.queue else Spot(State.READY, wanted.queue, ())
-        yield from _slices(memory, wanted, begin, size, _lane(memory, wanted.queue))
+        yield from _slices(state, wanted, begin, size, _lane(state, wanted.queue))
         return
     if begin.key:
-        yield from _slices(memory, wanted, begin, size, _lane(memory, begin.queue))
-    yield from _by_name(memory, wanted, begin, size, lambda: memory.queues, _lane)
+        yield from _slices(state, wanted, begin, size, _lane(state, begin.queue))
+    yield from _by_name(state, wanted, begin, size, lambda: state.queues, _lane)
 
 
-def _held(memory: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+def _held(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
     """What was taken by an allocator, then batch by batch, by name. Nobody sees what is not committed."""
     if not begin.queue:
-        yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
+        yield from _slices(state, wanted, begin, size, _shelf(state, State.HELD))
     elif begin.key:
-        yield from _slices(memory, wanted, begin, size, _batch(memory, begin.queue))
-    yield from _by_name(memory, wanted, begin, size, lambda: memory.resqu.stages, _batch)
+        yield from _slices(state, wanted, begin, size, _batch(state, begin.queue))
+    yield from _by_name(state, wanted, begin, size, lambda: state.resqu.stages, _batch)
 
 
 def _by_name(
-    memory: EngineState,
+    state: EngineState,
     wanted: Wanted,
     begin: Spot,
     size: int,
@@ -132,50 +132,50 @@ def _by_name(
     order: Callable[[EngineState, str], _Current],
 ) -> Iterator[Looked]:
     """The orders of all names behind the one where it begins."""
-    state, name = begin.state, begin.queue
+    job_state, name = begin.state, begin.queue
     while True:
         names: list[str] = []
         for best in first_names(those(), name, _QUEUES):
             names = best
-            yield Looked([], min(size, len(those())), Spot(state, name, ()))
+            yield Looked([], min(size, len(those())), Spot(job_state, name, ()))
         for name in names:
-            yield from _slices(memory, wanted, Spot(state, name, ()), size, order(memory, name))
+            yield from _slices(state, wanted, Spot(job_state, name, ()), size, order(state, name))
         if len(names) < _QUEUES:
             return
 
 
-def _batch(memory: EngineState, name: str) -> _Current:
-    return lambda: memory.resqu.lanes.get(name) if queries.committed(memory, name) is not None else None
+def _batch(state: EngineState, name: str) -> _Current:
+    return lambda: state.resqu.lanes.get(name) if queries.committed(state, name) is not None else None
 
 
-def _list(memory: EngineState, wanted: Wanted) -> _Current | None:
+def _list(state: EngineState, wanted: Wanted) -> _Current | None:
     """One that has all jobs wanted, if there is a shorter one than those of their states."""
     tag, failure = wanted.tag, wanted.failure
     if tag is not None:
-        return lambda: memory.tags.jobs.get(tag)
+        return lambda: state.tags.jobs.get(tag)
     if failure is not None:
-        return lambda: memory.failures.groups.get(failure)
+        return lambda: state.failures.groups.get(failure)
     return None
 
 
-def _lane(memory: EngineState, queue: str) -> _Current:
-    return lambda: known.ready if (known := memory.queues.get(queue)) is not None else None
+def _lane(state: EngineState, queue: str) -> _Current:
+    return lambda: known.ready if (known := state.queues.get(queue)) is not None else None
 
 
-def _shelf(memory: EngineState, state: State) -> _Current:
-    return lambda: memory.shelves.get(state)
+def _shelf(state: EngineState, job_state: State) -> _Current:
+    return lambda: state.shelves.get(job_state)
 
 
-def _slices(memory: EngineState, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
+def _slices(state: EngineState, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
     while order := order_now():
         keys = list(islice(order.irange(spot.key or None, inclusive=(False, True)), size))
         if not keys:
             return
-        jobs = [memory.jobs[key[-1]] for key in keys]
+        jobs = [state.jobs[key[-1]] for key in keys]
         spot = Spot(spot.state, spot.queue, keys[-1])
         found = sieve(jobs, spot.state, wanted)
         if wanted.to:
-            found = [job for job in found if not not_movable(memory, job, wanted.to)]
+            found = [job for job in found if not not_movable(state, job, wanted.to)]
         if wanted.but is not None:
             found = [job for job in found if not leases.hindrance(job, wanted.but)]
         yield Looked(found, len(keys), spot)
@@ -183,21 +183,21 @@ def _slices(memory: EngineState, wanted: Wanted, spot: Spot, size: int, order_no
             return
 
 
-def count_at_once(memory: EngineState, wanted: Wanted) -> int | None:
+def count_at_once(state: EngineState, wanted: Wanted) -> int | None:
     """How many there are, if that is known without a walk."""
-    listed = _list(memory, wanted)
+    listed = _list(state, wanted)
     if listed is not None:
-        tagged, failed = Wanted(frozenset(states(memory)), tag=wanted.tag), Wanted(ENDED, failure=wanted.failure)
+        tagged, failed = Wanted(frozenset(states(state)), tag=wanted.tag), Wanted(ENDED, failure=wanted.failure)
         return len(listed() or ()) if wanted in (tagged, failed) else None
     if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
         return None
     if wanted.queue:
-        queue = memory.queues.get(wanted.queue)
+        queue = state.queues.get(wanted.queue)
         return len(queue.ready) if queue is not None else 0
-    ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
-    staged = sum(queries.length(memory, name) for name in memory.resqu.stages if queries.committed(memory, name))
+    ready = sum(len(queue.ready) for queue in state.queues.values()) if State.READY in wanted.states else 0
+    staged = sum(queries.length(state, name) for name in state.resqu.stages if queries.committed(state, name))
     ready += staged if State.HELD in wanted.states else 0
-    return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
+    return ready + sum(len(shelf) for job_state, shelf in state.shelves.items() if job_state in wanted.states)
 
 
 def first_names(names: Collection[str], after: str | None, most: int) -> Iterator[list[str]]:

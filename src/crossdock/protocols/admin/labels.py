@@ -11,8 +11,8 @@ from crossdock.protocols.admin.pages import by_name, longest
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
-def tags(desk: Dispatcher, request: Tags) -> Slices:
-    known = desk.memory.tags.jobs
+def tags(dispatcher: Dispatcher, request: Tags) -> Slices:
+    known = dispatcher.state.tags.jobs
     after = None
     if request.by == "jobs":
         texts = yield from longest(known, request.limit, lambda text: len(known.get(text, ())))
@@ -22,9 +22,9 @@ def tags(desk: Dispatcher, request: Tags) -> Slices:
     return reply({"tags": rows, "after": after})
 
 
-def retag(desk: Dispatcher, request: Retag) -> bytes:
+def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
     """The newest live job of that name. Answers with all tags it has then."""
-    found = selection.named(desk.memory, request.id)
+    found = selection.named(dispatcher.state, request.id)
     if not found:
         return error(f"no job {request.id} is here")
     job = found[-1]
@@ -32,59 +32,61 @@ def retag(desk: Dispatcher, request: Retag) -> bytes:
     if isinstance(request, Tag):
         known = {name(tag) for tag in has}
         new = tuple(selection.new_name(text) for text in dict.fromkeys(request.tags) if text not in known)
-        edit = EditTags(VIA, desk.now.wall, job.number, add=new)
+        edit = EditTags(VIA, dispatcher.now.wall, job.number, add=new)
     else:
-        edit = EditTags(VIA, desk.now.wall, job.number, drop=tuple(tag for tag in has if name(tag) in request.tags))
+        edit = EditTags(
+            VIA, dispatcher.now.wall, job.number, drop=tuple(tag for tag in has if name(tag) in request.tags)
+        )
     if edit.add or edit.drop:
-        desk.do(edit)
+        dispatcher.do(edit)
     return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job)})
 
 
-def tracked(desk: Dispatcher, request: Tracked) -> Slices:
+def tracked(dispatcher: Dispatcher, request: Tracked) -> Slices:
     """By their jids: a job that is gone may be tracked on, and its name may come again."""
-    memory = desk.memory
-    jids, after = yield from by_name(memory.watched, request)
+    state = dispatcher.state
+    jids, after = yield from by_name(state.watched, request)
     rows = []
     for jid in jids:
-        if jid in memory.watched:
-            job = newest(memory, jid)
-            shown = None if job is None else views.row(job, desk.now)
-            rows.append({"jid": jid, "since": views.when(memory.watched[jid]), "job": shown})
+        if jid in state.watched:
+            job = newest(state, jid)
+            shown = None if job is None else views.row(job, dispatcher.now)
+            rows.append({"jid": jid, "since": views.when(state.watched[jid]), "job": shown})
     return reply({"tracked": rows, "after": after})
 
 
-def track(desk: Dispatcher, request: Track) -> bytes:
+def track(dispatcher: Dispatcher, request: Track) -> bytes:
     """`done` are those that were not tracked before."""
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
-        found = selection.named(desk.memory, each)
+        found = selection.named(dispatcher.state, each)
         if not found:
             unknown.append(each)
-        elif found[-1].jid not in desk.memory.watched:
-            desk.do(Watch(found[-1].jid, desk.now.wall))
+        elif found[-1].jid not in dispatcher.state.watched:
+            dispatcher.do(Watch(found[-1].jid, dispatcher.now.wall))
             done.append(found[-1].jid)
     return reply({"done": done, "unknown": unknown})
 
 
-def untrack(desk: Dispatcher, request: Untrack) -> Answer:
+def untrack(dispatcher: Dispatcher, request: Untrack) -> Answer:
     if not request.ids and not request.all:
         raise Invalid("say which jobs: their ids, or all = true")
-    return _untrack(desk, request)
+    return _untrack(dispatcher, request)
 
 
-def _untrack(desk: Dispatcher, request: Untrack) -> Slices:
-    memory = desk.memory
+def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
+    state = dispatcher.state
     done: list[str] = []
     unknown: list[int | str] = []
-    for seen, each in enumerate(list(memory.watched) if request.all else dict.fromkeys(request.ids), 1):
+    for seen, each in enumerate(list(state.watched) if request.all else dict.fromkeys(request.ids), 1):
         if seen % SLICE == 0:
             yield PAUSE_S
         jid = str(each)
-        if jid not in memory.watched:
-            found = selection.named(memory, each)
+        if jid not in state.watched:
+            found = selection.named(state, each)
             jid = found[-1].jid if found else jid
-        if jid in memory.watched:
-            desk.do(Unwatch(jid))
+        if jid in state.watched:
+            dispatcher.do(Unwatch(jid))
             done.append(jid)
         elif not request.all:
             unknown.append(each)

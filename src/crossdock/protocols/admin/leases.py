@@ -50,17 +50,17 @@ def connected(workers: WorkerRegistry, *, force: bool) -> frozenset[str]:
     return frozenset() if force else frozenset(workers.by_wid)
 
 
-def release(desk: Dispatcher, via: str, jobs: list[Job], but: frozenset[str]) -> int:
+def release(dispatcher: Dispatcher, via: str, jobs: list[Job], but: frozenset[str]) -> int:
     """How many were released. A job in the buffer of a Resqu worker leaves it, too."""
-    memory, done = desk.memory, 0
+    state, done = dispatcher.state, 0
     for job in jobs:
         lease = job.lease
         if lease is None or hindrance(job, but):
             continue
-        key = memory.resqu.in_buffer.get(job.number)
-        if key is not None and queries.in_hand(memory, key) is job:
-            resqu_workers.let_go(desk, via, resqu_workers.name(key))
+        key = state.resqu.in_buffer.get(job.number)
+        if key is not None and queries.in_hand(state, key) is job:
+            resqu_workers.let_go(dispatcher, via, resqu_workers.name(key))
         else:
-            desk.do(LoseLease(via, (job.number, lease.token)))
+            dispatcher.do(LoseLease(via, (job.number, lease.token)))
         done += 1
     return done

@@ -24,21 +24,21 @@ from crossdock.protocols.redis.resqu.specs import Specs, new_id
 _ALL: Final = record_name("")
 
 
-def plans(desk: Dispatcher, request: messages.Plans) -> Slices:
-    memory = desk.memory
-    names, after = yield from _page(memory, request)
-    found = (queries.plan(memory, name) for name in names)
-    return reply({"plans": [_row(each, memory, desk.now) for each in found if each is not None], "after": after})
+def plans(dispatcher: Dispatcher, request: messages.Plans) -> Slices:
+    state = dispatcher.state
+    names, after = yield from _page(state, request)
+    found = (queries.plan(state, name) for name in names)
+    return reply({"plans": [_row(each, state, dispatcher.now) for each in found if each is not None], "after": after})
 
 
-def _page(memory: EngineState, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
+def _page(state: EngineState, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
     """Of all plans, or of one source's; the cursor is the last id."""
     known: Collection[str]
     if request.source is None:
-        known, begin = memory.recurrences, len(_ALL)
+        known, begin = state.recurrences, len(_ALL)
         after = record_name(request.after or "")
     else:
-        known, begin, after = list(queries.plans_of(memory, request.source)), 0, request.after or ""
+        known, begin, after = list(queries.plans_of(state, request.source)), 0, request.after or ""
     names: list[str] = []
     for best in first_names(known, after, request.limit + 1):
         names = best
@@ -47,26 +47,28 @@ def _page(memory: EngineState, request: messages.Plans) -> Generator[float, None
     return page[: request.limit], page[request.limit - 1] if len(page) > request.limit else None
 
 
-def _row(one: Schedule, memory: EngineState, now: Now) -> views.View:
+def _row(one: Schedule, state: EngineState, now: Now) -> views.View:
     return {
         "plan": one.plan,
         "source": one.source,
         "interval": one.schedule,
-        "queue": memory.resqu.queue_of(one.spec),  # as the mapping is now, not as it was when the plan was made
+        "queue": state.resqu.queue_of(one.spec),  # as the mapping is now, not as it was when the plan was made
         "kind": one.spec.kind,
         "next": views.when(one.next),
         "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
     }
 
 
-def add(desk: Dispatcher, specs: Specs, request: messages.PlanAdd) -> bytes:
+def add(dispatcher: Dispatcher, specs: Specs, request: messages.PlanAdd) -> bytes:
     """As the client makes one: the first run is the start, or the first interval behind it that is still to come."""
     plan = f"{request.source}_{request.id or new_id()}"
     if "_" in request.source:
         raise Invalid("source must not have _ in it: Resqu's client tells it from the id by the first one")
     try:
         steps = resqu_plans.parse(request.interval)
-        first = resqu_plans.after(steps, desk.now.wall if request.start is None else request.start, desk.now.wall)
+        first = resqu_plans.after(
+            steps, dispatcher.now.wall if request.start is None else request.start, dispatcher.now.wall
+        )
         if not math.isfinite(first) or first >= 2**40:
             raise ValueError("the interval never comes to its end")
         spec, text = _spec(specs, plan, int(first), request)
@@ -74,9 +76,9 @@ def add(desk: Dispatcher, specs: Specs, request: messages.PlanAdd) -> bytes:
         raise Invalid(str(error)) from None
     except Error as error:
         raise Invalid(error.text.decode().removeprefix("ERR ")) from None
-    if len(desk.memory.recurrences) >= PLANS_AT_MOST:
+    if len(dispatcher.state.recurrences) >= PLANS_AT_MOST:
         raise Invalid(f"there are {PLANS_AT_MOST} plans, the limit; remove some")
-    if not desk.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
+    if not dispatcher.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
         raise Invalid(f"there is a plan {plan} already; remove it first, or give another id")
     return reply({"plan": plan, "next": views.when(float(int(first)))})
 
@@ -97,7 +99,7 @@ def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tup
     return spec, text
 
 
-def remove(desk: Dispatcher, request: messages.PlanRm) -> bytes:
-    unknown = [plan for plan in request.plans if not desk.do(ClearPlan(plan))]
+def remove(dispatcher: Dispatcher, request: messages.PlanRm) -> bytes:
+    unknown = [plan for plan in request.plans if not dispatcher.do(ClearPlan(plan))]
     done = [plan for plan in dict.fromkeys(request.plans) if plan not in unknown]
     return reply({"done": done, "unknown": unknown})

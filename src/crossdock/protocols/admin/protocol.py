@@ -20,8 +20,8 @@ class AdminProtocol:
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory door
         self._specs = specs or Specs()  #: of the jobs of plans
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
-        return AdminSession(desk, self.house, self.workers, self._specs)
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
+        return AdminSession(dispatcher, self.house, self.workers, self._specs)
 
-    def tick(self, desk: Dispatcher) -> None:
+    def tick(self, dispatcher: Dispatcher) -> None:
         """Nothing to watch: all it shows belongs to others."""

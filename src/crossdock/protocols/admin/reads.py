@@ -30,151 +30,158 @@ Missing = dict[str, list[str]]
 TALLIED_AT_MOST: Final = 20_000
 
 
-def status(desk: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
-    memory = desk.memory
-    plans = sum(map(len, memory.resqu.plans.values()))
-    sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
-    sizes["held"] += sum(map(len, memory.resqu.lanes.values()))
-    shown = msgspec.to_builtins(house.vitals()) | {
-        "now": views.when(desk.now.wall),
-        "jobs": len(memory.jobs),
-        "states": {"ready": len(memory.jobs) - sum(sizes.values())} | sizes,
-        "queues": len(memory.queues),
+def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
+    state = dispatcher.state
+    plans = sum(map(len, state.resqu.plans.values()))
+    sizes = {job_state.name.lower(): len(shelf) for job_state, shelf in state.shelves.items()}
+    sizes["held"] += sum(map(len, state.resqu.lanes.values()))
+    shown = msgspec.to_builtins(house.server_status()) | {
+        "now": views.when(dispatcher.now.wall),
+        "jobs": len(state.jobs),
+        "states": {"ready": len(state.jobs) - sum(sizes.values())} | sizes,
+        "queues": len(state.queues),
         "workers": len(workers.by_wid),
-        "batches": len(memory.groups) + len(memory.resqu.stages),
-        "locks": len(memory.locks),
-        "cron": len(memory.recurrences) - plans,
+        "batches": len(state.groups) + len(state.resqu.stages),
+        "locks": len(state.locks),
+        "cron": len(state.recurrences) - plans,
         "plans": plans,
-        "pushed": memory.counters.number,
-        "processed": memory.counters.processed,
-        "failures": memory.counters.failures,
+        "pushed": state.counters.number,
+        "processed": state.counters.processed,
+        "failures": state.counters.failures,
     }
     return reply({"status": shown})
 
 
-def jobs(desk: Dispatcher, request: messages.Jobs) -> Answer:
-    wanted = selection.wanted(request, desk.memory, desk.now)
-    return _jobs(desk, wanted, cursor.read(request), request.limit, selection.missing(request, desk.memory))
+def jobs(dispatcher: Dispatcher, request: messages.Jobs) -> Answer:
+    wanted = selection.wanted(request, dispatcher.state, dispatcher.now)
+    return _jobs(dispatcher, wanted, cursor.read(request), request.limit, selection.missing(request, dispatcher.state))
 
 
-def _jobs(desk: Dispatcher, wanted: Wanted, spot: cursor.Spot | None, limit: int, missing: Missing) -> Slices:
+def _jobs(dispatcher: Dispatcher, wanted: Wanted, spot: cursor.Spot | None, limit: int, missing: Missing) -> Slices:
     rows: list[views.View] = []
 
     def take(some: Looked) -> cursor.Spot | None:
         room = limit - len(rows)
-        rows.extend(views.row(job, desk.now) for job in some.jobs[:room])
-        return spot_of(some.jobs[room - 1], desk.memory, wanted) if len(some.jobs) >= room else None
+        rows.extend(views.row(job, dispatcher.now) for job in some.jobs[:room])
+        return spot_of(some.jobs[room - 1], dispatcher.state, wanted) if len(some.jobs) >= room else None
 
-    looked, after = yield from go(desk.memory, wanted, spot, take)
+    looked, after = yield from go(dispatcher.state, wanted, spot, take)
     return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)} | missing)
 
 
-def count(desk: Dispatcher, request: messages.Count) -> Answer:
+def count(dispatcher: Dispatcher, request: messages.Count) -> Answer:
     """With a cursor like a page: whoever counts adds up, until there is none."""
-    memory = desk.memory
-    wanted = selection.wanted(request, memory, desk.now)
+    state = dispatcher.state
+    wanted = selection.wanted(request, state, dispatcher.now)
     spot = cursor.read(request)
-    as_of = selection.instant(memory, desk.now) if request.as_of is None else request.as_of
-    known = count_at_once(memory, wanted) if spot is None else None
-    missing = selection.missing(request, memory)
+    as_of = selection.instant(state, dispatcher.now) if request.as_of is None else request.as_of
+    known = count_at_once(state, wanted) if spot is None else None
+    missing = selection.missing(request, state)
     if known is not None:
         return reply({"count": known, "looked": 0, "as_of": as_of, "after": None} | missing)
-    return counted(memory, wanted, spot, as_of, missing)
+    return counted(state, wanted, spot, as_of, missing)
 
 
-def counted(memory: EngineState, wanted: Wanted, spot: cursor.Spot | None, as_of: float, missing: Missing) -> Slices:
+def counted(state: EngineState, wanted: Wanted, spot: cursor.Spot | None, as_of: float, missing: Missing) -> Slices:
     found = 0
 
     def take(some: Looked) -> None:
         nonlocal found
         found += len(some.jobs)
 
-    looked, after = yield from go(memory, wanted, spot, take)
+    looked, after = yield from go(state, wanted, spot, take)
     return reply({"count": found, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
-def job(desk: Dispatcher, request: messages.Job) -> bytes:
+def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
     """The newest live job of that name. Of one that is gone its track may still be known."""
-    found = selection.named(desk.memory, request.id)
+    found = selection.named(dispatcher.state, request.id)
     if found:
         newest = found[-1]
         others = [each.number for each in found[:-1]]
-        return reply({"job": views.whole(newest, desk.memory, desk.now), "same_jid": others})
-    track = views.track(desk.memory, str(request.id), desk.now)
+        return reply({"job": views.whole(newest, dispatcher.state, dispatcher.now), "same_jid": others})
+    track = views.track(dispatcher.state, str(request.id), dispatcher.now)
     if track is not None:
         return reply({"job": None, "track": track})
     return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")
 
 
-def queues(desk: Dispatcher, request: messages.Queues) -> Slices:
-    memory = desk.memory
+def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
+    state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.shelves:
-        for state in memory.shelves:
-            known = _known(memory, state)
-            tallies[state] = (yield from _tally(memory, state, lambda job: job.queue)) if known is None else known
+        for job_state in state.shelves:
+            known = _known(state, job_state)
+            tallies[job_state] = (
+                (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
+            )
     after: str | None = None
     if request.by == "ready":
-        chosen = yield from longest(memory.queues.values(), request.limit, lambda queue: len(queue.ready))
+        chosen = yield from longest(state.queues.values(), request.limit, lambda queue: len(queue.ready))
     else:
-        names, after = yield from by_name(memory.queues, request)
-        chosen = [memory.queues[name] for name in names if name in memory.queues]
+        names, after = yield from by_name(state.queues, request)
+        chosen = [state.queues[name] for name in names if name in state.queues]
     rows = []
     for queue in chosen:
         counts = {
-            state.name.lower(): None if tally is None else tally.get(queue.name, 0) for state, tally in tallies.items()
+            job_state.name.lower(): None if tally is None else tally.get(queue.name, 0)
+            for job_state, tally in tallies.items()
         }
-        rows.append(views.queue(queue, memory, desk.now) | counts)
+        rows.append(views.queue(queue, state, dispatcher.now) | counts)
     return reply({"queues": rows, "after": after})
 
 
-def workers(desk: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
-    leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
+def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
+    leases = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
-    names, after = yield from by_name({*known, *resqu_workers.names(desk.memory)}, request)
+    names, after = yield from by_name({*known, *resqu_workers.names(dispatcher.state)}, request)
     found = [
-        views.worker(known[each], leases, desk.now) if each in known else resqu_workers.shown(desk, each)
+        views.worker(known[each], leases, dispatcher.now) if each in known else resqu_workers.shown(dispatcher, each)
         for each in names
     ]
     rows = [row for row in found if row is not None]
     return reply({"workers": rows, "after": after})
 
 
-def batches(desk: Dispatcher, request: messages.Batches) -> Slices:
+def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
     """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
-    memory, now = desk.memory, desk.now
-    groups, stages = memory.groups, memory.resqu.stages
+    state, now = dispatcher.state, dispatcher.now
+    groups, stages = state.groups, state.resqu.stages
     names, after = yield from by_name([*groups, *(name for name in stages if name not in groups)], request)
     rows = [batch_views.batch(groups[name], now) for name in names if name in groups]
-    rows += [batch_views.stage(stages[name], memory, now) for name in names if name in stages]
+    rows += [batch_views.stage(stages[name], state, now) for name in names if name in stages]
     return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
-def cron(desk: Dispatcher, request: messages.Cron) -> Slices:
+def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
     """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
     after_plans = max(request.after or "", NO_PLAN)
-    names, after = yield from by_name(desk.memory.recurrences, messages.Cron(after=after_plans, limit=request.limit))
-    known = desk.memory.recurrences
-    return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
+    names, after = yield from by_name(
+        dispatcher.state.recurrences, messages.Cron(after=after_plans, limit=request.limit)
+    )
+    known = dispatcher.state.recurrences
+    return reply(
+        {"cron": [views.recurrence(known[name], dispatcher.now) for name in names if name in known], "after": after}
+    )
 
 
-def _known(memory: EngineState, state: State) -> Mapping[str, int] | None:
+def _known(state: EngineState, job_state: State) -> Mapping[str, int] | None:
     """How many jobs of that state each queue has, where the engine keeps count."""
-    if state is State.LEASED:
-        return memory.leased_in
-    if state is State.RETRYING:
-        return {name: len(order) for name, order in memory.retrying_in.items()}
-    if state is State.SCHEDULED:
-        return {name: len(order) for name, order in memory.scheduled_in.items()}
+    if job_state is State.LEASED:
+        return state.leased_in
+    if job_state is State.RETRYING:
+        return {name: len(order) for name, order in state.retrying_in.items()}
+    if job_state is State.SCHEDULED:
+        return {name: len(order) for name, order in state.scheduled_in.items()}
     return None
 
 
 def _tally(
-    memory: EngineState, state: State, key: Callable[[Job], str]
+    state: EngineState, job_state: State, key: Callable[[Job], str]
 ) -> Generator[float, None, Mapping[str, int] | None]:
     """How many jobs of that state fall to each; None: there are too many to count them by the way."""
-    if len(memory.shelves[state]) >= TALLIED_AT_MOST:
+    if len(state.shelves[job_state]) >= TALLIED_AT_MOST:
         return None
     tally: Counter[str] = Counter()
-    yield from go(memory, Wanted(frozenset({state})), None, lambda some: tally.update(map(key, some.jobs)))
+    yield from go(state, Wanted(frozenset({job_state})), None, lambda some: tally.update(map(key, some.jobs)))
     return tally

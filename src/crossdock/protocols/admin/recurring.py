@@ -13,26 +13,26 @@ from crossdock.protocols.admin.pages import by_name
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
-def recurring(desk: Dispatcher, request: Recurring) -> Answer:
+def recurring(dispatcher: Dispatcher, request: Recurring) -> Answer:
     if request.id is None:
-        return _page(desk, request)
-    found = desk.memory.intervals.get(request.id)
+        return _page(dispatcher, request)
+    found = dispatcher.state.intervals.get(request.id)
     if found is None:
         return error(f"no recurring job {request.id} is here")
-    return reply({"recurring": [views.interval(found, desk.now, whole=True)], "after": None})
+    return reply({"recurring": [views.interval(found, dispatcher.now, whole=True)], "after": None})
 
 
-def _page(desk: Dispatcher, request: Recurring) -> Slices:
-    known = desk.memory.intervals
+def _page(dispatcher: Dispatcher, request: Recurring) -> Slices:
+    known = dispatcher.state.intervals
     names, after = yield from by_name(known, request)
-    rows = [views.interval(known[name], desk.now) for name in names if name in known]
+    rows = [views.interval(known[name], dispatcher.now) for name in names if name in known]
     return reply({"recurring": rows, "after": after})
 
 
-def recur(desk: Dispatcher, request: Recur) -> bytes:
-    known = desk.memory.intervals.get(request.id)
+def recur(dispatcher: Dispatcher, request: Recur) -> bytes:
+    known = dispatcher.state.intervals.get(request.id)
     made = known is None
-    changed = _new(desk, request) if known is None else _spaced(known, request)
+    changed = _new(dispatcher, request) if known is None else _spaced(known, request)
     if request.queue is not None:
         changed = replace(changed, queue=selection.new_name(request.queue))
     if request.kind is not None:
@@ -49,14 +49,14 @@ def recur(desk: Dispatcher, request: Recur) -> bytes:
         changed = replace(changed, tags=tuple(dict.fromkeys(request.tags)))
     if changed != known:
         moved = known is None or changed.queue != known.queue
-        desk.do(SetInterval(changed, desk.now.wall, registers=moved))
-    return reply({"made": made, "recurring": views.interval(changed, desk.now, whole=True)})
+        dispatcher.do(SetInterval(changed, dispatcher.now.wall, registers=moved))
+    return reply({"made": made, "recurring": views.interval(changed, dispatcher.now, whole=True)})
 
 
-def _new(desk: Dispatcher, request: Recur) -> Interval:
+def _new(dispatcher: Dispatcher, request: Recur) -> Interval:
     if request.queue is None or request.kind is None or request.interval_s is None:
         raise Invalid(f"no recurring job {request.id} is here; to make it, give queue, kind and interval_s")
-    first = desk.now.wall + (request.offset_s or 0.0)
+    first = dispatcher.now.wall + (request.offset_s or 0.0)
     seconds = _whole(request.interval_s)
     head = (selection.new_name(request.id), "", "", b"{}", Form.JSON, seconds, first, first)
     return Interval(*head, retries=RETRIES, by_server=True)
@@ -73,11 +73,11 @@ def _whole(number: float) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def unrecur(desk: Dispatcher, request: Unrecur) -> bytes:
+def unrecur(dispatcher: Dispatcher, request: Unrecur) -> bytes:
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
-        if each in desk.memory.intervals:
-            desk.do(ClearInterval(each))
+        if each in dispatcher.state.intervals:
+            dispatcher.do(ClearInterval(each))
             done.append(each)
         else:
             unknown.append(each)

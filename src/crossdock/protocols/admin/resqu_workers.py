@@ -20,9 +20,9 @@ _WORKER: Final = "worker:"
 _ALLOCATOR: Final = "allocator:"
 
 
-def names(memory: EngineState) -> list[str]:
+def names(state: EngineState) -> list[str]:
     """A worker by its id, an allocator by the key of its buffer."""
-    keys = [key for key in memory.resqu.buffers if queries.in_hand(memory, key) is not None]
+    keys = [key for key in state.resqu.buffers if queries.in_hand(state, key) is not None]
     return [name(key) for key in keys]
 
 
@@ -35,10 +35,10 @@ def _key(name: str) -> str:
     return name if name.startswith(_ALLOCATOR) else _WORKER + name
 
 
-def shown(desk: Dispatcher, name: str) -> View | None:
+def shown(dispatcher: Dispatcher, name: str) -> View | None:
     """As a worker of another door; None: it has nothing any more."""
-    job = queries.in_hand(desk.memory, _key(name))
-    return None if job is None else _view(name, job, desk.now.wall)
+    job = queries.in_hand(dispatcher.state, _key(name))
+    return None if job is None else _view(name, job, dispatcher.now.wall)
 
 
 def _view(name: str, job: Job, wall: float) -> View:
@@ -60,13 +60,13 @@ def _view(name: str, job: Job, wall: float) -> View:
     }
 
 
-def let_go(desk: Dispatcher, via: str, name: str) -> bool:
+def let_go(dispatcher: Dispatcher, via: str, name: str) -> bool:
     """It is gone: its job goes back by its rules, and it leaves its process set. False: it had none."""
     key = _key(name)
-    if queries.in_hand(desk.memory, key) is None:
+    if queries.in_hand(dispatcher.state, key) is None:
         return False
-    with desk.together():
-        desk.do(EmptyBuffer(via, key, lost=True))
+    with dispatcher.together():
+        dispatcher.do(EmptyBuffer(via, key, lost=True))
         if key != name:
-            desk.do(ChangeMembers(worker_set(name.encode()), Kind.SET, drop=[name.encode()]))
+            dispatcher.do(ChangeMembers(worker_set(name.encode()), Kind.SET, drop=[name.encode()]))
     return True

@@ -33,9 +33,9 @@ _BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
 ENDED: Final = frozenset({State.FAILED, State.DEAD})
 
 
-def states(memory: EngineState) -> list[State]:
+def states(state: EngineState) -> list[State]:
     """Those a job may be in, in the order of a walk."""
-    return [state for state in ORDER if state is State.READY or state in memory.shelves]
+    return [job_state for job_state in ORDER if job_state is State.READY or job_state in state.shelves]
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -92,15 +92,15 @@ def _since(job: Job, before: float) -> bool:
 NAME_BYTES: Final = 255
 
 
-def instant(memory: EngineState, now: Now) -> float:
+def instant(state: EngineState, now: Now) -> float:
     """Now, as events will have it: jobs that change their state from here on will have done so later."""
-    return max(now.wall, memory.counters.at)
+    return max(now.wall, state.counters.at)
 
 
-def wanted(request: Chosen, memory: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
+def wanted(request: Chosen, state: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
     """Without states: all that are allowed. Raises Invalid."""
-    can = states(memory) if allowed is None else list(allowed)
-    words = {state.name.lower(): state for state in can}
+    can = states(state) if allowed is None else list(allowed)
+    words = {job_state.name.lower(): job_state for job_state in can}
     chosen = set()
     for word in request.states:
         if word not in words:
@@ -108,32 +108,32 @@ def wanted(request: Chosen, memory: EngineState, now: Now, allowed: Iterable[Sta
         chosen.add(words[word])
     before = request.as_of
     if request.older_than is not None:
-        before = (instant(memory, now) if before is None else before) - request.older_than
+        before = (instant(state, now) if before is None else before) - request.older_than
     among = frozenset(chosen or can)
     if request.failure is not None:
         among &= ENDED
     return Wanted(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
 
 
-def missing(request: Chosen, memory: EngineState) -> dict[str, list[str]]:
+def missing(request: Chosen, state: EngineState) -> dict[str, list[str]]:
     """Filters that name a queue or a group of failures that is not there, for the first answer to a request. Jobs may
     be found all the same: a dead one in a queue that was forgotten. A later page says nothing: what the request does
     may have emptied them."""
     if request.after is not None or request.as_of is not None:
         return {}
-    queue = request.queue is not None and request.queue not in memory.queues
-    failure = request.failure is not None and request.failure not in memory.failures.groups
+    queue = request.queue is not None and request.queue not in state.queues
+    failure = request.failure is not None and request.failure not in state.failures.groups
     found = [name for name, is_missing in (("queue", queue), ("failure", failure)) if is_missing]
     return {"missing": found} if found else {}
 
 
-def named(memory: EngineState, name: int | str) -> list[Job]:
+def named(state: EngineState, name: int | str) -> list[Job]:
     """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
     if isinstance(name, str):
-        jobs = list(memory.named(name))
+        jobs = list(state.named(name))
         if jobs or not (name.isascii() and name.isdecimal()):
             return jobs
-    job = memory.jobs.get(Number(int(name)))
+    job = state.jobs.get(Number(int(name)))
     return [] if job is None else [job]
 
 

@@ -18,8 +18,8 @@ _TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
 
 
 class AdminSession:
-    def __init__(self, desk: Dispatcher, house: House, workers: WorkerRegistry, specs: Specs) -> None:
-        self._desk = desk
+    def __init__(self, dispatcher: Dispatcher, house: House, workers: WorkerRegistry, specs: Specs) -> None:
+        self._dispatcher = dispatcher
         self._house = house
         self._workers = workers
         self._specs = specs
@@ -51,23 +51,23 @@ class AdminSession:
         """Nothing is remembered of a connection."""
 
     def _status(self, request: messages.Status) -> Answer:
-        return reads.status(self._desk, self._house, self._workers)
+        return reads.status(self._dispatcher, self._house, self._workers)
 
     def _workers_page(self, request: messages.Workers) -> Answer:
-        return reads.workers(self._desk, self._workers, request)
+        return reads.workers(self._dispatcher, self._workers, request)
 
     def _plan_add(self, request: messages.PlanAdd) -> Answer:
-        return plans.add(self._desk, self._specs, request)
+        return plans.add(self._dispatcher, self._specs, request)
 
     def _release(self, request: messages.Release) -> Answer:
-        return actions.release(self._desk, self._workers, request)
+        return actions.release(self._dispatcher, self._workers, request)
 
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
-        return actions.signal(self._desk, self._workers, request)
+        return actions.signal(self._dispatcher, self._workers, request)
 
 
 def _on_desk(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
-    return lambda session, request: verb(session._desk, request)
+    return lambda session, request: verb(session._dispatcher, request)
 
 
 _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {

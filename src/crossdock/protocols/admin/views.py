@@ -70,7 +70,7 @@ def ends(job: Job, now: Now) -> float:
     return 0.0 if job.state is State.READY else job.due
 
 
-def whole(job: Job, memory: EngineState, now: Now) -> View:
+def whole(job: Job, state: EngineState, now: Now) -> View:
     """A job with everything that is known of it."""
     extra, rules = job.extra, job.rules
     shown = row(job, now) | {
@@ -90,17 +90,17 @@ def whole(job: Job, memory: EngineState, now: Now) -> View:
         },
         "lease": _lease(job, now),
         "error": _error(job),
-        "track": track(memory, job.jid, now),
-        "tracked": when(memory.watched.get(job.jid, 0.0)),
-        "needs": [memory.jobs[need].jid for need in _needs(job, memory)],
-        "needed_by": [memory.jobs[each].jid for each in islice(memory.needed_by.get(job.number, ()), _NEEDED_BY)],
+        "track": track(state, job.jid, now),
+        "tracked": when(state.watched.get(job.jid, 0.0)),
+        "needs": [state.jobs[need].jid for need in _needs(job, state)],
+        "needed_by": [state.jobs[each].jid for each in islice(state.dependents.get(job.number, ()), _NEEDED_BY)],
     }
-    return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
+    return shown | _links(job, state, now) | {"timeline": timeline(job, now)}
 
 
-def _needs(job: Job, memory: EngineState) -> list[Number]:
+def _needs(job: Job, state: EngineState) -> list[Number]:
     """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
-    return [need for need in dependencies_of(job) if need in memory.jobs] if job.state is State.BLOCKED else []
+    return [need for need in dependencies_of(job) if need in state.jobs] if job.state is State.BLOCKED else []
 
 
 def _payload(job: Job) -> Any:
@@ -163,12 +163,12 @@ def _error(job: Job) -> View | None:
     }
 
 
-def _links(job: Job, memory: EngineState, now: Now) -> View:
+def _links(job: Job, state: EngineState, now: Now) -> View:
     links = job.extra.links if job.extra is not None else None
     if links is None:
         return {"group": None, "callback": None, "lock": None, "expires": None}
     lock = links.lock
-    held = memory.locks.get(lock.name) if lock is not None else None
+    held = state.locks.get(lock.name) if lock is not None else None
     return {
         "group": links.group or None,
         "callback": {"group": links.calls, "call": links.call.name.lower()} if links.call is not None else None,
@@ -184,8 +184,8 @@ def _links(job: Job, memory: EngineState, now: Now) -> View:
     }
 
 
-def track(memory: EngineState, jid: str, now: Now) -> View | None:
-    found = memory.tracks.get(jid)
+def track(state: EngineState, jid: str, now: Now) -> View | None:
+    found = state.tracks.get(jid)
     if found is None:
         return None
     return {
@@ -197,8 +197,8 @@ def track(memory: EngineState, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, memory: EngineState, now: Now) -> View:
-    oldest = one.oldest(memory.jobs)
+def queue(one: Queue, state: EngineState, now: Now) -> View:
+    oldest = one.oldest(state.jobs)
     return {
         "queue": one.name,
         "ready": one.waiting,

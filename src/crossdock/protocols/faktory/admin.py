@@ -49,7 +49,7 @@ def _acts(via: str, target: State) -> dict[str, _Act]:
     }
 
 
-def mutate(desk: Dispatcher, via: str, body: MutateBody) -> Slices | str:
+def mutate(dispatcher: Dispatcher, via: str, body: MutateBody) -> Slices | str:
     """The work, or what is wrong with the request."""
     target = TARGETS.get(body.target)
     if body.cmd not in ("clear", "discard", "kill", "requeue"):
@@ -64,12 +64,12 @@ def mutate(desk: Dispatcher, via: str, body: MutateBody) -> Slices | str:
             return f"regexp must not have more than {CLASSES_AT_MOST} brackets"
         if Glob(wanted.regexp.encode()).too_slow:
             return f"regexp: {OPEN_TOO_LONG}"
-    return _work(desk, _acts(via, target)[body.cmd], target, wanted)
+    return _work(dispatcher, _acts(via, target)[body.cmd], target, wanted)
 
 
-def _work(desk: Dispatcher, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
-    for numbers in _slices(_matches(desk, target, wanted)):
-        desk.do(act(numbers))
+def _work(dispatcher: Dispatcher, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
+    for numbers in _slices(_matches(dispatcher, target, wanted)):
+        dispatcher.do(act(numbers))
         yield
     return OK
 
@@ -90,20 +90,20 @@ def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
     yield numbers
 
 
-def _matches(desk: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
-    memory = desk.memory
+def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
+    state = dispatcher.state
     if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
         seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
         for jid in wanted.jids:
             yield _NOBODY
-            if jid not in seen and (named := list(memory.named(jid))):
+            if jid not in seen and (named := list(state.named(jid))):
                 seen.add(jid)
                 for job in named:
                     yield job, job.state is target
         return
     holds = _filter(wanted)
-    for _, number in list(memory.shelves[target]):
-        found = memory.jobs.get(number)
+    for _, number in list(state.shelves[target]):
+        found = state.jobs.get(number)
         yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
 
 
@@ -134,7 +134,7 @@ def names(body: bytes) -> tuple[str, ...]:
     return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
-def queue(desk: Dispatcher, via: str, body: bytes) -> Answer:
+def queue(dispatcher: Dispatcher, via: str, body: bytes) -> Answer:
     if body.count(b" ") > QUEUES_AT_MOST:
         return error(f"QUEUE takes at most {QUEUES_AT_MOST} names")
     word, blank, rest = body.decode("utf-8", "replace").partition(" ")
@@ -143,38 +143,38 @@ def queue(desk: Dispatcher, via: str, body: bytes) -> Answer:
     if sub not in ("PAUSE", "RESUME", "REMOVE", "LATENCY"):
         return error(f"no such QUEUE subcommand: {sub}")
     if sub == "LATENCY":
-        return _latency(desk, names)
+        return _latency(dispatcher, names)
     if not names:
         return error("internal error")
     if sub == "REMOVE":
-        return _remove(desk, via, list(desk.memory.queues) if names == ["*"] else names)
+        return _remove(dispatcher, via, list(dispatcher.state.queues) if names == ["*"] else names)
     chosen = None if names == ["*"] else names
-    desk.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
+    dispatcher.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
     return OK
 
 
-def _latency(desk: Dispatcher, names: list[str]) -> bytes:
+def _latency(dispatcher: Dispatcher, names: list[str]) -> bytes:
     if names == ["*"]:
         return error("QUEUE LATENCY does not support wildcards")
     waits: dict[str, float] = {}
     for name in sorted(set(names)):
-        known = desk.memory.queues.get(name)
-        since = known.oldest(desk.memory.jobs) if known is not None else None
-        waits[name] = 0 if since is None else max(0.0, desk.now.wall - since)
+        known = dispatcher.state.queues.get(name)
+        since = known.oldest(dispatcher.state.jobs) if known is not None else None
+        waits[name] = 0 if since is None else max(0.0, dispatcher.now.wall - since)
     return bulk(msgspec.json.encode(waits))
 
 
-def _remove(desk: Dispatcher, via: str, names: list[str]) -> Slices:
+def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
     """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
     for name in names:
-        known = desk.memory.queues.get(name)
+        known = dispatcher.state.queues.get(name)
         if known is None:
             continue
         numbers = iter([place[-1] for lane in (known.lanes or {"": known.ready}).values() for place in lane])
         while some := list(islice(numbers, SLICE)):
-            desk.do(Remove(via, "queue removed", some, _WAITING))
+            dispatcher.do(Remove(via, "queue removed", some, _WAITING))
             yield
-        desk.do(ForgetQueue(name))
+        dispatcher.do(ForgetQueue(name))
     return OK
 
 
@@ -185,10 +185,10 @@ def _remove(desk: Dispatcher, via: str, names: list[str]) -> Slices:
 VERSION = "1.10.0"
 
 
-def info(door: "FaktoryProtocol", desk: Dispatcher) -> bytes:
-    memory, now, ticked = desk.memory, desk.now, desk.ticked
-    sizes = {state: len(shelf) for state, shelf in memory.shelves.items()}
-    queues = {name: queue.waiting for name, queue in sorted(memory.queues.items()) if queue.listed}
+def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
+    state, now, ticked = dispatcher.state, dispatcher.now, dispatcher.ticked
+    sizes = {job_state: len(shelf) for job_state, shelf in state.shelves.items()}
+    queues = {name: queue.waiting for name, queue in sorted(state.queues.items()) if queue.listed}
     time = stamp(now.wall)
 
     def task(enqueued: int, size: int) -> dict[str, object]:
@@ -213,8 +213,8 @@ def info(door: "FaktoryProtocol", desk: Dispatcher) -> bytes:
                     "Scheduled": task(ticked.scheduled, sizes[State.SCHEDULED]),
                     "Workers": {"reaped": door.workers.reaped, "size": len(door.workers.by_wid)},
                 },
-                "total_failures": memory.counters.failures,
-                "total_processed": memory.counters.processed,
+                "total_failures": state.counters.failures,
+                "total_processed": state.counters.processed,
                 "total_enqueued": sum(queues.values()),
                 "total_queues": len(queues),
             },

@@ -28,18 +28,18 @@ _new_body = msgspec.json.Decoder(_NewBody).decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def batch(desk: Dispatcher, via: str, body: bytes) -> bytes:
+def batch(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
     word, _, rest = body.partition(b" ")
     name = rest.decode("utf-8", "replace").strip()
     match word:
         case b"NEW":
-            return _new(desk, via, rest)
+            return _new(dispatcher, via, rest)
         case b"OPEN":
-            return bulk(name.encode()) if name in desk.memory.groups else _no_such(name)
+            return bulk(name.encode()) if name in dispatcher.state.groups else _no_such(name)
         case b"COMMIT":
-            return OK if desk.do(CommitBatch(name)) else _no_such(name)
+            return OK if dispatcher.do(CommitBatch(name)) else _no_such(name)
         case b"STATUS":
-            group = desk.memory.groups.get(name)
+            group = dispatcher.state.groups.get(name)
             return _no_such(name) if group is None else bulk(status(group))
     return error("invalid BATCH: write BATCH NEW {…}, or BATCH OPEN, COMMIT or STATUS and a batch id")
 
@@ -48,31 +48,31 @@ def _no_such(name: str) -> bytes:
     return error(f"no such batch {name}")
 
 
-def _new(desk: Dispatcher, via: str, body: bytes) -> bytes:
+def _new(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
     try:
         if not body.isascii():
             body.decode()
         asked = _new_body(body)
         name = "b-" + secrets.token_urlsafe(11)[:14]
         parent = asked.parent_bid or ""
-        complete = _callback(asked.complete, name, parent, Callback.COMPLETE, desk)
-        success = _callback(asked.success, name, parent, Callback.SUCCESS, desk)
+        complete = _callback(asked.complete, name, parent, Callback.COMPLETE, dispatcher)
+        success = _callback(asked.success, name, parent, Callback.SUCCESS, dispatcher)
     except Invalid as refused:
         return error(f"invalid callback: {refused}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         return error(f"invalid BATCH NEW: {wrong}")
     if complete is None and success is None:
         return error("a batch needs a success or a complete callback, or both")
-    no_room = desk.no_room(2)  # its callbacks will be jobs
+    no_room = dispatcher.no_room(2)  # its callbacks will be jobs
     if no_room is not None:
         return error(no_room)
     description = cut(asked.description or "", DESCRIPTION_BYTES)
-    if not desk.do(OpenBatch(name, via, parent, description, complete, success)):
+    if not dispatcher.do(OpenBatch(name, via, parent, description, complete, success)):
         return _no_such(parent)
     return bulk(name.encode())
 
 
-def _callback(body: PushBody | None, name: str, parent: str, call: Callback, desk: Dispatcher) -> Spec | None:
+def _callback(body: PushBody | None, name: str, parent: str, call: Callback, dispatcher: Dispatcher) -> Spec | None:
     """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
 
     Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.
@@ -80,7 +80,7 @@ def _callback(body: PushBody | None, name: str, parent: str, call: Callback, des
     if body is None:
         return None
     body.jid = body.jid or str(uuid.uuid4())
-    one = spec(body, desk.now)
+    one = spec(body, dispatcher.now)
     custom = dict(_members(one.extra.custom)) if one.extra is not None and one.extra.custom else {}
     custom.pop("bid", None)
     told = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})

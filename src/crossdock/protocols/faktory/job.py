@@ -97,7 +97,7 @@ def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Policy | None
     """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
     if not kind or reserve_for > RESERVE_AT_MOST or _QUEUE.fullmatch(queue) is None:
         return None
-    return rules(retry, reserve_for)
+    return policy_for(retry, reserve_for)
 
 
 def spec(body: JobBody, now: Now) -> Spec:
@@ -117,7 +117,7 @@ def spec(body: JobBody, now: Now) -> Spec:
         own = _usual(kind, queue, retry, reserve_for)
     if own is None:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
-        own = rules(retry, reserve_for)
+        own = policy_for(retry, reserve_for)
     face, priority = _PLAIN, 0
     said = body.priority
     if said is not _NULL:
@@ -195,7 +195,7 @@ def _bad_queue(name: str) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def rules(retry: int, reserve_for: int) -> Policy:
+def policy_for(retry: int, reserve_for: int) -> Policy:
     exhausted = Disposition.GONE if retry == 0 else Disposition.DEAD
     return Policy(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
 

@@ -24,18 +24,18 @@ class _SetBody(msgspec.Struct):
 _set_body = msgspec.json.Decoder(_SetBody).decode
 
 
-def track(desk: Dispatcher, body: bytes) -> bytes:
+def track(dispatcher: Dispatcher, body: bytes) -> bytes:
     word, _, rest = body.partition(b" ")
     if word == b"GET":
-        return bulk(_shown(desk, rest.decode("utf-8", "replace").strip()))
+        return bulk(_shown(dispatcher, rest.decode("utf-8", "replace").strip()))
     if word == b"SET":
-        return _set(desk, rest)
+        return _set(dispatcher, rest)
     return error("invalid TRACK: write TRACK GET and a jid, or TRACK SET {…}")
 
 
-def _shown(desk: Dispatcher, jid: str) -> bytes:
+def _shown(dispatcher: Dispatcher, jid: str) -> bytes:
     """Untracked or forgotten: the empty `updated_at` matters to the Rust client."""
-    found = desk.memory.tracks.get(jid)
+    found = dispatcher.state.tracks.get(jid)
     if found is None:
         return msgspec.json.encode({"jid": jid, "state": "unknown", "updated_at": ""})
     shown: dict[str, object] = {"jid": jid}
@@ -47,7 +47,7 @@ def _shown(desk: Dispatcher, jid: str) -> bytes:
     return msgspec.json.encode(shown)
 
 
-def _set(desk: Dispatcher, body: bytes) -> bytes:
+def _set(dispatcher: Dispatcher, body: bytes) -> bytes:
     try:
         asked = _set_body(body)
         until = parse(asked.reserve_until) if asked.reserve_until else 0.0
@@ -55,9 +55,9 @@ def _set(desk: Dispatcher, body: bytes) -> bytes:
         return error(f"invalid TRACK SET: {wrong}")
     if not asked.jid or len(asked.jid.encode()) > JID_BYTES:
         return error(f"invalid TRACK SET: jid must have 1 to {JID_BYTES} bytes")
-    no_room = desk.no_room(1)
-    if no_room is not None and asked.jid not in desk.memory.tracks:
+    no_room = dispatcher.no_room(1)
+    if no_room is not None and asked.jid not in dispatcher.state.tracks:
         return error(no_room)
     text = cut(asked.desc, TEXT_BYTES) if asked.desc is not None else None
-    desk.do(SetProgress(asked.jid, asked.percent, text, until))
+    dispatcher.do(SetProgress(asked.jid, asked.percent, text, until))
     return OK

@@ -37,7 +37,7 @@ class FaktoryProtocol:
         self,
         *,
         password: str = "",
-        one_round: bool = True,
+        allow_legacy_hash: bool = True,
         line_bytes: int = 16 * 1024 * 1024,
         handshake_s: float = 2.0,
         may_flush: bool = True,
@@ -45,7 +45,7 @@ class FaktoryProtocol:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._expected = lru_cache(_EXPECTED)(partial(digest, password.encode())) if password else None
-        self._one_round = one_round
+        self._allow_legacy_hash = allow_legacy_hash
         self._challenge = Challenge(0, "")
         self._challenged = -math.inf
         self._clock = clock  # a connection that has said nothing yet does not turn the desk's
@@ -58,20 +58,20 @@ class FaktoryProtocol:
         self.commands = 0
         self.started: float | None = None  #: steady
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> FaktorySession:
-        self._begin(desk)
-        return FaktorySession(self, desk, hang_up)
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> FaktorySession:
+        self._begin(dispatcher)
+        return FaktorySession(self, dispatcher, hang_up)
 
-    def tick(self, desk: Dispatcher) -> None:
-        self._begin(desk)
-        self.workers.reap(desk)
+    def tick(self, dispatcher: Dispatcher) -> None:
+        self._begin(dispatcher)
+        self.workers.reap(dispatcher)
 
-    def _begin(self, desk: Dispatcher) -> None:
+    def _begin(self, dispatcher: Dispatcher) -> None:
         """The server has just started: nothing has been leased through this door yet but before a restart."""
         if self.started is None:
-            self.started = desk.now.steady
-            jobs = desk.memory.jobs
-            self.workers.restore([jobs[number] for _, number in desk.memory.shelves[State.LEASED]], desk)
+            self.started = dispatcher.now.steady
+            jobs = dispatcher.state.jobs
+            self.workers.restore([jobs[number] for _, number in dispatcher.state.shelves[State.LEASED]], dispatcher)
 
     def challenge(self) -> Challenge | None:
         if self._expected is None:
@@ -84,7 +84,7 @@ class FaktoryProtocol:
 
     def admits(self, challenge: Challenge, version: int, pwdhash: str) -> bool:
         """Clients below version 2 hash once: PyPI `faktory` does (page 2.4). A setting refuses them."""
-        if self._expected is None or not pwdhash or (version < 2 and not self._one_round):
+        if self._expected is None or not pwdhash or (version < 2 and not self._allow_legacy_hash):
             return False
         expected = self._expected(challenge.salt, challenge.iterations if version >= 2 else 1)
         return hmac.compare_digest(expected.encode(), pwdhash.encode())

@@ -34,45 +34,45 @@ _TEXT: Final = 512 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def push(desk: Dispatcher, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
+def push(dispatcher: Dispatcher, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
     try:
-        one = spec(read(body), desk.now)
+        one = spec(read(body), dispatcher.now)
     except Invalid as refused:
         return error(str(refused))
-    no_room = desk.no_room(1)
+    no_room = dispatcher.no_room(1)
     if no_room is not None:
         return error(no_room)
-    outcome = desk.do(Enqueue(via, [one]))
+    outcome = dispatcher.do(Enqueue(via, [one]))
     if not outcome:
         return OK
     code, _, text = _refusal(one, outcome[0]).partition(" ")
     return error(text, code.encode())
 
 
-def push_large(desk: Dispatcher, via: str, body: memoryview) -> Slices:
+def push_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
         yield from _check_text(body)
     except Invalid as refused:
         return error(str(refused))
-    return push(desk, via, body, read_checked)
+    return push(dispatcher, via, body, read_checked)
 
 
-def push_bulk(desk: Dispatcher, via: str, body: bytes) -> Answer:
+def push_bulk(dispatcher: Dispatcher, via: str, body: bytes) -> Answer:
     try:
         bodies = read_many(body)
     except Invalid as refused:
         return error(str(refused))
-    return _slices(desk, via, iter(bodies))
+    return _slices(dispatcher, via, iter(bodies))
 
 
-def push_bulk_large(desk: Dispatcher, via: str, body: memoryview) -> Slices:
+def push_bulk_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
         yield from _check_text(body)
         bodies = yield from read_pieces(body)
     except Invalid as refused:
         return error(str(refused))
     del body  # the pieces have what is still needed of it
-    return (yield from _slices(desk, via, bodies))
+    return (yield from _slices(dispatcher, via, bodies))
 
 
 def _check_text(body: memoryview) -> Iterator[None]:
@@ -87,23 +87,23 @@ def _check_text(body: memoryview) -> Iterator[None]:
             raise Invalid(f"invalid JSON: {wrong}") from wrong
 
 
-def _slices(desk: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
+def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
     """The reply names every job that was refused, and why."""
     refused: dict[str, str] = {}
     some = list(islice(bodies, _SLICE))
     while some:
-        began, told = desk.held_up(), len(refused)
+        began, told = dispatcher.held_up(), len(refused)
         specs: list[Spec] = []
         for each in some:
             try:
-                specs.append(spec(each, desk.now))
+                specs.append(spec(each, dispatcher.now))
             except Invalid as wrong:
                 refused[each.jid or ""] = str(wrong)
-        no_room = desk.no_room(len(specs))
+        no_room = dispatcher.no_room(len(specs))
         if no_room is not None:
             refused.update((each.jid, no_room) for each in specs)
         elif specs:
-            outcome = desk.do(Enqueue(via, specs))
+            outcome = dispatcher.do(Enqueue(via, specs))
             refused.update(
                 (one.jid, _refusal(one, why).removeprefix("ERR "))
                 for one, why in zip(specs, outcome, strict=False)
@@ -111,7 +111,7 @@ def _slices(desk: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
             )
         in_vain = 1 - len(specs) / len(some)
         some = list(islice(bodies, _SLICE if in_vain < 0.5 else _FEW))
-        held_up = desk.held_up() - began
+        held_up = dispatcher.held_up() - began
         if len(refused) > told:
             yield ReplyMemory(_REFUSAL_BYTES * (len(refused) - told))
         if some or in_vain:

@@ -53,9 +53,9 @@ _mutate_body = msgspec.json.Decoder(MutateBody).decode
 
 
 class FaktorySession:
-    def __init__(self, door: "FaktoryProtocol", desk: Dispatcher, hang_up: Callable[[], None]) -> None:
+    def __init__(self, door: "FaktoryProtocol", dispatcher: Dispatcher, hang_up: Callable[[], None]) -> None:
         self._door = door
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._hang_up = hang_up
         self._lines = Lines(door.line_bytes, first=BEFORE_HELLO)
         self.receive = self._lines.receive
@@ -75,7 +75,7 @@ class FaktorySession:
         if not self.identified:
             return self._hello(line)
         if len(line) > LARGE:
-            return rested(self._desk, self._handle_large, Long(line, gathered(len(line))))
+            return rested(self._dispatcher, self._handle_large, Long(line, gathered(len(line))))
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
@@ -94,9 +94,9 @@ class FaktorySession:
         self._door.commands += 1
         body = memoryview(line)[len(verb) + 1 :]
         if verb == b"PUSH":
-            return push_large(self._desk, VIA, body)
+            return push_large(self._dispatcher, VIA, body)
         if verb == b"PUSHB":
-            return push_bulk_large(self._desk, VIA, body)
+            return push_bulk_large(self._dispatcher, VIA, body)
         most = SMALL_BYTES if verb in _SMALL else OTHERS_BYTES
         if len(body) > most:
             return error(b"%b takes at most %d bytes" % (verb, most))
@@ -127,7 +127,7 @@ class FaktorySession:
         self.identified = True
         self._door.connections += 1
         if hello.wid:
-            self._worker = self._door.workers.join(newcomer(hello, self._desk.now), self._hang_up)
+            self._worker = self._door.workers.join(newcomer(hello, self._dispatcher.now), self._hang_up)
             self._given = self._worker.given
             self._wid = hello.wid
         return OK
@@ -136,31 +136,31 @@ class FaktorySession:
         return Close(OK)
 
     def _push(self, body: bytes) -> Answer:
-        return push(self._desk, VIA, body)
+        return push(self._dispatcher, VIA, body)
 
     def _push_bulk(self, body: bytes) -> Answer:
-        return push_bulk(self._desk, VIA, body)
+        return push_bulk(self._dispatcher, VIA, body)
 
     def _fetch(self, body: bytes) -> Answer:
         if body.count(b" ") >= QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
         queues = names(body) if len(body) <= 1_024 else names.__wrapped__(body)
-        return self._try_fetch(queues, self._desk.now.steady + BLOCK_S)
+        return self._try_fetch(queues, self._dispatcher.now.steady + BLOCK_S)
 
     def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         worker = self._worker
         if worker is not None and worker.state != RUNNING:
             return NULL if late else Wait((), until, partial(self._try_fetch, queues, until))
         command = LeaseNext(VIA, queues, self._wid, TERMS)
-        job = self._desk.do(command)
+        job = self._dispatcher.do(command)
         if job is not None and job.lease is not None:
-            self._given.remember(job.jid, job, self._desk)
+            self._given.remember(job.jid, job, self._dispatcher)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
         if late:
             return NULL
-        if more_candidates(self._desk.memory, command, self._desk.now):
-            return again(self._desk, until, partial(self._try_fetch, queues, until))
+        if more_candidates(self._dispatcher.state, command, self._dispatcher.now):
+            return again(self._dispatcher, until, partial(self._try_fetch, queues, until))
         return Wait(queues, until, partial(self._try_fetch, queues, until))
 
     def _claim(self, jid: str) -> Claim:
@@ -171,7 +171,7 @@ class FaktorySession:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             return error(b"invalid ACK " + body)
-        if self._desk.do(Succeed(jid, self._claim(jid))):
+        if self._dispatcher.do(Succeed(jid, self._claim(jid))):
             self._given.forget(jid)
         return OK  # an unknown jid too: clients rely on it (quirk 12)
 
@@ -183,7 +183,7 @@ class FaktorySession:
         jid = failure.jid
         if not jid:
             return error("missing JID")
-        if not self._desk.do(told(failure, jid, self._claim(jid))):
+        if not self._dispatcher.do(told(failure, jid, self._claim(jid))):
             return error(f"Job not found {jid}")
         self._given.forget(jid)
         return OK
@@ -196,18 +196,18 @@ class FaktorySession:
         worker = self._door.workers.by_wid.get(beat.wid or "")
         if worker is None:
             return error(f"unknown worker {beat.wid or ''}")
-        worker.beat_at = self._desk.now.steady
+        worker.beat_at = self._dispatcher.now.steady
         worker.rss_kb = beat.rss_kb or worker.rss_kb
         worker.signal(beat.current_state or "")
         return OK if worker.state == RUNNING else bulk(b'{"state":"%b"}' % worker.state.encode())
 
     def _info(self, body: bytes) -> Answer:
-        return bulk(info(self._door, self._desk))
+        return bulk(info(self._door, self._dispatcher))
 
     def _flush(self, body: bytes) -> Answer:
         if not self._door.may_flush:
             return error("FLUSH is off while a door listens beyond loopback; set server.flush = true")
-        self._desk.do(Flush(VIA))
+        self._dispatcher.do(Flush(VIA))
         return OK
 
     def _mutate(self, body: bytes) -> Answer:
@@ -215,17 +215,17 @@ class FaktorySession:
             request = _mutate_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return error("invalid format")
-        work = mutate(self._desk, VIA, request)
+        work = mutate(self._dispatcher, VIA, request)
         return error(work) if isinstance(work, str) else work
 
     def _queue(self, body: bytes) -> Answer:
-        return queue(self._desk, VIA, body)
+        return queue(self._dispatcher, VIA, body)
 
     def _batch(self, body: bytes) -> Answer:
-        return batch(self._desk, VIA, body)
+        return batch(self._dispatcher, VIA, body)
 
     def _track(self, body: bytes) -> Answer:
-        return track(self._desk, body)
+        return track(self._dispatcher, body)
 
 
 _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {

@@ -90,7 +90,7 @@ class Atomic:
             elif self._written > LOG_BYTES:
                 self._too_big = f"{_COMMIT}buffer too small: size"
 
-    def done(self, desk: Dispatcher, held: Mapping[Number, Token]) -> Done:
+    def done(self, dispatcher: Dispatcher, held: Mapping[Number, Token]) -> Done:
         """Carry it out. Numbers that upstream would have drawn by the first error are used up (page 3.2)."""
         steps: list[Spec | Succeed] = []
         acked: dict[Number, int] = {}
@@ -99,23 +99,23 @@ class Atomic:
             if not isinstance(step, int):
                 pushes += 1
                 if step is not None:
-                    steps.append(step if isinstance(step, Spec) else blocked(desk, *step))
+                    steps.append(step if isinstance(step, Spec) else blocked(dispatcher, *step))
                 continue
-            number = newest(step, desk, held)
+            number = newest(step, dispatcher, held)
             if number is None:
-                return self._refuse(desk, pushes, f"task {step} not acquired")
+                return self._refuse(dispatcher, pushes, f"task {step} not acquired")
             if number not in acked:  # a second ACK counts as done
                 acked[number] = step
                 steps.append(Succeed("", Claim(VIA, "", (number, held[number]), number=number)))
         wrong = self._wrong or self._too_big
         if wrong:
-            return self._refuse(desk, pushes, wrong)
-        no_room = desk.no_room(pushes) if pushes else None
+            return self._refuse(dispatcher, pushes, wrong)
+        no_room = dispatcher.no_room(pushes) if pushes else None
         if no_room is not None:
             return Done(error(no_room))
         if not steps:
             return Done(OK)
-        outcome = desk.do(Transaction(VIA, steps))
+        outcome = dispatcher.do(Transaction(VIA, steps))
         if outcome.refused >= 0:  # a lease that the session still had, ended from outside
             lost = steps[outcome.refused]
             number = lost.claim.number if isinstance(lost, Succeed) else 0
@@ -124,17 +124,17 @@ class Atomic:
         return Done(b'OK {"ids":[%b]}\n' % ids if ids else OK, tuple(acked))
 
     @staticmethod
-    def _refuse(desk: Dispatcher, pushes: int, wrong: str) -> Done:
+    def _refuse(dispatcher: Dispatcher, pushes: int, wrong: str) -> Done:
         if pushes:
-            desk.do(DrawNumbers(pushes))
+            dispatcher.do(DrawNumbers(pushes))
         return Done(error(wrong))
 
 
-def blocked(desk: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
+def blocked(dispatcher: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
     """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
     needs = tuple(
         number
-        for number in (newest(each, desk, desk.memory.jobs) if each > 0 else each for each in blockers)
+        for number in (newest(each, dispatcher, dispatcher.state.jobs) if each > 0 else each for each in blockers)
         if number is not None
     )
     return replace(spec, extra=replace(spec.extra or Extra(), links=Links(needs=needs))) if needs else spec

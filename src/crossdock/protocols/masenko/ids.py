@@ -18,19 +18,19 @@ def shown(number: Number) -> int:
     return number & _MASK
 
 
-def newest(task: int, desk: Dispatcher, among: Container[Number]) -> Number | None:
+def newest(task: int, dispatcher: Dispatcher, among: Container[Number]) -> Number | None:
     """The newest number with that id `among` these."""
     if task > _MASK:
         return None
-    for high in range(desk.memory.counters.number >> _BITS, -1, -1):
+    for high in range(dispatcher.state.counters.number >> _BITS, -1, -1):
         number = high << _BITS | task
         if number in among:
             return number
     return None
 
 
-def skip_zero(desk: Dispatcher) -> None:
+def skip_zero(dispatcher: Dispatcher) -> None:
     """No job may have a number whose id would be 0: ahead of one, use up the numbers to it."""
-    left = -desk.memory.counters.number & _MASK
+    left = -dispatcher.state.counters.number & _MASK
     if 0 < left <= _AHEAD:
-        desk.do(DrawNumbers(left))
+        dispatcher.do(DrawNumbers(left))

@@ -15,21 +15,21 @@ from crossdock.protocols.masenko.messages import quote
 SLICE: Final = 1_000
 
 
-def info(memory: EngineState) -> Answer:
-    names = [queue.name for queue in memory.queues.values() if queue.listed]
-    return _reply([_row(memory, name) for name in names]) if len(names) <= SLICE else _in_slices(memory, names)
+def info(state: EngineState) -> Answer:
+    names = [queue.name for queue in state.queues.values() if queue.listed]
+    return _reply([_row(state, name) for name in names]) if len(names) <= SLICE else _in_slices(state, names)
 
 
-def _in_slices(memory: EngineState, names: list[str]) -> Slices:
+def _in_slices(state: EngineState, names: list[str]) -> Slices:
     rows: list[bytes] = []
     for first in range(0, len(names), SLICE):
-        rows += [_row(memory, name) for name in names[first : first + SLICE]]
+        rows += [_row(state, name) for name in names[first : first + SLICE]]
         yield
     return _reply(rows)
 
 
-def _row(memory: EngineState, name: str) -> bytes:
-    held = tally(memory, name)
+def _row(state: EngineState, name: str) -> bytes:
+    held = tally(state, name)
     delayed = held.scheduled + held.retrying + held.overtaking
     ready = held.ready - held.overtaking
     return b'{"name":%b,"ready":%d,"delayed":%d,"to_ack":%d}' % (quote(name), ready, delayed, held.leased)

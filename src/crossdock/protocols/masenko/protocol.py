@@ -19,8 +19,8 @@ class MasenkoProtocol:
         self.heartbeat = durations.show(self.heartbeat_ns)
         self.line_bytes = line_bytes
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> MasenkoSession:
-        return MasenkoSession(self, desk)
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> MasenkoSession:
+        return MasenkoSession(self, dispatcher)
 
-    def tick(self, desk: Dispatcher) -> None:
-        skip_zero(desk)
+    def tick(self, dispatcher: Dispatcher) -> None:
+        skip_zero(dispatcher)

@@ -85,7 +85,7 @@ def read(body: bytes) -> Push:
         normal(text),
         Form.JSON if text else Form.NONE,
         0,
-        rules(request.retry),
+        policy_for(request.retry),
         due,
         Extra(deadqueue=deadqueue) if deadqueue else None,
     )
@@ -134,7 +134,7 @@ def _is_known(name: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def rules(retry: int) -> Policy:
+def policy_for(retry: int) -> Policy:
     return Policy(
         max_failures=retry,
         backoff=Backoff.QUARTIC,

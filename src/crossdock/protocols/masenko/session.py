@@ -35,15 +35,15 @@ SLICE: Final = 500
 
 
 class MasenkoSession:
-    def __init__(self, door: "MasenkoProtocol", desk: Dispatcher) -> None:
+    def __init__(self, door: "MasenkoProtocol", dispatcher: Dispatcher) -> None:
         self._door = door
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._lines = Lines(door.line_bytes)
         self.receive = self._lines.receive
         self.identified = True  # there is no handshake
         self.granted: list[LeaseRef] | None = None
         self.silence_s = door.heartbeat_s
-        self.heard = desk.now.steady
+        self.heard = dispatcher.now.steady
         self._held: dict[Number, Token] = {}
         self._atomic: Atomic | None = None
 
@@ -52,11 +52,11 @@ class MasenkoSession:
 
     def handle(self, line: bytes, timed: bool = False) -> Answer:
         if len(line) > _LONG and not timed:
-            return rested(self._desk, partial(self.handle, timed=True), Long(line, gathered(len(line))))
+            return rested(self._dispatcher, partial(self.handle, timed=True), Long(line, gathered(len(line))))
         verb, _, body = line.partition(b" ")
         if self._atomic is not None:
             return self._within(self._atomic, verb.upper(), body)
-        self.heard = self._desk.now.steady
+        self.heard = self._dispatcher.now.steady
         act = _VERBS.get(verb) or _VERBS.get(verb.upper())
         if act is None:
             return error(f"unknown verb {verb[:ECHO].decode('utf-8', 'replace')}")
@@ -85,7 +85,7 @@ class MasenkoSession:
         """The connection ends, and so do its leases, the first of them at once: to its own tasks that is a NACK
         (page 3.7), to others what the end of a lease is."""
         for number in list(islice(self._held, SLICE)):
-            self._desk.do(LoseLease(VIA, (number, self._held.pop(number))))
+            self._dispatcher.do(LoseLease(VIA, (number, self._held.pop(number))))
 
     def _let_all_go(self) -> Slices:
         while self._held:
@@ -101,7 +101,7 @@ class MasenkoSession:
         return PONG
 
     def _push(self, body: bytes) -> Answer:
-        desk = self._desk
+        dispatcher = self._dispatcher
         try:
             read = push.read(body)
         except Invalid as refused:
@@ -110,15 +110,15 @@ class MasenkoSession:
         if read.blockers:
             if min(read.blockers) <= 0:
                 return error("cannot use relative blocked by outside of a transaction")
-            spec = blocked(desk, spec, read.blockers)
-        no_room = desk.no_room(1)
+            spec = blocked(dispatcher, spec, read.blockers)
+        no_room = dispatcher.no_room(1)
         if no_room is not None:
             return error(no_room)
         if read.too_big:
-            desk.do(DrawNumbers(1))
+            dispatcher.do(DrawNumbers(1))
             return error(f"cannot push to queue: wall append: serialize operation: input: {read.too_big}")
-        number = desk.memory.counters.number + 1  # nothing refuses it, so this is the next job's
-        desk.do(Enqueue(VIA, [spec]))
+        number = dispatcher.state.counters.number + 1  # nothing refuses it, so this is the next job's
+        dispatcher.do(Enqueue(VIA, [spec]))
         return b'OK {"id":%d}\n' % shown(number)
 
     def _fetch(self, body: bytes) -> Answer:
@@ -133,45 +133,45 @@ class MasenkoSession:
             return error(f"timeout must be smaller than the heartbeat frequency {door.heartbeat}")
         if not queues:
             return EMPTY
-        return self._try_fetch(queues, self._desk.now.steady + timeout_ns / 1e9)
+        return self._try_fetch(queues, self._dispatcher.now.steady + timeout_ns / 1e9)
 
     def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         """The heartbeat's clock starts anew with the answer: a client that waits cannot speak."""
-        desk = self._desk
+        dispatcher = self._dispatcher
         command = LeaseNext(VIA, queues, "", TERMS)
-        job = desk.do(command)
+        job = dispatcher.do(command)
         if job is not None and job.lease is not None:
-            self.heard = desk.now.steady
+            self.heard = dispatcher.now.steady
             self._held[job.number] = job.lease.token
             self.granted = [(job.number, job.lease.token)]
             return task(job)
-        if more_candidates(desk.memory, command, desk.now):
-            return again(desk, until, partial(self._try_fetch, queues, until))
+        if more_candidates(dispatcher.state, command, dispatcher.now):
+            return again(dispatcher, until, partial(self._try_fetch, queues, until))
         if late:
-            self.heard = desk.now.steady
+            self.heard = dispatcher.now.steady
             return EMPTY
         return Wait(queues, until, partial(self._try_fetch, queues, until))
 
     def _ack(self, body: bytes) -> Answer:
         try:
-            number = newest(ack.read(body, "ack"), self._desk, self._held)
+            number = newest(ack.read(body, "ack"), self._dispatcher, self._held)
         except Invalid as refused:
             return error(str(refused))
         if number is None:
             return _NOT_ACQUIRED
-        return OK if self._desk.do(Succeed("", self._claim(number))) else _NOT_ACQUIRED
+        return OK if self._dispatcher.do(Succeed("", self._claim(number))) else _NOT_ACQUIRED
 
     def _nack(self, body: bytes) -> Answer:
         try:
-            number = newest(ack.read(body, "nack"), self._desk, self._held)
+            number = newest(ack.read(body, "nack"), self._dispatcher, self._held)
         except Invalid as refused:
             return error(str(refused))
         if number is None:
             return _NOT_ACQUIRED
-        return OK if self._desk.do(Fail("", self._claim(number), "", "")) else _NOT_ACQUIRED
+        return OK if self._dispatcher.do(Fail("", self._claim(number), "", "")) else _NOT_ACQUIRED
 
     def _info(self, body: bytes) -> Answer:
-        return info(self._desk.memory)
+        return info(self._dispatcher.state)
 
     def _quit(self, body: bytes) -> Answer:
         self._let_go()
@@ -183,19 +183,19 @@ class MasenkoSession:
 
     def _within(self, atomic: Atomic, verb: bytes, body: bytes) -> Answer:
         """A line of a transaction has no reply of its own, and is no heartbeat (page 2)."""
-        desk = self._desk
+        dispatcher = self._dispatcher
         if verb != b"DONE":
-            began = desk.held_up() if len(body) > _LONG else None
+            began = dispatcher.held_up() if len(body) > _LONG else None
             atomic.add(verb, body)
             if began is not None:
-                atomic.took += desk.held_up() - began
+                atomic.took += dispatcher.held_up() - began
             return b""
         self._atomic = None
-        self.heard = desk.now.steady
-        reply, settled = atomic.done(desk, self._held)
+        self.heard = dispatcher.now.steady
+        reply, settled = atomic.done(dispatcher, self._held)
         for number in settled:
             del self._held[number]
-        return late(reply, atomic.took) if atomic.took and is_in_vain(reply, desk) else reply
+        return late(reply, atomic.took) if atomic.took and is_in_vain(reply, dispatcher) else reply
 
 
 _VERBS: Final[dict[bytes, Callable[[MasenkoSession, bytes], Answer]]] = {

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Context:
-    def __init__(self, door: "RedisProtocol", desk: Dispatcher, number: int) -> None:
+    def __init__(self, door: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
         self.door = door
-        self.desk = desk
+        self.dispatcher = dispatcher
         self.number = number  #: CLIENT ID
         self.resp3 = False
         self.identified = not door.has_password

@@ -52,20 +52,20 @@ class RedisProtocol:
         self._numbers = count(1)
         self._told: tuple[object, bytes] = (None, b"")
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> RedisSession:
-        self.started = self.started or desk.now.steady
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> RedisSession:
+        self.started = self.started or dispatcher.now.steady
         self.connected += 1
-        session = RedisSession(self, desk, next(self._numbers))
+        session = RedisSession(self, dispatcher, next(self._numbers))
         self.sessions[session.number] = session
         return session
 
-    def tick(self, desk: Dispatcher) -> None:
+    def tick(self, dispatcher: Dispatcher) -> None:
         """Nothing to watch: what has an end is the engine's affair."""
-        self.started = self.started or desk.now.steady
+        self.started = self.started or dispatcher.now.steady
 
-    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
+    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
         for herald in self._heralds:
-            herald(desk, events)
+            herald(dispatcher, events)
 
     def told(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
         """A published text on the wire: made once for all who hear it by the same name and protocol."""

@@ -17,12 +17,12 @@ def subscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.channels) + len(args) > CHANNELS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {CHANNELS_AT_MOST} channels")
     refuse_long(args, "the name of a channel")
-    channels = context.desk.channels
+    channels = context.dispatcher.channels
     return _join(context, b"subscribe", context.channels, args, lambda name: channels.subscribe(name, context))
 
 
 def unsubscribe(context: Context, args: list[bytes]) -> Result:
-    channels = context.desk.channels
+    channels = context.dispatcher.channels
     return _leave(context, b"unsubscribe", context.channels, args, lambda name: channels.unsubscribe(name, context))
 
 
@@ -30,12 +30,12 @@ def psubscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.patterns) + len(args) > PATTERNS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {PATTERNS_AT_MOST} patterns")
     globs = {text: pattern(text) for text in args}
-    join = context.desk.channels.subscribe_pattern
+    join = context.dispatcher.channels.subscribe_pattern
     return _join(context, b"psubscribe", context.patterns, args, lambda text: join(text, globs[text], context))
 
 
 def punsubscribe(context: Context, args: list[bytes]) -> Result:
-    leave = context.desk.channels.unsubscribe_pattern
+    leave = context.dispatcher.channels.unsubscribe_pattern
     return _leave(context, b"punsubscribe", context.patterns, args, lambda text: leave(text, context))
 
 
@@ -64,7 +64,7 @@ def _leave(
 
 def leave_all(context: Context) -> None:
     """Without a word: the connection is gone, or RESET."""
-    channels = context.desk.channels
+    channels = context.dispatcher.channels
     for channel in context.channels:
         channels.unsubscribe(channel, context)
     for text in context.patterns:
@@ -76,23 +76,23 @@ def publish(context: Context, args: list[bytes]) -> Result:
     refuse_long(args[:1], "the name of a channel")
     if len(args[0]) + len(args[1]) > TEXT_BYTES:
         raise Error(f"ERR a published text may have {TEXT_BYTES >> 20} MiB with its channel")
-    return context.desk.publish(args[0], args[1])
+    return context.dispatcher.publish(args[0], args[1])
 
 
 def _channels(context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
         raise TooManyWords
     glob = pattern(args[0] if args else b"*")
-    return [channel for channel in context.desk.channels.by_name if glob.matches(channel)]
+    return [channel for channel in context.dispatcher.channels.by_name if glob.matches(channel)]
 
 
 def _numsub(context: Context, args: list[bytes]) -> Result:
-    by_name = context.desk.channels.by_name
+    by_name = context.dispatcher.channels.by_name
     return [each for channel in args for each in (channel, len(by_name.get(channel, ())))]
 
 
 def _numpat(context: Context, args: list[bytes]) -> Result:
-    return len(context.desk.channels.by_pattern)
+    return len(context.dispatcher.channels.by_pattern)
 
 
 _PUBSUB: Final[Subcommands] = {

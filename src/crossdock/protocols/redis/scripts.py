@@ -94,15 +94,15 @@ def sha1(text: bytes) -> str:
 def _load(context: Context, text: bytes) -> tuple[str, str]:
     """The hash of a text and its dialect, remembered from now on."""
     sha = sha1(text)
-    known = context.desk.memory.scripts.get(sha)
+    known = context.dispatcher.state.scripts.get(sha)
     if known is not None and known in context.door.scripts.handlers:
         return sha, known
     dialect = context.door.scripts.dialect(text)
     if dialect is None:
         raise Error(f"ERR unknown script {sha}: this server runs no Lua, it knows the scripts of qless and Resqu V4")
-    if len(context.desk.memory.scripts) >= LOADED_AT_MOST:
+    if len(context.dispatcher.state.scripts) >= LOADED_AT_MOST:
         raise Error(f"ERR {LOADED_AT_MOST} scripts are loaded, the limit; SCRIPT FLUSH forgets them")
-    context.desk.do(KnowScript(sha, dialect))
+    context.dispatcher.do(KnowScript(sha, dialect))
     return sha, dialect
 
 
@@ -114,7 +114,7 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha) or _unknown(sha, args)
+    known = context.dispatcher.state.scripts.get(sha) or context.door.scripts.at_once.get(sha) or _unknown(sha, args)
     return _call(context, known, args, sha)
 
 
@@ -164,9 +164,9 @@ def _call(
     if handler is None:
         raise NO_SCRIPT
     try:
-        if not context.desk.waiting:  # so nobody could be served in between
+        if not context.dispatcher.waiting:  # so nobody could be served in between
             return handler(Call(context, dialect, keys, rest, script))
-        with context.desk.together():
+        with context.dispatcher.together():
             return handler(Call(context, dialect, keys, rest, script))
     except ScriptError as error:
         raise Error(f"ERR {place}:1: {error} script: {script}, on @{place}:1.") from error
@@ -177,14 +177,14 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded, at_once = context.desk.memory.scripts, context.door.scripts.at_once
+    loaded, at_once = context.dispatcher.state.scripts, context.door.scripts.at_once
     return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:
     if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
         raise Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-    context.desk.do(ForgetScripts())
+    context.dispatcher.do(ForgetScripts())
     return OK
 
 

@@ -32,8 +32,8 @@ _HTTP: Final = frozenset({b"post", b"host:"})
 
 
 class RedisSession(Context):
-    def __init__(self, door: "RedisProtocol", desk: Dispatcher, number: int) -> None:
-        super().__init__(door, desk, number)
+    def __init__(self, door: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
+        super().__init__(door, dispatcher, number)
         self._requests = Requests(door.request_bytes, trusted=self.identified)
         self.receive: Callable[[bytes], list[Request]] = self._requests.receive
         self.push: Callable[[bytes], None] = lambda data: None
@@ -70,7 +70,7 @@ class RedisSession(Context):
 
     def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
         if isinstance(request, Long):
-            return rested(self.desk, self.handle, request)
+            return rested(self.dispatcher, self.handle, request)
         bye = Close(encode(Error(f"ERR {request.text}"), self.resp3))
         return refused_late(bye, request.size) if request.size > LARGE else bye
 

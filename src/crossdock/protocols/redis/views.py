@@ -111,7 +111,7 @@ def find(context: Context, key: bytes) -> Entry | None:
     view = context.door.views.of(key)
     if view is not None:
         return view.read(context, key)
-    return context.desk.memory.keys.live(key, context.desk.now)
+    return context.dispatcher.state.keys.live(key, context.dispatcher.now)
 
 
 def run(context: Context, command: Command, args: list[bytes]) -> Result:
@@ -169,16 +169,16 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def no_place(memory: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
+def no_place(state: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
     """Why plain keys cannot grow by so much, None if they can."""
-    if memory.keys.size + sum(map(len, words)) <= limit:
+    if state.keys.size + sum(map(len, words)) <= limit:
         return None
     return f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib"
 
 
 def refuse_if_no_place(context: Context, words: Iterable[bytes]) -> None:
     """Before plain keys grow by what is told of jobs that are there already."""
-    full = no_place(context.desk.memory, context.door.keys_bytes, words)
+    full = no_place(context.dispatcher.state, context.door.keys_bytes, words)
     if full is not None:
         raise Error(full)
 
@@ -186,6 +186,6 @@ def refuse_if_no_place(context: Context, words: Iterable[bytes]) -> None:
 def refuse_if_full(context: Context, args: list[bytes]) -> None:
     """Before plain keys grow by so much."""
     refuse_if_no_place(context, args)
-    no_room = context.desk.no_room(0)
+    no_room = context.dispatcher.no_room(0)
     if no_room is not None:
         raise Error(f"OOM {no_room}")

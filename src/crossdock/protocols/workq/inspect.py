@@ -28,7 +28,7 @@ PART_BYTES: Final = 64 * 1024
 Words = list[bytes]
 
 
-def inspect(door: "WorkqProtocol", desk: Dispatcher, words: Words, flags: Flags) -> Answer:
+def inspect(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words, flags: Flags) -> Answer:
     """`inspect <object> …`. Raises Invalid."""
     known = _OBJECTS.get(words[1])
     if known is None:
@@ -36,67 +36,67 @@ def inspect(door: "WorkqProtocol", desk: Dispatcher, words: Words, flags: Flags)
     count, look = known
     if len(words) != count or flags:
         raise Invalid(messages.INVALID_ARGS)
-    return look(door, desk, words)
+    return look(door, dispatcher, words)
 
 
-def _server(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
+def _server(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
     return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         door.connections,
-        desk.memory.counters.evicted,
+        dispatcher.state.counters.evicted,
         stamp(door.started),
     )
 
 
-def _queue(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
-    return _replies([_lengths(desk, _known(desk, _named(words[2])))])
+def _queue(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
+    return _replies([_lengths(dispatcher, _known(dispatcher, _named(words[2])))])
 
 
-def _queues(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
+def _queues(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
-    names = [queue.name for queue in desk.memory.queues.values() if queue.listed]
+    names = [queue.name for queue in dispatcher.state.queues.values() if queue.listed]
     if len(names) <= SLICE:
-        return _page_of_queues(desk, _spelled(names), offset, limit)
-    return _in_slices(desk, names, offset, limit)
+        return _page_of_queues(dispatcher, _spelled(names), offset, limit)
+    return _in_slices(dispatcher, names, offset, limit)
 
 
-def _in_slices(desk: Dispatcher, names: list[str], offset: int, limit: int) -> Slices:
+def _in_slices(dispatcher: Dispatcher, names: list[str], offset: int, limit: int) -> Slices:
     """To sort what is sorted in long pieces takes a fraction of the time."""
     found: list[str] = []
     for first in range(0, len(names), SLICE):
         found += _spelled(names[first : first + SLICE])
         yield
-    return _page_of_queues(desk, sorted(found), offset, limit)
+    return _page_of_queues(dispatcher, sorted(found), offset, limit)
 
 
 def _spelled(names: list[str]) -> list[str]:
     return sorted(each for each in names if spells(each))
 
 
-def _page_of_queues(desk: Dispatcher, names: list[str], offset: int, limit: int) -> bytes:
+def _page_of_queues(dispatcher: Dispatcher, names: list[str], offset: int, limit: int) -> bytes:
     """One that was forgotten meanwhile has no row."""
-    queues = desk.memory.queues
+    queues = dispatcher.state.queues
     listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
-    return _replies([_lengths(desk, queue) for queue in listed])
+    return _replies([_lengths(dispatcher, queue) for queue in listed])
 
 
-def _lengths(desk: Dispatcher, queue: Queue) -> bytes:
-    later = len(desk.memory.scheduled_in.get(queue.name, ()))
+def _lengths(dispatcher: Dispatcher, queue: Queue) -> bytes:
+    later = len(dispatcher.state.scheduled_in.get(queue.name, ()))
     return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
-def _jobs(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
+def _jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Ready ones alone, in the order they will be leased (row 23)."""
-    queue, offset, limit = _page_of(desk, words)
-    jobs = desk.memory.jobs
+    queue, offset, limit = _page_of(dispatcher, words)
+    jobs = dispatcher.state.jobs
     return _page_of_jobs([jobs[place[4]] for place in queue.ready.islice(offset, offset + limit)])
 
 
-def _scheduled_jobs(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
+def _scheduled_jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Of higher priority first, then by time (5.8)."""
-    queue, offset, limit = _page_of(desk, words)
-    jobs, waiting = desk.memory.jobs, desk.memory.scheduled_in.get(queue.name)
+    queue, offset, limit = _page_of(dispatcher, words)
+    jobs, waiting = dispatcher.state.jobs, dispatcher.state.scheduled_in.get(queue.name)
     if waiting is None:
         return messages.NONE
     return _page_of_jobs([jobs[number] for _, _, number in waiting.islice(offset, offset + limit)])
@@ -121,23 +121,23 @@ def _in_parts(jobs: list[Job]) -> Slices:
     return part
 
 
-def _job(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
+def _job(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Any UUID will do to ask."""
     ident = ids.parse(words[2])
     if ident is None:
         raise Invalid(messages.INVALID_ID)
-    job = find(desk, ident)
+    job = find(dispatcher, ident)
     return messages.NOT_FOUND if job is None else _replies([record(job)])
 
 
-def find(desk: Dispatcher, ident: str) -> Job | None:
+def find(dispatcher: Dispatcher, ident: str) -> Job | None:
     """The job this door shows under that id: the newest of that jid, or the one of that number."""
-    memory = desk.memory
-    number = memory.jids.newest(ident)
+    state = dispatcher.state
+    number = state.jids.newest(ident)
     if number is not None:
-        return memory.jobs[number]
+        return state.jobs[number]
     if ident.startswith(ids.MADE_UP):
-        job = memory.jobs.get(ids.number(ident))
+        job = state.jobs.get(ids.number(ident))
         if job is not None and ids.shown(job) == ident:
             return job
     return None
@@ -150,10 +150,10 @@ def _named(text: bytes) -> str:
     return queue
 
 
-def _known(desk: Dispatcher, queue: str) -> Queue:
-    if queue not in desk.memory.queues:
+def _known(dispatcher: Dispatcher, queue: str) -> Queue:
+    if queue not in dispatcher.state.queues:
         raise Invalid(messages.NOT_FOUND)
-    return desk.memory.queues[queue]
+    return dispatcher.state.queues[queue]
 
 
 def _page(words: Words) -> tuple[int, int]:
@@ -166,10 +166,10 @@ def _page(words: Words) -> tuple[int, int]:
     return offset, limit
 
 
-def _page_of(desk: Dispatcher, words: Words) -> tuple[Queue, int, int]:
+def _page_of(dispatcher: Dispatcher, words: Words) -> tuple[Queue, int, int]:
     """The queue is looked up last: a bad page of an unknown queue is a bad page."""
     queue, (offset, limit) = _named(words[2]), _page(words)
-    return _known(desk, queue), offset, limit
+    return _known(dispatcher, queue), offset, limit
 
 
 def _replies(found: Iterable[bytes]) -> bytes:

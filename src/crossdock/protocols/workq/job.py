@@ -51,7 +51,7 @@ def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
     if not ttl:
         raise Invalid(messages.INVALID_TTL)
     return Spec(
-        ident, queue, queue, payload, Form.RAW, priority, _rules(ttr, attempts, fails), 0.0, _extra(ttl, 0.0, fails)
+        ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), 0.0, _extra(ttl, 0.0, fails)
     )
 
 
@@ -69,7 +69,7 @@ def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spe
     if time + ttl / 1_000 <= now.wall:
         raise Invalid(messages.INVALID_TIME)
     return Spec(
-        ident, queue, queue, payload, Form.RAW, priority, _rules(ttr, attempts, fails), time, _extra(ttl, time, fails)
+        ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), time, _extra(ttl, time, fails)
     )
 
 
@@ -80,7 +80,7 @@ def foreground(words: list[bytes], flags: Flags, payload: bytes) -> tuple[Spec, 
     priority = _priority(flags)
     wait = timeout(words[4])
     queue = _end(ident, words[2], ttr)
-    return Spec(ident, queue, queue, payload, Form.RAW, priority, _run_rules(ttr), 0.0, _FOREGROUND), wait
+    return Spec(ident, queue, queue, payload, Form.RAW, priority, _run_policy(ttr), 0.0, _FOREGROUND), wait
 
 
 def timeout(text: bytes) -> int:
@@ -143,7 +143,7 @@ def _priority(flags: Flags) -> int:
 
 
 @lru_cache(maxsize=1_024)
-def _rules(ttr: int, attempts: int, fails: int) -> Policy:
+def _policy(ttr: int, attempts: int, fails: int) -> Policy:
     """A `fail` is final unless max-fails allows more (6.3); a TTR that ends costs an attempt and nothing else (6.1)."""
     return Policy(
         max(fails - 1, 0),
@@ -158,7 +158,7 @@ def _rules(ttr: int, attempts: int, fails: int) -> Policy:
 
 
 @lru_cache(maxsize=1_024)
-def _run_rules(ttr: int) -> Policy:
+def _run_policy(ttr: int) -> Policy:
     """One attempt, and nothing is kept: its result goes to whoever runs it (5.3)."""
     return Policy(0, 0, ttr / 1_000, Backoff.NONE, lapse=LeaseExpiry.DROP)
 

@@ -15,11 +15,11 @@ class WorkqProtocol:
         self.connections = 0
         self.started = 0.0  #: wall
 
-    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> WorkqSession:
-        self.tick(desk)
+    def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> WorkqSession:
+        self.tick(dispatcher)
         self.connections += 1
-        return WorkqSession(self, desk)
+        return WorkqSession(self, dispatcher)
 
-    def tick(self, desk: Dispatcher) -> None:
+    def tick(self, dispatcher: Dispatcher) -> None:
         if not self.started:
-            self.started = desk.now.wall
+            self.started = dispatcher.now.wall

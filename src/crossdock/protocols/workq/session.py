@@ -46,9 +46,9 @@ _SETTLED: Final = {
 
 
 class WorkqSession:
-    def __init__(self, door: "WorkqProtocol", desk: Dispatcher) -> None:
+    def __init__(self, door: "WorkqProtocol", dispatcher: Dispatcher) -> None:
         self._door = door
-        self._desk = desk
+        self._dispatcher = dispatcher
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
         self.granted: list[LeaseRef] | None = None
@@ -64,7 +64,7 @@ class WorkqSession:
         if isinstance(request, bytes):
             return request
         if isinstance(request, Long):
-            return rested(self._desk, self.handle, request)
+            return rested(self._dispatcher, self.handle, request)
         words, flags, block = request
         try:
             return _VERBS[words[0]](self, words, flags, block)
@@ -91,16 +91,16 @@ class WorkqSession:
         return self._enqueue(added(words, flags, block)) or OK
 
     def _schedule(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
-        return self._enqueue(scheduled(words, flags, block, self._desk.now)) or OK
+        return self._enqueue(scheduled(words, flags, block, self._dispatcher.now)) or OK
 
     def _enqueue(self, spec: Spec) -> bytes | None:
         """Why it was not taken in; None: it was."""
-        if spec.jid.startswith(ids.MADE_UP) and find(self._desk, spec.jid) is not None:
+        if spec.jid.startswith(ids.MADE_UP) and find(self._dispatcher, spec.jid) is not None:
             return messages.DUPLICATE_JOB
-        no_room = self._desk.no_room(1)
+        no_room = self._dispatcher.no_room(1)
         if no_room is not None:
             return messages.server_error(no_room)
-        return messages.DUPLICATE_JOB if self._desk.do(Enqueue(VIA, [spec], unless_live=True)) else None
+        return messages.DUPLICATE_JOB if self._dispatcher.do(Enqueue(VIA, [spec], unless_live=True)) else None
 
     def _run(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         """Wait for a worker, then for its result; a lease that ends ends it all (section 10, row 12)."""
@@ -109,7 +109,7 @@ class WorkqSession:
         if refused is not None:
             return refused
         ident = spec.jid
-        job = find(self._desk, ident)
+        job = find(self._dispatcher, ident)
         number = self._running = 0 if job is None else job.number
 
         def told(ended: JobResult) -> Answer:
@@ -119,19 +119,19 @@ class WorkqSession:
             return TIMEOUT if ended.lapsed else messages.NOT_FOUND
 
         def late(_: bool) -> Answer:
-            job = self._desk.memory.jobs.get(number)
-            if job is not None and job.lease is not None and job.lease.end > self._desk.now.steady:
+            job = self._dispatcher.state.jobs.get(number)
+            if job is not None and job.lease is not None and job.lease.end > self._dispatcher.now.steady:
                 return Wait((), job.lease.end, late, number, told)
             self._running = 0
             self._remove(number, "abandoned", _ALL)
             return TIMEOUT
 
-        return Wait((), self._desk.now.steady + wait / 1_000, late, number, told)
+        return Wait((), self._dispatcher.now.steady + wait / 1_000, late, number, told)
 
     def _result(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
         wait = timeout(words[2])
-        job = find(self._desk, ident)
+        job = find(self._dispatcher, ident)
         if job is None:
             return messages.NOT_FOUND
         over = outcome(job)
@@ -143,22 +143,22 @@ class WorkqSession:
         def told(ended: JobResult) -> Answer:
             return messages.result(ident, ended.ok, ended.body) if ended.settled else messages.NOT_FOUND
 
-        return Wait((), self._desk.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
+        return Wait((), self._dispatcher.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
 
     def _lease(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         if flags or len(words) > NAMES_AT_MOST + 2:
             return messages.INVALID_ARGS
         wait = timeout(words[-1])
-        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, not wait)
+        return self._try_lease(_names(words[1:-1]), self._dispatcher.now.steady + wait / 1_000, not wait)
 
     def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
-        desk = self._desk
-        terms = TERMS if len(desk.memory.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
+        dispatcher = self._dispatcher
+        terms = TERMS if len(dispatcher.state.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
         command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
-        job = desk.do(command)
+        job = dispatcher.do(command)
         if job is None or job.lease is None:
-            if more_candidates(desk.memory, command, desk.now):
-                return again(desk, until, partial(self._try_lease, queues, until))
+            if more_candidates(dispatcher.state, command, dispatcher.now):
+                return again(dispatcher, until, partial(self._try_lease, queues, until))
             return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
@@ -166,27 +166,27 @@ class WorkqSession:
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)
-        self._given.remember(ident, job, desk)
+        self._given.remember(ident, job, dispatcher)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return messages.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
         jid, claim = self._claim(ident)
-        return self._settled(ident, self._desk.do(Succeed(jid, claim, block)))
+        return self._settled(ident, self._dispatcher.do(Succeed(jid, claim, block)))
 
     def _fail(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
         jid, claim = self._claim(ident)
         message = block[:MESSAGE_BYTES].decode("utf-8", "replace") or "failed"
-        return self._settled(ident, self._desk.do(Fail(jid, claim, "failed", message, result=block)))
+        return self._settled(ident, self._dispatcher.do(Fail(jid, claim, "failed", message, result=block)))
 
     def _claim(self, ident: str) -> tuple[str, Claim]:
         """Who asks, for which jid. The lease counts that this connection was given; once it is over, Workq's freedom
         goes as far as no other door has the job."""
         held = self._given.newest(ident)
         number = 0
-        if ident.startswith(ids.MADE_UP) and (job := find(self._desk, ident)) is not None and job.jid != ident:
+        if ident.startswith(ids.MADE_UP) and (job := find(self._dispatcher, ident)) is not None and job.jid != ident:
             ident, number = job.jid, job.number
         return ident, _FREE if held is None and not number else Claim(VIA, "", held, True, number)
 
@@ -202,16 +202,16 @@ class WorkqSession:
         ident = ids.parse(words[1])
         if ident is None:
             return messages.INVALID_ID
-        job = find(self._desk, ident)
+        job = find(self._dispatcher, ident)
         if job is None or not self._remove(job.number, "deleted", _ALL):
             return messages.NOT_FOUND
         return OK
 
     def _remove(self, number: Number, why: str, states: frozenset[State]) -> int:
-        return self._desk.do(Remove(VIA, why, [number], states))
+        return self._dispatcher.do(Remove(VIA, why, [number], states))
 
     def _inspect(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
-        return inspect(self._door, self._desk, words, flags)
+        return inspect(self._door, self._dispatcher, words, flags)
 
 
 def _ident(words: list[bytes], flags: Flags) -> str:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from crossdock.engine.decision import later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import blocked_key, place_of, qless_data
+from crossdock.engine.job_view import blocked_key, qless_data, sort_key_of
 from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks.stray_entries import ByCaller
@@ -19,34 +19,34 @@ from crossdock.model.job import Extra, Job, SortKey
 from crossdock.model.states import State, move
 
 
-def locks_over(memory: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
+def locks_over(state: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
     """Of locks that are over: jobs whose holder was warned, and that may be tried again."""
-    for _, _, number in locks(memory, queue, t)[: max(0, limit)]:
-        job = memory.jobs[number]
+    for _, _, number in locks(state, queue, t)[: max(0, limit)]:
+        job = state.jobs[number]
         if _warned(job) and job.failures < job.rules.max_failures and not _held_elsewhere(job):
-            yield _surfaced(memory, job, queue, t, stamped(job, t), now, counted=True)
+            yield _surfaced(state, job, queue, t, stamped(job, t), now, counted=True)
 
 
-def next_work(memory: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
+def next_work(state: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
     """Of the first that would be popped there, those that are none of the ready."""
-    known = memory.queues.get(queue)
+    known = state.queues.get(queue)
     ready = list(known.ready.islice(0, limit)) if known is not None else []
-    for place in sorted([*ready, *work(memory, queue)])[: max(0, limit)]:
-        job = memory.jobs[place[4]]
+    for place in sorted([*ready, *work(state, queue)])[: max(0, limit)]:
+        job = state.jobs[place[4]]
         if place not in ready and not _held_elsewhere(job):
-            yield _surfaced(memory, job, queue, t, place, now, counted=False)
+            yield _surfaced(state, job, queue, t, place, now, counted=False)
 
 
-def locks(memory: EngineState, queue: str, t: float) -> list[ByCaller]:
+def locks(state: EngineState, queue: str, t: float) -> list[ByCaller]:
     """Locks that were left behind in that queue and are over. Those of complete jobs are left out: the scripts hand
     such a job out again, and a job must not run after it was completed."""
-    return [lock for lock in memory.strays.expired(queue, t) if memory.jobs[lock[2]].state is not State.COMPLETE]
+    return [lock for lock in state.strays.expired(queue, t) if state.jobs[lock[2]].state is not State.COMPLETE]
 
 
-def work(memory: EngineState, queue: str) -> list[SortKey]:
+def work(state: EngineState, queue: str) -> list[SortKey]:
     """Entries that were left behind among the ready of that queue, without those of complete jobs, as with locks."""
-    left = memory.strays.work.get(queue, ())
-    return [place for place in left if memory.jobs[place[4]].state is not State.COMPLETE]
+    left = state.strays.work.get(queue, ())
+    return [place for place in left if state.jobs[place[4]].state is not State.COMPLETE]
 
 
 def _held_elsewhere(job: Job) -> bool:
@@ -54,50 +54,50 @@ def _held_elsewhere(job: Job) -> bool:
 
 
 def _surfaced(
-    memory: EngineState, job: Job, queue: str, t: float, place: SortKey, now: Now, *, counted: bool
+    state: EngineState, job: Job, queue: str, t: float, place: SortKey, now: Now, *, counted: bool
 ) -> Surfaced:
-    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, "qless", "")
-    lost = ended(job.lease, later(memory, now)) if job.lease is not None else None
+    head = (later(state, now), job.number, job.jid, job.queue, job.kind, job.origin, "qless", "")
+    lost = ended(job.lease, later(state, now)) if job.lease is not None else None
     return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, place, counted, lost)
 
 
-def surfaced(memory: EngineState, event: Surfaced) -> None:
+def surfaced(state: EngineState, event: Surfaced) -> None:
     """What it was until then is left behind in its turn."""
-    job = memory.jobs[event.number]
+    job = state.jobs[event.number]
     face = qless_data(job)
     shown = face.queue if face is not None and face.queue else job.queue
-    state, lease = job.state, job.lease
-    memory.strays.popped(job.number, event.to_queue)
-    placement.displace(memory, job)
-    leave_behind(memory, job)
-    if lease is not None and memory.throttles:
-        throttles.let_go(memory, job, lease, keeps=True)
+    job_state, lease = job.state, job.lease
+    state.strays.popped(job.number, event.to_queue)
+    placement.remove(state, job)
+    leave_behind(state, job)
+    if lease is not None and state.throttles:
+        throttles.let_go(state, job, lease, keeps=True)
     job.lease = None
-    job.state = move(state, State.READY)
-    job.queue = memory.standing(event.to_queue, event.at).name
+    job.state = move(job_state, State.READY)
+    job.queue = state.standing(event.to_queue, event.at).name
     job.place, job.since, job.due = event.place, event.at, 0.0
     if event.counted:
         job.failures += 1
     if face is not None:
         elsewhere = shown if shown != event.to_queue else ""
-        old = face.old or state is State.BLOCKED  # what it needs is not forgotten
-        shown_state = face.state or ("depends" if state is State.BLOCKED else "")
+        old = face.old or job_state is State.BLOCKED  # what it needs is not forgotten
+        shown_state = face.state or ("depends" if job_state is State.BLOCKED else "")
         job.extra = replace(job.extra or Extra(), warned=False if event.counted else _warned(job))
-        history.write(memory, job, replace(face, queue=elsewhere, old=old, due=None, state=shown_state))
-    placement.place(memory, job)
+        history.write(state, job, replace(face, queue=elsewhere, old=old, due=None, state=shown_state))
+    placement.insert(state, job)
 
 
-def leave_behind(memory: EngineState, job: Job) -> None:
+def leave_behind(state: EngineState, job: Job) -> None:
     """What the lists go on telling of a job that stands elsewhere from now on, and was not taken out of them."""
     lease = job.lease
     if job.state is State.READY:
-        memory.strays.add(work=[(job.queue, place_of(job))])
+        state.strays.add(work=[(job.queue, sort_key_of(job))])
     elif job.state is State.BLOCKED:
-        memory.strays.add(depends=[(job.queue, blocked_key(job))])
+        state.strays.add(depends=[(job.queue, blocked_key(job))])
     elif lease is not None and lease.until is not None:
-        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
     else:
-        memory.stale.leave(job)
+        state.stale.leave(job)
 
 
 def _warned(job: Job) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.policies import Policy
 from crossdock.protocols.faktory.job import JSON_DEPTH, RESERVE_AT_MOST, RETRIES
-from crossdock.protocols.faktory.job import rules as rules_of
+from crossdock.protocols.faktory.job import policy_for as rules_of
 from crossdock.protocols.job_spec import NAME_BYTES
 from crossdock.protocols.json import too_deep
 from crossdock.protocols.redis.keys.values import KIND_BYTES

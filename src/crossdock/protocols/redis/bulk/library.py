@@ -58,9 +58,9 @@ def jobs(call: Call) -> Value:
 
 
 def _page(call: Call, request: _Jobs) -> bytes:
-    desk = call.context.desk
-    memory, now = desk.memory, desk.now
-    wanted = selection.wanted(request, memory, now)
+    dispatcher = call.context.dispatcher
+    state, now = dispatcher.state, dispatcher.now
+    wanted = selection.wanted(request, state, now)
     rows: list[views.View] = []
     looked = 0
 
@@ -70,10 +70,10 @@ def _page(call: Call, request: _Jobs) -> bytes:
         room = request.limit - len(rows)
         rows.extend(views.row(job, now) for job in some.jobs[:room])
         if len(some.jobs) >= room:
-            return spot_of(some.jobs[room - 1], memory, wanted)
+            return spot_of(some.jobs[room - 1], state, wanted)
         return some.spot if looked >= LOOKED_AT_MOST else None
 
-    walk = go(memory, wanted, cursor.read(request), take, _SLICE)
+    walk = go(state, wanted, cursor.read(request), take, _SLICE)
     while True:
         try:
             next(walk)
@@ -96,14 +96,14 @@ def _load(call: Call) -> Value:
     run, jobs = _run(call, 3 if once else 2), call.args[1]
     if once and call.args[2] != b"once":
         raise Error(f"ERR {call.dialect} takes once or nothing behind the jobs")
-    desk = call.context.desk
+    dispatcher = call.context.dispatcher
     found = specs(jobs)
-    no_room = desk.no_room(len(found))
+    no_room = dispatcher.no_room(len(found))
     if no_room is not None:
         raise Error(f"OOM {no_room}")
-    done = desk.do(LoadJobs(VIA, run, found, once))
+    done = dispatcher.do(LoadJobs(VIA, run, found, once))
     if done.refused is LoadRefusal.TOO_MANY_OPEN:
-        oldest = _oldest(desk.memory)
+        oldest = _oldest(dispatcher.state)
         raise Error(
             f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
             f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
@@ -117,13 +117,13 @@ def _load(call: Call) -> Value:
 
 
 def _close(call: Call) -> Value:
-    run, desk = _run(call, 1), call.context.desk
-    done = desk.do(CloseLoad(run))
-    return _told(_state(desk.memory.loads.by_run[run]), done)
+    run, dispatcher = _run(call, 1), call.context.dispatcher
+    done = dispatcher.do(CloseLoad(run))
+    return _told(_state(dispatcher.state.loads.by_run[run]), done)
 
 
 def _loaded(call: Call) -> Value:
-    load = call.context.desk.memory.loads.by_run.get(_run(call, 1))
+    load = call.context.dispatcher.state.loads.by_run.get(_run(call, 1))
     if load is None:
         return [UNKNOWN, 0, 0, 0, 0]
     return [_state(load), 0, 0, load.new, load.known]
@@ -140,8 +140,8 @@ def _told(state: bytes, done: Loaded) -> Value:
     return [state, done.new, done.known, done.total_new, done.total_known]
 
 
-def _oldest(memory: EngineState) -> BulkLoad:
-    return next(load for load in memory.loads.by_run.values() if load.closed is None)
+def _oldest(state: EngineState) -> BulkLoad:
+    return next(load for load in state.loads.by_run.values() if load.closed is None)
 
 
 def _run(call: Call, words: int) -> str:

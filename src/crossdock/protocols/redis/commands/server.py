@@ -20,15 +20,15 @@ _BAD_COUNT: Final = Error("ERR count should be greater than or equal to -1")
 
 
 def _sections(context: Context) -> dict[bytes, dict[str, object]]:
-    door, desk = context.door, context.desk
-    keys = desk.memory.keys
+    door, dispatcher = context.door, context.dispatcher
+    keys = dispatcher.state.keys
     expiring = len(keys.ends)
     return {
         b"server": {
             "redis_version": REDIS_VERSION.decode(),
             "redis_mode": "standalone",
             "crossdock_version": __version__,
-            "uptime_in_seconds": int(desk.now.steady - door.started),
+            "uptime_in_seconds": int(dispatcher.now.steady - door.started),
         },
         b"clients": {"connected_clients": len(door.sessions)},
         b"memory": {"used_memory": keys.size, "maxmemory": door.keys_bytes, "maxmemory_policy": "noeviction"},
@@ -36,8 +36,8 @@ def _sections(context: Context) -> dict[bytes, dict[str, object]]:
         b"stats": {
             "total_connections_received": door.connected,
             "total_commands_processed": door.commands,
-            "pubsub_channels": len(desk.channels.by_name),
-            "pubsub_patterns": len(desk.channels.by_pattern),
+            "pubsub_channels": len(dispatcher.channels.by_name),
+            "pubsub_patterns": len(dispatcher.channels.by_pattern),
         },
         b"replication": {"role": "master", "connected_slaves": 0},
         b"keyspace": {"db0": f"keys={len(keys.entries)},expires={expiring},avg_ttl=0"} if keys.entries else {},
@@ -116,7 +116,7 @@ def _slow_log_length(context: Context, args: list[bytes]) -> Result:
 
 
 def time(context: Context, args: list[bytes]) -> Result:
-    seconds, rest = divmod(context.desk.now.wall, 1)
+    seconds, rest = divmod(context.dispatcher.now.wall, 1)
     return [b"%d" % int(seconds), b"%d" % int(rest * 1e6)]
 
 
@@ -126,7 +126,7 @@ def flush(context: Context, args: list[bytes]) -> Result:
         raise SYNTAX
     if not context.door.may_flush:
         raise Error("ERR FLUSH is off while a door listens beyond loopback; set server.flush = true")
-    context.desk.do(Flush(VIA))
+    context.dispatcher.do(Flush(VIA))
     return OK
 
 

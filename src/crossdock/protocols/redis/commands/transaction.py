@@ -53,15 +53,15 @@ def execute(context: Context, args: list[bytes]) -> Result:
     replies: list[Value] = []
     left = REPLY_BYTES
     passes = iter(range(PASSES_AT_MOST))
-    desk, in_vain, watchful = context.desk, 0.0, context.queued_bytes > LARGE
-    with desk.together():
+    dispatcher, in_vain, watchful = context.dispatcher, 0.0, context.queued_bytes > LARGE
+    with dispatcher.together():
         for command, words in queued:
-            began = desk.held_up() if watchful and sum(map(len, words)) > LARGE else None
+            began = dispatcher.held_up() if watchful and sum(map(len, words)) > LARGE else None
             reply = encode(at_once(run(context, command, words), passes) if left > 0 else TOO_LARGE, context.resp3)
             left -= len(reply)
             replies.append(Encoded(reply))
             if began is not None and reply.startswith(b"-"):
-                in_vain += desk.held_up() - began
+                in_vain += dispatcher.held_up() - began
     # Leases that only this answer tells of must not wait for it.
     return late(replies, in_vain) if in_vain and context.granted is None else replies
 
@@ -95,8 +95,8 @@ def end(context: Context) -> None:
 
 def _state(context: Context, key: bytes) -> int:
     """The change that made it what it is; of a key that is not there less than 1: how many there were so far."""
-    keys = context.desk.memory.keys
-    entry = keys.live(key, context.desk.now)
+    keys = context.dispatcher.state.keys
+    entry = keys.live(key, context.dispatcher.now)
     return -keys.changes if entry is None else entry.version
 
 
@@ -104,7 +104,7 @@ def _has_changed(context: Context, key: bytes, was: int) -> bool:
     now = _state(context, key)
     if was > 0 or now > 0:
         return now != was
-    return context.desk.memory.keys.gone.last_change(key) > -was  # it was there meanwhile
+    return context.dispatcher.state.keys.gone.last_change(key) > -was  # it was there meanwhile
 
 
 def watch(context: Context, args: list[bytes]) -> Result:

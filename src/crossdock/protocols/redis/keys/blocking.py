@@ -22,9 +22,9 @@ def deadline(context: Context, text: bytes) -> float:
     seconds = wide(text, Error("ERR timeout is not a float or out of range"))
     if not -1 < seconds * 1_000 < INT64:  # so says Redis of one that its 64 bits do not hold
         raise Error("ERR timeout is negative")
-    if (seconds + context.desk.now.wall) * 1_000 >= INT64:
+    if (seconds + context.dispatcher.now.wall) * 1_000 >= INT64:
         raise Error("ERR timeout is out of range")
-    return context.desk.now.steady + seconds if 0 < seconds < _LONGEST_S else math.inf
+    return context.dispatcher.now.steady + seconds if 0 < seconds < _LONGEST_S else math.inf
 
 
 def _pop(context: Context, args: list[bytes], *, left: bool) -> Result:

@@ -18,7 +18,7 @@ _OPTIONS: Final = frozenset({b"NX", b"XX", b"GT", b"LT"})
 
 
 def delete(context: Context, args: list[bytes]) -> Result:
-    return context.desk.do(DropKeys(args))
+    return context.dispatcher.do(DropKeys(args))
 
 
 def exists(context: Context, args: list[bytes]) -> Result:
@@ -40,7 +40,7 @@ def _left_ms(context: Context, key: bytes) -> int:
     if entry is None:
         return -2
     # A throttle's end may be further off than 64 bits of milliseconds tell.
-    return round(min((entry.end - context.desk.now.steady) * 1_000, _FAR_MS)) if entry.end else -1
+    return round(min((entry.end - context.dispatcher.now.steady) * 1_000, _FAR_MS)) if entry.end else -1
 
 
 def ttl(context: Context, args: list[bytes]) -> Result:
@@ -55,7 +55,7 @@ def pttl(context: Context, args: list[bytes]) -> Result:
 def from_now(context: Context, text: bytes, unit_ms: int, name: bytes) -> int:
     """In milliseconds; an end must be one that 64 bits of milliseconds since 1970 tell."""
     ms = whole(text) * unit_ms
-    if ms < -INT64 or ms + int(context.desk.now.wall * 1_000) >= INT64:
+    if ms < -INT64 or ms + int(context.dispatcher.now.wall * 1_000) >= INT64:
         raise invalid_end(name)
     return ms
 
@@ -86,7 +86,7 @@ def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> R
     left = _left_ms(context, key)
     if left == -2 or not _wanted(options, left, ms):
         return 0
-    return int(context.desk.do(KeepKey(key, max(context.desk.now.steady + ms / 1_000, 1e-9))))
+    return int(context.dispatcher.do(KeepKey(key, max(context.dispatcher.now.steady + ms / 1_000, 1e-9))))
 
 
 def _wanted(options: set[bytes], left: int, ms: int) -> bool:
@@ -102,7 +102,7 @@ def _wanted(options: set[bytes], left: int, ms: int) -> bool:
 def persist(context: Context, args: list[bytes]) -> Result:
     if _left_ms(context, args[0]) < 0:
         return 0
-    return int(context.desk.do(KeepKey(args[0], 0.0)))
+    return int(context.dispatcher.do(KeepKey(args[0], 0.0)))
 
 
 def keys(context: Context, args: list[bytes]) -> Result:
@@ -138,9 +138,9 @@ def _all(context: Context) -> Iterator[bytes]:
     """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
     for view in context.door.views.all:
         yield from view.keys(context)
-    space = context.desk.memory.keys
+    space = context.dispatcher.state.keys
     for key in list(space.entries):
-        if space.live(key, context.desk.now) is not None:
+        if space.live(key, context.dispatcher.now) is not None:
             yield key
 
 

@@ -16,7 +16,7 @@ def _put(context: Context, name: bytes, args: list[bytes]) -> int:
         raise arity(name)
     pairs = dict(zip(args[1::2], args[2::2], strict=True))
     new = pairs.keys() - fields(context, args[0]).keys()
-    context.desk.do(ChangeMembers(args[0], Kind.HASH, list(pairs.items())))
+    context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, list(pairs.items())))
     return len(new)
 
 
@@ -68,7 +68,7 @@ def hdel(context: Context, args: list[bytes]) -> Result:
     there = fields(context, args[0])
     gone = [field for field in dict.fromkeys(args[1:]) if field in there]
     if gone:
-        context.desk.do(ChangeMembers(args[0], Kind.HASH, drop=gone))
+        context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, drop=gone))
     return len(gone)
 
 
@@ -78,7 +78,7 @@ def hincrby(context: Context, args: list[bytes]) -> Result:
     value = whole(before, Error("ERR hash value is not an integer")) + amount
     if not -INT64 <= value < INT64:
         raise Error("ERR increment or decrement would overflow")
-    context.desk.do(ChangeMembers(args[0], Kind.HASH, [(args[1], b"%d" % value)]))
+    context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, [(args[1], b"%d" % value)]))
     return value
 
 

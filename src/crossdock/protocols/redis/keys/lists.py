@@ -17,7 +17,7 @@ _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 def _push(context: Context, key: bytes, values: list[bytes], *, left: bool) -> int:
     length = len(elements(context, key))
     change = ChangeList(key, 0, 0, values[::-1]) if left else ChangeList(key, length, 0, values)
-    return context.desk.do(change)
+    return context.dispatcher.do(change)
 
 
 def lpush(context: Context, args: list[bytes]) -> Result:
@@ -43,7 +43,7 @@ def take(context: Context, key: bytes, count: int, *, left: bool) -> list[bytes]
     start = 0 if left else len(data) - count
     taken = part(data, start, start + count)
     if taken:
-        context.desk.do(ChangeList(key, start, count))
+        context.dispatcher.do(ChangeList(key, start, count))
     return taken if left else taken[::-1]
 
 
@@ -93,7 +93,7 @@ def lset(context: Context, args: list[bytes]) -> Result:
     index = whole(args[1])
     if not -len(data) <= index < len(data):
         raise Error("ERR index out of range")
-    context.desk.do(ChangeList(args[0], index % len(data), 1, [args[2]]))
+    context.dispatcher.do(ChangeList(args[0], index % len(data), 1, [args[2]]))
     return OK
 
 
@@ -105,7 +105,7 @@ def lrem(context: Context, args: list[bytes]) -> Result:
     if count:
         found = found[:count] if count > 0 else found[count:]
     if found:
-        context.desk.do(ChangeList(args[0], 0, drop=found))
+        context.dispatcher.do(ChangeList(args[0], 0, drop=found))
     return len(found)
 
 
@@ -113,11 +113,11 @@ def ltrim(context: Context, args: list[bytes]) -> Result:
     first, last = whole(args[1]), whole(args[2])
     length = len(elements(context, args[0]))
     start, stop = span(first, last, length)
-    with context.desk.together():
+    with context.dispatcher.together():
         if stop < length:
-            context.desk.do(ChangeList(args[0], stop, length - stop))
+            context.dispatcher.do(ChangeList(args[0], stop, length - stop))
         if start:
-            context.desk.do(ChangeList(args[0], 0, start))
+            context.dispatcher.do(ChangeList(args[0], 0, start))
     return OK
 
 
@@ -128,11 +128,11 @@ def move(context: Context, source: bytes, target: bytes, *, from_left: bool, to_
     if not data:
         return None
     value = data[0 if from_left else -1]
-    with context.desk.together():
+    with context.dispatcher.together():
         _push(context, target, [value], left=to_left)
         moved = source == target
         at = int(moved and to_left) if from_left else len(data) - 1 - int(moved and not to_left)
-        context.desk.do(ChangeList(source, at, 1))
+        context.dispatcher.do(ChangeList(source, at, 1))
     return value
 
 

@@ -93,7 +93,7 @@ def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | N
 
 
 def _plain(context: Context, place: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:
-    keys, now = context.desk.memory.keys, context.desk.now
+    keys, now = context.dispatcher.state.keys, context.dispatcher.now
     then, page = keys.page(place, count)
     there = ((key, keys.live(key, now)) for key in page)
     return then, [key for key, entry in there if entry is not None and (kind is None or TYPES[entry.kind] == kind)]

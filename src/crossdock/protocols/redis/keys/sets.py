@@ -13,9 +13,9 @@ from crossdock.protocols.redis.resp.values import SYNTAX, Result
 
 def _drop(context: Context, key: bytes, gone: list[bytes]) -> int:
     if len(gone) == len(members(context, key)) > 0:  # the whole key goes, however large it is
-        context.desk.do(DropKeys([key]))
+        context.dispatcher.do(DropKeys([key]))
     elif gone:
-        context.desk.do(ChangeMembers(key, Kind.SET, drop=gone))
+        context.dispatcher.do(ChangeMembers(key, Kind.SET, drop=gone))
     return len(gone)
 
 
@@ -23,7 +23,7 @@ def sadd(context: Context, args: list[bytes]) -> Result:
     there = members(context, args[0])
     new = [member for member in dict.fromkeys(args[1:]) if member not in there]
     if new:
-        context.desk.do(ChangeMembers(args[0], Kind.SET, [(member, None) for member in new]))
+        context.dispatcher.do(ChangeMembers(args[0], Kind.SET, [(member, None) for member in new]))
     return len(new)
 
 

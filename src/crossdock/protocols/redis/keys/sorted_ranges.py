@@ -122,9 +122,9 @@ def zcount(context: Context, args: list[bytes]) -> Result:
 
 def drop(context: Context, key: bytes, gone: list[bytes]) -> int:
     if len(gone) == len(scored(context, key)) > 0:  # the whole key goes, however large it is
-        context.desk.do(DropKeys([key]))
+        context.dispatcher.do(DropKeys([key]))
     elif gone:
-        context.desk.do(ChangeMembers(key, Kind.SORTED, drop=gone))
+        context.dispatcher.do(ChangeMembers(key, Kind.SORTED, drop=gone))
     return len(gone)
 
 

@@ -18,7 +18,9 @@ _NAN: Final = Error("ERR resulting score is not a number (NaN)")
 def _put(context: Context, key: bytes, scores: dict[bytes, float]) -> None:
     """A zero is kept without its sign, as Redis does in its small sets."""
     if scores:
-        context.desk.do(ChangeMembers(key, Kind.SORTED, [(member, score + 0.0) for member, score in scores.items()]))
+        context.dispatcher.do(
+            ChangeMembers(key, Kind.SORTED, [(member, score + 0.0) for member, score in scores.items()])
+        )
 
 
 def zadd(context: Context, args: list[bytes]) -> Result:

@@ -55,7 +55,7 @@ def set_(context: Context, args: list[bytes]) -> Result:
     there = find(context, key) is not None
     if (b"NX" in words and there) or (b"XX" in words and not there):
         return before
-    context.desk.do(SetKey(key, value, until))
+    context.dispatcher.do(SetKey(key, value, until))
     return before if b"GET" in words else OK
 
 
@@ -64,26 +64,26 @@ def _end(context: Context, name: bytes, option: bytes, text: bytes) -> float:
     ms = whole(text) * unit_ms if is_time else from_now(context, text, unit_ms, name)
     if not 0 < ms < INT64:
         raise invalid_end(name)
-    now = context.desk.now
+    now = context.dispatcher.now
     return max(now.steady + ms / 1_000 - (now.wall if is_time else 0.0), 1e-9)
 
 
 def setnx(context: Context, args: list[bytes]) -> Result:
     if find(context, args[0]) is not None:
         return 0
-    context.desk.do(SetKey(args[0], args[1]))
+    context.dispatcher.do(SetKey(args[0], args[1]))
     return 1
 
 
 def setex(context: Context, args: list[bytes]) -> Result:
-    context.desk.do(SetKey(args[0], args[2], _end(context, b"setex", b"EX", args[1])))
+    context.dispatcher.do(SetKey(args[0], args[2], _end(context, b"setex", b"EX", args[1])))
     return OK
 
 
 def getdel(context: Context, args: list[bytes]) -> Result:
     value = string(context, args[0])
     if value is not None:
-        context.desk.do(DropKeys(args))
+        context.dispatcher.do(DropKeys(args))
     return value
 
 
@@ -92,7 +92,7 @@ def _add(context: Context, key: bytes, amount: int) -> Result:
     value = (0 if before is None else whole(before)) + amount
     if not -INT64 <= value < INT64:
         raise Error("ERR increment or decrement would overflow")
-    context.desk.do(SetKey(key, b"%d" % value, None))
+    context.dispatcher.do(SetKey(key, b"%d" % value, None))
     return value
 
 

@@ -117,8 +117,8 @@ def unheard(jobs: Sequence[Job]) -> None:
 class Call(msgspec.Struct, frozen=True):
     """One call; `args[index]` is missing if there are fewer, and then `call[index]` is None."""
 
-    desk: Dispatcher
-    memory: EngineState
+    dispatcher: Dispatcher
+    state: EngineState
     t: float  #: its time, by the clock that counts
     args: list[str]  #: those behind the command and `now`
     publish: Publish
@@ -174,7 +174,7 @@ class Call(msgspec.Struct, frozen=True):
         return self.require(index, "Queue(): no queue name provided")
 
     def job(self, jid: str) -> Job | None:
-        return newest(self.desk.memory, jid)
+        return newest(self.dispatcher.state, jid)
 
     def who(self, word: str, jid: str) -> str:
         """How an error names a job."""
@@ -186,17 +186,17 @@ class Call(msgspec.Struct, frozen=True):
         while words and words[-1] is None:
             words.pop()
         known = [word if word is not None else "" for word in words]
-        return Call(self.desk, self.memory, self.t, known, self.publish, self.dialect, self.grant)
+        return Call(self.dispatcher, self.state, self.t, known, self.publish, self.dialect, self.grant)
 
     def refuse_if_full(self) -> None:
         """Before one job or record more is kept."""
-        full = self.desk.no_room(1)
+        full = self.dispatcher.no_room(1)
         if full is not None:
             raise Raised(full)
 
     def refuse_if_no_place(self, words: Iterable[bytes]) -> None:
         """Before plain keys grow by so much."""
-        full = no_place(self.memory, self.dialect.keys_bytes, words) or self.desk.no_room(0)
+        full = no_place(self.state, self.dialect.keys_bytes, words) or self.dispatcher.no_room(0)
         if full is not None:
             raise Raised(full)
 

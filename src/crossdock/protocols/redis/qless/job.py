@@ -42,7 +42,7 @@ _NAMED: Final = {
 _FAILED: Final = frozenset({HistoryKind.FAILED, HistoryKind.EXHAUSTED})
 
 
-def state(job: Job) -> str:
+def state_name(job: Job) -> str:
     face = qless_data(job)
     if face is not None and face.state:
         return face.state
@@ -163,9 +163,9 @@ def expires(job: Job) -> float:
     return lease.at + lasts if lasts < float("inf") else 0.0
 
 
-def show(memory: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
+def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
     """The object; key order as the scripts write it."""
-    jobs = memory.jobs
+    jobs = state.jobs
     face = qless_data(job)
     shown = {
         "jid": job.jid,
@@ -177,12 +177,12 @@ def show(memory: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
         "spawned_from_jid": (face.spawned_from or False) if face is not None else False,
         "dependencies": sorted(jobs[need].jid for need in dependencies_of(job) if need in jobs),
         "klass": job.kind,
-        "tracked": job.jid in memory.watched,
+        "tracked": job.jid in state.watched,
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
-        "state": state(job),
+        "state": state_name(job),
         "history": [entry(one, dialect) for one in history.lines(job)],
-        "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
+        "dependents": sorted(jobs[each].jid for each in state.dependents.get(job.number, ())),
         "priority": dialect.turned(job.priority),
         "worker": worker(job),
     }

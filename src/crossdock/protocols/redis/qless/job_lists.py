@@ -31,27 +31,27 @@ def jobs(call: Call) -> Reply:
     queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
     at = 1 if complete else 2
     offset, count = span(call[at], call[at + 1], 'Jobs(): Arg "%s" not a number: ', ("offset", call.dialect.count))
-    memory = call.memory
+    state = call.state
     if complete:
-        newest = Reversed(merged(memory.completed, list(memory.stale.done)))
+        newest = Reversed(merged(state.completed, list(state.stale.done)))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
-    lazy = memory.lazy.of(queue)
+    lazy = state.lazy.of(queue)
     if word in ("running", "stalled"):
-        locks = merged(lazy.locks, list(memory.strays.locks.get(queue, ())))
+        locks = merged(lazy.locks, list(state.strays.locks.get(queue, ())))
         over, gone = lazy.over(call.t), lazy.expired(call.t)
         if locks is not lazy.locks:
             over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
         begin, end = (over, len(locks)) if word == "running" else (0, gone)
         page = ranged(end - begin, offset, count)
         found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
-        return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
+        return found + _elsewhere(state, queue, len(found), count) if word == "running" else found
     by_time: Sequence[Any]
     if word == "scheduled":
         call.writes()
         move_due(call, queue)
-        return _scheduled(memory, queue, offset, count)
+        return _scheduled(state, queue, offset, count)
     if word == "depends":
-        by_time = merged(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
+        by_time = merged(state.blocked_in.get(queue, []), list(state.strays.depends.get(queue, ())))
     elif word == "recurring":
         by_time = merged(lazy.slots.callers, list(lazy.slots.own))
         if not call.dialect.in_scripts:
@@ -59,7 +59,7 @@ def jobs(call: Call) -> Reply:
             page = ranged(len(by_time) - begin, offset, count)
             return [jid for _, jid in by_time[begin + (page.start or 0) : begin + page.stop]]
     elif word == "throttled" and call.dialect.throttled:
-        by_time = memory.held_in.get(queue, [])
+        by_time = state.held_in.get(queue, [])
         if not call.dialect.paged:  # the first that had throttles takes a count for the last index
             return [each[1] for each in by_time[spanned(len(by_time), offset, count)]]
     else:
@@ -67,13 +67,13 @@ def jobs(call: Call) -> Reply:
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
-def _scheduled(memory: EngineState, queue: str, offset: int, count: int) -> list[str]:
+def _scheduled(state: EngineState, queue: str, offset: int, count: int) -> list[str]:
     """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
     what is before it."""
-    due = memory.lazy.of(queue).due
-    scheduled, retrying = memory.scheduled_in.get(queue, ()), memory.retrying_in.get(queue, ())
+    due = state.lazy.of(queue).due
+    scheduled, retrying = state.scheduled_in.get(queue, ()), state.retrying_in.get(queue, ())
     waiting = chain((number_ for _, _, number_ in scheduled), (number_ for _, number_ in retrying))
-    of_others = (one.jid for one in map(memory.jobs.__getitem__, waiting) if not _lazy(one))
+    of_others = (one.jid for one in map(state.jobs.__getitem__, waiting) if not _lazy(one))
     others = islice(of_others, len(scheduled) + len(retrying) - len(due))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
@@ -89,38 +89,38 @@ def _lazy(one: Job) -> bool:
     return face is not None and face.due is not None
 
 
-def _elsewhere(memory: EngineState, queue: str, before: int, count: int) -> list[str]:
+def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
-    there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
+    there = state.leased_in.get(queue, 0) - len(state.lazy.of(queue).locks)
     wanted = there if count < 0 else min(there, count - before)
     if wanted <= 0:
         return []
-    leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
+    leased = (state.jobs[number_] for _, number_ in state.shelves[State.LEASED])
     here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
     return list(islice(here, wanted))
 
 
 def failed(call: Call) -> Reply:
-    groups, group = call.memory.failed_in, call[0]
+    groups, group = call.state.failed_in, call[0]
     if group is None:
         counts = Counter({name: len(order) for name, order in groups.items()})
-        counts.update(name for name, _, _ in call.memory.stale.failed)
+        counts.update(name for name, _, _ in call.state.stale.failed)
         return cjson.write(dict(sorted(counts.items())))
     start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
-    stale = [(order, number_) for name, order, number_ in call.memory.stale.failed if name == group]
+    stale = [(order, number_) for name, order, number_ in call.state.stale.failed if name == group]
     order = Reversed(merged(groups.get(group, []), stale))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
-    found = [call.memory.jobs[number_] for _, number_ in page]
+    found = [call.state.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
         show = _by_seed if call.dialect.by_seed else job.show
-        jobs = [show(call.memory, one, call.dialect) | {"dependencies": []} for one in found]  # whatever it waited for
+        jobs = [show(call.state, one, call.dialect) | {"dependencies": []} for one in found]  # whatever it waited for
         return cjson.write({"jobs": jobs, "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 
-def _by_seed(memory: EngineState, one: Job, dialect: Dialect) -> dict[str, Any]:
+def _by_seed(state: EngineState, one: Job, dialect: Dialect) -> dict[str, Any]:
     """The job, and what the seed says of its failure besides."""
-    shown = job.show(memory, one, dialect)
+    shown = job.show(state, one, dialect)
     return shown | {"message": shown["failure"].get("message", ""), "type": shown["failure"].get("group", "")}
 
 
@@ -130,7 +130,7 @@ def unfail(call: Call) -> Reply:
     count = number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0)
     refuse_part(count)
     call.writes()
-    return call.desk.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
+    return call.dispatcher.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
 
 
 def merged(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:

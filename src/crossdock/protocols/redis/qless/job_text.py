@@ -17,7 +17,7 @@ from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.qless.arguments import NAME_BYTES
 from crossdock.protocols.redis.qless.call import Dialect
 from crossdock.protocols.redis.qless.job import data, entry, expires, failure, queue, remaining, retries, show
-from crossdock.protocols.redis.qless.job import state as state_of
+from crossdock.protocols.redis.qless.job import state_name as state_of
 from crossdock.protocols.redis.qless.job import worker as worker_of
 
 #: Numbers that most jobs have for their retries and their priority, written.
@@ -27,26 +27,26 @@ _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number i
 _DONE: Final = HistoryKind.DONE
 
 
-def texts(memory: EngineState, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
+def texts(state: EngineState, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
     """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
     if len(jobs) == 1:
-        return f"[{text(memory, jobs[0], dialect)}]"
+        return f"[{text(state, jobs[0], dialect)}]"
     if not jobs:
         return "[]" if dialect.renamed else "{}"
     if most is None:
-        return f"[{','.join([text(memory, job, dialect) for job in jobs])}]"
+        return f"[{','.join([text(state, job, dialect) for job in jobs])}]"
     found: list[str] = []
     for job in jobs:
-        found.append(text(memory, job, dialect))
+        found.append(text(state, job, dialect))
         most -= len(found[-1])
         if most < 0:
             raise TOO_LARGE
     return f"[{','.join(found)}]"
 
 
-def text(memory: EngineState, job: Job, dialect: Dialect) -> str:
+def text(state: EngineState, job: Job, dialect: Dialect) -> str:
     if dialect.in_scripts:
-        return cjson.write(show(memory, job, dialect))
+        return cjson.write(show(state, job, dialect))
     jid, extra, lease = job.jid, job.extra, job.lease
     face = extra.face if extra is not None else None
     lines: Sequence[HistoryEntry]
@@ -66,12 +66,12 @@ def text(memory: EngineState, job: Job, dialect: Dialect) -> str:
         if extra.error is not None:
             error = cjson.write(failure(job))
         if extra.tags or extra.links is not None or (type(face) is QlessData and face.spawned_from):
-            middle = _with_rare(memory, job, extra, its_queue, its_state, dialect)
+            middle = _with_rare(state, job, extra, its_queue, its_state, dialect)
     if middle is None:
         write = _middle if len(job.kind) <= NAME_BYTES else _parts
-        middle = write(job.kind, its_queue, its_state, dialect.old, jid in memory.watched)
-    if memory.needed_by and (needed_by := memory.needed_by.get(job.number)):
-        dependents = _jids(memory, needed_by)
+        middle = write(job.kind, its_queue, its_state, dialect.old, jid in state.watched)
+    if state.dependents and (waiting := state.dependents.get(job.number)):
+        dependents = _jids(state, waiting)
     if dialect.throttled:
         named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
     priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
@@ -105,17 +105,17 @@ def _parts(
 _middle = lru_cache(maxsize=4_096)(_parts)
 
 
-def _with_rare(memory: EngineState, job: Job, extra: Extra, queue: str, state: str, dialect: Dialect) -> str:
+def _with_rare(state: EngineState, job: Job, extra: Extra, queue: str, job_state: str, dialect: Dialect) -> str:
     spawned, face = "false", extra.face
     if type(face) is QlessData and face.spawned_from:
         spawned = quoted(face.spawned_from)
-    needs = _jids(memory, extra.links.needs) if extra.links is not None and extra.links.needs else "{}"
+    needs = _jids(state, extra.links.needs) if extra.links is not None and extra.links.needs else "{}"
     tags = cjson.write(list(extra.tags))
-    return _parts(job.kind, queue, state, dialect.old, job.jid in memory.watched, spawned, needs, tags)
+    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.watched, spawned, needs, tags)
 
 
-def _jids(memory: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:
-    return cjson.write(sorted(memory.jobs[number].jid for number in numbers if number in memory.jobs))
+def _jids(state: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:
+    return cjson.write(sorted(state.jobs[number].jid for number in numbers if number in state.jobs))
 
 
 def _lines(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:

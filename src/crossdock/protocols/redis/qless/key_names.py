@@ -12,14 +12,14 @@ from crossdock.protocols.redis.views import SLICE, Page, hashed
 
 #: Those there is one of: what it is, and whether there is something in it.
 WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
-    b"ql:queues": (Kind.SORTED, lambda memory: any(queue.listed for queue in memory.queues.values())),
-    b"ql:paused_queues": (Kind.SET, lambda memory: any(queue.paused for queue in memory.queues.values())),
-    b"ql:workers": (Kind.SORTED, lambda memory: bool(memory.workers.seen)),
-    b"ql:tracked": (Kind.SORTED, lambda memory: bool(memory.watched)),
-    b"ql:completed": (Kind.SORTED, lambda memory: bool(memory.completed)),
-    b"ql:failures": (Kind.SET, lambda memory: bool(memory.failed_in)),
-    b"ql:tags": (Kind.SORTED, lambda memory: bool(memory.tags.uses)),
-    b"ql:config": (Kind.HASH, lambda memory: bool(memory.config)),
+    b"ql:queues": (Kind.SORTED, lambda state: any(queue.listed for queue in state.queues.values())),
+    b"ql:paused_queues": (Kind.SET, lambda state: any(queue.paused for queue in state.queues.values())),
+    b"ql:workers": (Kind.SORTED, lambda state: bool(state.workers.seen)),
+    b"ql:tracked": (Kind.SORTED, lambda state: bool(state.watched)),
+    b"ql:completed": (Kind.SORTED, lambda state: bool(state.completed)),
+    b"ql:failures": (Kind.SET, lambda state: bool(state.failed_in)),
+    b"ql:tags": (Kind.SORTED, lambda state: bool(state.tags.uses)),
+    b"ql:config": (Kind.HASH, lambda state: bool(state.config)),
 }
 
 #: By what follows the prefix.
@@ -29,60 +29,60 @@ _KINDS: Final = {b"j": Kind.HASH, b"r": Kind.HASH, b"s": Kind.HASH, b"f": Kind.L
 _OTHERS: Final = 1 << 55
 
 
-def all_keys(memory: EngineState, now: Now) -> Iterator[bytes]:
+def all_keys(state: EngineState, now: Now) -> Iterator[bytes]:
     """One a job, without what belongs to it: suites count them."""
-    for jid in list(memory.jids):
+    for jid in list(state.jids):
         yield b"ql:j:" + key_values.text(jid)
-    yield from _others(memory, now)
+    yield from _others(state, now)
 
 
-def _others(memory: EngineState, now: Now) -> Iterator[bytes]:
-    for jid in list(memory.intervals):
+def _others(state: EngineState, now: Now) -> Iterator[bytes]:
+    for jid in list(state.intervals):
         yield b"ql:r:" + key_values.text(jid)
-    queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in, **memory.held_in}
-    for queue in dict.fromkeys((*queues, *memory.scheduled_in, *memory.retrying_in)):
+    queues = {**state.queues, **state.leased_in, **state.lazy.queues, **state.blocked_in, **state.held_in}
+    for queue in dict.fromkeys((*queues, *state.scheduled_in, *state.retrying_in)):
         for kind, (count, _) in key_values.OF_QUEUE.items():
-            if count(memory, queue):
+            if count(state, queue):
                 yield b"ql:q:%b-%b" % (key_values.text(queue), kind.encode())
     for key, (_, there) in WHOLE.items():
-        if there(memory):
+        if there(state):
             yield key
-    for prefix, names in (("f:", memory.failed_in), ("t:", memory.tags.jobs)):
+    for prefix, names in (("f:", state.failed_in), ("t:", state.tags.jobs)):
         for name in list(names):
             yield key_values.text(f"ql:{prefix}{name}")
-    for name, throttle in list(memory.throttles.items()):
+    for name, throttle in list(state.throttles.items()):
         if throttle.is_set(now.steady):
             yield key_values.text(f"ql:th:{name}")
-    for worker in list(memory.workers.given):
+    for worker in list(state.workers.given):
         yield key_values.text(f"ql:w:{worker}:jobs")
-    for queue, days in list(memory.stats.days.items()):
+    for queue, days in list(state.stats.days.items()):
         for day, page in list(days.items()):
             for kind, some in (("wait", page.wait.n), ("run", page.run.n), ("stats", page.failures)):
                 if some:
                     yield key_values.text(f"ql:s:{kind}:{day}:{queue}")
 
 
-def page(memory: EngineState, now: Now, place: int, count: int) -> Page:
+def page(state: EngineState, now: Now, place: int, count: int) -> Page:
     keys: list[bytes] = []
     if place < _OTHERS:
-        then, keys = yield from _jobs(memory, max(1, place), count)
+        then, keys = yield from _jobs(state, max(1, place), count)
         if then:
             return then, keys
         place = _OTHERS
         if len(keys) >= count:
             return place, keys
-    then, more = yield from hashed(_others(memory, now), place - _OTHERS, count - len(keys))
+    then, more = yield from hashed(_others(state, now), place - _OTHERS, count - len(keys))
     return then + _OTHERS if then else 0, keys + more
 
 
-def _jobs(memory: EngineState, number: Number, count: int) -> Page:
+def _jobs(state: EngineState, number: Number, count: int) -> Page:
     """A job keeps its number, whatever becomes of it. Where many numbers in a row are nobody's, the next is looked for
     among all that are somebody's."""
     keys: list[bytes] = []
-    while number <= memory.counters.number:
+    while number <= state.counters.number:
         before = len(keys)
         for each in range(number, number + SLICE):
-            job = memory.jobs.get(each)
+            job = state.jobs.get(each)
             if job is not None:
                 if len(keys) >= count:
                     return each, keys
@@ -90,16 +90,16 @@ def _jobs(memory: EngineState, number: Number, count: int) -> Page:
         number += SLICE
         yield
         if len(keys) == before:
-            found = yield from _next(memory, number)
+            found = yield from _next(state, number)
             if found is None:
                 break
             number = found
     return 0, keys
 
 
-def _next(memory: EngineState, number: Number) -> Generator[None, None, Number | None]:
+def _next(state: EngineState, number: Number) -> Generator[None, None, Number | None]:
     found: Number | None = None
-    numbers = list(memory.jobs)
+    numbers = list(state.jobs)
     for first in range(0, len(numbers), SLICE):
         behind = [each for each in numbers[first : first + SLICE] if each >= number]
         found = min([found, *behind] if found is not None else behind, default=found)

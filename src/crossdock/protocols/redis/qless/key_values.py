@@ -51,8 +51,8 @@ def members(values: Iterator[str]) -> Entry:
     return Entry(Kind.SET, {text(value): None for value in values})
 
 
-def job_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None:
-    found = newest(memory, name)
+def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
+    found = newest(state, name)
     if found is None:
         return None
     face = qless_data(found)
@@ -62,7 +62,7 @@ def job_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None
         "data": job.data(found),
         "priority": dialect.turned(found.priority),
         "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
-        "state": job.state(found),
+        "state": job.state_name(found),
         "worker": job.worker(found),
         "expires": "" if found.state is State.FAILED and face is not None else job.expires(found),
         "queue": job.queue(found),
@@ -84,8 +84,8 @@ def job_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None
     return fields(values)
 
 
-def history(memory: EngineState, name: str) -> Entry | None:
-    found = newest(memory, name)
+def history(state: EngineState, name: str) -> Entry | None:
+    found = newest(state, name)
     if found is None:
         return None
     entries = map(job.entry, qless_history.lines(found))
@@ -93,20 +93,20 @@ def history(memory: EngineState, name: str) -> Entry | None:
     return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
 
 
-def dependencies(memory: EngineState, name: str) -> Entry | None:
-    found = newest(memory, name)
+def dependencies(state: EngineState, name: str) -> Entry | None:
+    found = newest(state, name)
     needs = dependencies_of(found) if found is not None else ()
-    return members(memory.jobs[need].jid for need in needs if need in memory.jobs) if needs else None
+    return members(state.jobs[need].jid for need in needs if need in state.jobs) if needs else None
 
 
-def dependents(memory: EngineState, name: str) -> Entry | None:
-    found = newest(memory, name)
-    waiting = memory.needed_by.get(found.number) if found is not None else None
-    return members(memory.jobs[each].jid for each in waiting) if waiting else None
+def dependents(state: EngineState, name: str) -> Entry | None:
+    found = newest(state, name)
+    waiting = state.dependents.get(found.number) if found is not None else None
+    return members(state.jobs[each].jid for each in waiting) if waiting else None
 
 
-def recurring_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None:
-    found = memory.intervals.get(name)
+def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
+    found = state.intervals.get(name)
     if found is None:
         return None
     return fields(
@@ -128,49 +128,49 @@ def recurring_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry 
     )
 
 
-def _on_shelf(memory: EngineState, state: State, queue: str) -> Iterator[Job]:
-    return (one for _, number_ in memory.shelves[state] if (one := memory.jobs[number_]).queue == queue)
+def _on_shelf(state: EngineState, job_state: State, queue: str) -> Iterator[Job]:
+    return (one for _, number_ in state.shelves[job_state] if (one := state.jobs[number_]).queue == queue)
 
 
-def work(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    known = memory.queues.get(queue)
+def work(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+    known = state.queues.get(queue)
     for first, _, stamp, _, number_ in known.ready if known is not None else ():
-        yield memory.jobs[number_].jid, -first - stamp / 1e10
+        yield state.jobs[number_].jid, -first - stamp / 1e10
 
 
-def locks(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+def locks(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     """By their ends: that of a job which was warned of is later than what its worker was told."""
-    here = memory.lazy.of(queue).locks
+    here = state.lazy.of(queue).locks
     yield from ((jid, until) for until, jid, _ in here)
-    if memory.leased_in.get(queue, 0) > len(here):  # leases of other doors, which have no end by a caller's clock
-        leased = _on_shelf(memory, State.LEASED, queue)
+    if state.leased_in.get(queue, 0) > len(here):  # leases of other doors, which have no end by a caller's clock
+        leased = _on_shelf(state, State.LEASED, queue)
         yield from ((one.jid, job.expires(one)) for one in leased if one.lease is not None and one.lease.until is None)
 
 
-def scheduled(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
-    retrying = (memory.jobs[number_] for _, number_ in memory.retrying_in.get(queue, ()))
+def scheduled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+    waiting = (state.jobs[number_] for _, _, number_ in state.scheduled_in.get(queue, ()))
+    retrying = (state.jobs[number_] for _, number_ in state.retrying_in.get(queue, ()))
     for one in chain(waiting, retrying):
         face = qless_data(one)
         yield one.jid, one.due if face is None or face.due is None else face.due
 
 
-def depends(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    return ((jid, t) for t, jid, _ in memory.blocked_in.get(queue, ()))
+def depends(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+    return ((jid, t) for t, jid, _ in state.blocked_in.get(queue, ()))
 
 
-def recur(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    slots = memory.lazy.of(queue).slots
+def recur(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+    slots = state.lazy.of(queue).slots
     return ((jid, slot) for slot, jid in chain(slots.callers, slots.own))
 
 
-def throttled(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    return ((jid, t) for t, jid, _ in memory.held_in.get(queue, ()))
+def throttled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
+    return ((jid, t) for t, jid, _ in state.held_in.get(queue, ()))
 
 
-def throttle(memory: EngineState, name: str, now: Now) -> Entry | None:
+def throttle(state: EngineState, name: str, now: Now) -> Entry | None:
     """What callers set of it, with its own end."""
-    found = memory.throttles.get(name)
+    found = state.throttles.get(name)
     if found is None or found.end is None or not found.is_set(now.steady):
         return None
     entry = fields({"id": name, "maximum": found.maximum})
@@ -178,19 +178,19 @@ def throttle(memory: EngineState, name: str, now: Now) -> Entry | None:
     return entry
 
 
-def throttle_locks(memory: EngineState, name: str) -> Entry | None:
-    found = memory.throttles.get(name)
+def throttle_locks(state: EngineState, name: str) -> Entry | None:
+    found = state.throttles.get(name)
     held = [each for each in found.holders if isinstance(each, str)] if found is not None else []
     return scores((jid, 1.0) for jid in held) if held else None
 
 
-def throttle_pending(memory: EngineState, name: str) -> Entry | None:
-    waiting = memory.pending.get(name)
+def throttle_pending(state: EngineState, name: str) -> Entry | None:
+    waiting = state.pending.get(name)
     return scores((jid, t) for t, jid in waiting) if waiting else None
 
 
-def _ready(memory: EngineState, queue: str) -> int:
-    known = memory.queues.get(queue)
+def _ready(state: EngineState, queue: str) -> int:
+    known = state.queues.get(queue)
     return known.waiting if known is not None else 0
 
 
@@ -199,14 +199,14 @@ OF_QUEUE: Final[
     dict[str, tuple[Callable[[EngineState, str], int], Callable[[EngineState, str], Iterator[tuple[str, float]]]]]
 ] = {
     "work": (_ready, work),
-    "locks": (lambda memory, queue: memory.leased_in.get(queue, 0), locks),
+    "locks": (lambda state, queue: state.leased_in.get(queue, 0), locks),
     "scheduled": (
-        lambda memory, queue: len(memory.scheduled_in.get(queue, ())) + len(memory.retrying_in.get(queue, ())),
+        lambda state, queue: len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ())),
         scheduled,
     ),
-    "depends": (lambda memory, queue: len(memory.blocked_in.get(queue, ())), depends),
-    "recur": (lambda memory, queue: len(memory.lazy.of(queue).slots), recur),
-    "throttled": (lambda memory, queue: len(memory.held_in.get(queue, ())), throttled),
+    "depends": (lambda state, queue: len(state.blocked_in.get(queue, ())), depends),
+    "recur": (lambda state, queue: len(state.lazy.of(queue).slots), recur),
+    "throttled": (lambda state, queue: len(state.held_in.get(queue, ())), throttled),
 }
 
 
@@ -224,8 +224,8 @@ def _moments(of: Moments) -> dict[str, str | int | float]:
     return found
 
 
-def statistics(memory: EngineState, kind: str, day: str, queue: str) -> Entry | None:
-    page: Any = memory.stats.days.get(queue, {}).get(int(day)) if day.isdecimal() and len(day) < 16 else None
+def statistics(state: EngineState, kind: str, day: str, queue: str) -> Entry | None:
+    page: Any = state.stats.days.get(queue, {}).get(int(day)) if day.isdecimal() and len(day) < 16 else None
     if page is None:
         return None
     if kind == "stats":

@@ -28,14 +28,14 @@ _OF_JOB: Final[dict[str, Callable[[EngineState, str], Entry | None]]] = {
 }
 
 _WHOLE: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
-    b"ql:queues": lambda memory: key_values.scores((q.name, q.first_t) for q in memory.queues.values() if q.listed),
-    b"ql:paused_queues": lambda memory: key_values.members(q.name for q in memory.queues.values() if q.paused),
-    b"ql:workers": lambda memory: key_values.scores(iter(memory.workers.seen.items())),
-    b"ql:tracked": lambda memory: key_values.scores(iter(memory.watched.items())),
-    b"ql:completed": lambda memory: key_values.scores((jid, t) for t, jid, _ in memory.completed),
-    b"ql:failures": lambda memory: key_values.members(iter(memory.failed_in)),
-    b"ql:tags": lambda memory: key_values.scores(iter(memory.tags.uses.items())),
-    b"ql:config": lambda memory: key_values.fields(dict(memory.config)),
+    b"ql:queues": lambda state: key_values.scores((q.name, q.first_t) for q in state.queues.values() if q.listed),
+    b"ql:paused_queues": lambda state: key_values.members(q.name for q in state.queues.values() if q.paused),
+    b"ql:workers": lambda state: key_values.scores(iter(state.workers.seen.items())),
+    b"ql:tracked": lambda state: key_values.scores(iter(state.watched.items())),
+    b"ql:completed": lambda state: key_values.scores((jid, t) for t, jid, _ in state.completed),
+    b"ql:failures": lambda state: key_values.members(iter(state.failed_in)),
+    b"ql:tags": lambda state: key_values.scores(iter(state.tags.uses.items())),
+    b"ql:config": lambda state: key_values.fields(dict(state.config)),
 }
 
 _QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur|throttled)", re.DOTALL)
@@ -62,49 +62,49 @@ class QlessView:
 
     def _call(self, name: bytes, context: Context, args: list[bytes]) -> Result:
         """What clients ask for all the time costs no walk; the rest is read."""
-        memory = context.desk.memory
+        state = context.dispatcher.state
         if name == b"zcard" and args[0] == b"ql:completed":
-            return len(memory.completed)
+            return len(state.completed)
         found = _QUEUE.fullmatch(_name(args[0]) or "")
         if found is not None:
             queue, kind = found.groups()
             if name == b"zcard":
-                return key_values.OF_QUEUE[kind][0](memory, queue)
+                return key_values.OF_QUEUE[kind][0](state, queue)
             if name == b"zscore" and kind == "recur":
-                interval = memory.intervals.get(args[1].decode("utf-8", "surrogateescape"))
+                interval = state.intervals.get(args[1].decode("utf-8", "surrogateescape"))
                 return interval.next if interval is not None and interval.queue == queue else None
         raise Pass
 
     def read(self, context: Context, key: bytes) -> Entry | None:
-        memory = context.desk.memory
+        state = context.dispatcher.state
         whole = _WHOLE.get(key)
         if whole is not None:
-            _refuse_if_long(key, max(len(memory.queues), len(memory.completed), len(memory.tags.uses)))
-            entry = whole(memory)
+            _refuse_if_long(key, max(len(state.queues), len(state.completed), len(state.tags.uses)))
+            entry = whole(state)
             return entry if len(entry.data) else None
         name = _name(key)
         if name is not None and name.startswith("th:"):
             return _throttle(context, key, name[3:])
-        return None if name is None else _read(memory, key, name, self._dialect)
+        return None if name is None else _read(state, key, name, self._dialect)
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        return key_names.all_keys(context.desk.memory, context.desk.now)
+        return key_names.all_keys(context.dispatcher.state, context.dispatcher.now)
 
     def page(self, context: Context, place: int, count: int) -> Page:
-        return key_names.page(context.desk.memory, context.desk.now, place, count)
+        return key_names.page(context.dispatcher.state, context.dispatcher.now, place, count)
 
     def kind(self, key: bytes) -> Kind:
         return key_names.kind(key)
 
 
 def _throttle(context: Context, key: bytes, name: str) -> Entry | None:
-    memory = context.desk.memory
+    state = context.dispatcher.state
     for ending, of in (("-locks", key_values.throttle_locks), ("-pending", key_values.throttle_pending)):
-        known = memory.throttles.get(name.removesuffix(ending)) if name.endswith(ending) else None
-        if known is not None and name not in memory.throttles:
+        known = state.throttles.get(name.removesuffix(ending)) if name.endswith(ending) else None
+        if known is not None and name not in state.throttles:
             _refuse_if_long(key, len(known.holders) + len(known.pending))
-            return of(memory, known.name)
-    return key_values.throttle(memory, name, context.desk.now)
+            return of(state, known.name)
+    return key_values.throttle(state, name, context.dispatcher.now)
 
 
 def _name(key: bytes) -> str | None:
@@ -121,37 +121,37 @@ def _refuse_if_long(key: bytes, count: int) -> None:
         raise Error(text % (key[:128], count))
 
 
-def _read(memory: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry | None:
+def _read(state: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry | None:
     found = _QUEUE.fullmatch(name)
     if found is not None:
         queue, kind = found.groups()
         count, pairs = key_values.OF_QUEUE[kind]
-        there = count(memory, queue)
+        there = count(state, queue)
         _refuse_if_long(key, there)
-        return key_values.scores(pairs(memory, queue)) if there else None
+        return key_values.scores(pairs(state, queue)) if there else None
     found = _WORKER.fullmatch(name)
     if found is not None:
-        given = memory.workers.given.get(found.group(1))
+        given = state.workers.given.get(found.group(1))
         return key_values.scores(iter(given.items())) if given else None
     found = _STATS.fullmatch(name)
     if found is not None:
-        return key_values.statistics(memory, *found.groups())
-    return _named(memory, key, name[:1], name[2:], dialect)
+        return key_values.statistics(state, *found.groups())
+    return _named(state, key, name[:1], name[2:], dialect)
 
 
-def _named(memory: EngineState, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
+def _named(state: EngineState, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
     if kind == "j":
-        if name not in memory.jids:
+        if name not in state.jids:
             for ending, of in _OF_JOB.items():
                 if name.endswith(ending):
-                    return of(memory, name.removesuffix(ending))
-        return key_values.job_fields(memory, name, dialect)
+                    return of(state, name.removesuffix(ending))
+        return key_values.job_fields(state, name, dialect)
     if kind == "r":
-        return key_values.recurring_fields(memory, name, dialect)
+        return key_values.recurring_fields(state, name, dialect)
     if kind == "f":
-        group = memory.failed_in.get(name, ())
+        group = state.failed_in.get(name, ())
         _refuse_if_long(key, len(group))
-        return key_values.elements(memory.jobs[number].jid for _, number in reversed(group)) if group else None
-    tagged = memory.tags.jobs.get(name, ())
+        return key_values.elements(state.jobs[number].jid for _, number in reversed(group)) if group else None
+    tagged = state.tags.jobs.get(name, ())
     _refuse_if_long(key, len(tagged))
     return key_values.scores((jid, t) for t, jid, _ in tagged) if tagged else None

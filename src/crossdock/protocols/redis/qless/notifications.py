@@ -190,14 +190,14 @@ class Publisher:
 
         return answered
 
-    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
+    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""
-        for channel, text in notices(events, desk.memory.watched):
-            self.say(desk, channel, text)
+        for channel, text in notices(events, dispatcher.state.watched):
+            self.say(dispatcher, channel, text)
 
-    def say(self, desk: Dispatcher, channel: str, text: str) -> None:
+    def say(self, dispatcher: Dispatcher, channel: str, text: str) -> None:
         other = in_scripts((channel, text))
         data = text.encode("utf-8", "surrogateescape")
-        desk.publish(channel.encode("utf-8", "surrogateescape"), data, to_patterns=not self.in_scripts)
+        dispatcher.publish(channel.encode("utf-8", "surrogateescape"), data, to_patterns=not self.in_scripts)
         if other is not None:
-            desk.publish(other[0].encode("utf-8", "surrogateescape"), data, to_patterns=self.in_scripts)
+            dispatcher.publish(other[0].encode("utf-8", "surrogateescape"), data, to_patterns=self.in_scripts)

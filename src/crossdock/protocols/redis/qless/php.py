@@ -57,22 +57,22 @@ def pop_by_jid(call: Call) -> Reply:
     found = call.job(jid)
     if found is None:
         raise Raised("bad argument #1 to 'unpack' (table expected, got nil)")
-    if found.queue != queue or found.state is not State.READY or job.state(found) != "waiting":
+    if found.queue != queue or found.state is not State.READY or job.state_name(found) != "waiting":
         _warn(call, found, queue)
         return _NO_JOB
-    term = settings.heartbeat(call.memory, queue)
-    call.desk.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
-    jobs = call.desk.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
+    term = settings.heartbeat(call.state, queue)
+    call.dispatcher.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
+    jobs = call.dispatcher.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
     call.grant(jobs)
-    return job_text.texts(call.memory, jobs, call.dialect)
+    return job_text.texts(call.state, jobs, call.dialect)
 
 
 def _warn(call: Call, found: Job, queue: str) -> None:
     """The worker of a job whose lease ran out, once. Only a pop gives the job to another worker."""
     warned = found.extra is not None and found.extra.warned
-    graced = setting(call.memory, "grace-period", GRACE_S) > 0
+    graced = setting(call.state, "grace-period", GRACE_S) > 0
     if found.queue == queue and found.lease is not None and not warned and graced:
-        call.desk.do(CatchUp(VIA, queue, call.t, inf, intervals=False, due=False, only=found.number))
+        call.dispatcher.do(CatchUp(VIA, queue, call.t, inf, intervals=False, due=False, only=found.number))
 
 
 def complete(call: Call) -> Reply:
@@ -81,8 +81,8 @@ def complete(call: Call) -> Reply:
     key = _completed(queue)
     done = find(call, Kind.SORTED, key)
     reply = settle.complete(call)
-    kept = setting(call.memory, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
-    oldest = call.t - setting(call.memory, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
+    kept = setting(call.state, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
+    oldest = call.t - setting(call.state, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
     order = done.data.order if done is not None else ()
     beyond = len(order) - max(0.0, kept)
     drop: list[bytes] = []
@@ -91,9 +91,9 @@ def complete(call: Call) -> Reply:
             break
         drop.append(member)
     member = (call[0] or "").encode()
-    full = no_place(call.memory, call.dialect.keys_bytes, (key, member))
+    full = no_place(call.state, call.dialect.keys_bytes, (key, member))
     put = [(member, call.t)] if full is None else []
-    call.desk.do(ChangeMembers(key, Kind.SORTED, put, [each for each in drop if each != member]))
+    call.dispatcher.do(ChangeMembers(key, Kind.SORTED, put, [each for each in drop if each != member]))
     return reply
 
 
@@ -115,11 +115,11 @@ def jobs(call: Call) -> Reply:
         return [member.decode() for _, member in page]
     if word != "waiting":
         return job_lists.jobs(call)
-    known = call.memory.queues.get(call.text(1, 'Jobs(): Arg "queue" missing'))
+    known = call.state.queues.get(call.text(1, 'Jobs(): Arg "queue" missing'))
     if known is None or not count:
         return []
     page = spanned(len(known.ready), offset, offset + count - 1)
-    return [call.memory.jobs[place[4]].jid for place in known.ready.islice(page.start or 0, page.stop)]
+    return [call.state.jobs[place[4]].jid for place in known.ready.islice(page.start or 0, page.stop)]
 
 
 def some_workers(call: Call) -> Reply:
@@ -142,7 +142,7 @@ def _rank(text: str | None, default: int) -> int:
 
 def workers_count(call: Call) -> Reply:
     """All that were heard of: `workers` is what forgets the silent ones."""
-    return len(call.memory.workers.seen)
+    return len(call.state.workers.seen)
 
 
 def worker_jobs(call: Call) -> Reply:
@@ -154,13 +154,13 @@ def worker_jobs(call: Call) -> Reply:
     if least is None or least != least:
         raise Raised("min or max is not a float")
     least = nextafter(least, inf) if text.startswith("(") else least
-    given = call.memory.workers.given.get(worker, {})
+    given = call.state.workers.given.get(worker, {})
     held = sorted((until, jid) for jid, until in given.items() if until >= least)
     return cjson.write([jid for _, jid in held])
 
 
 def tracked(call: Call) -> Reply:
-    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.memory.watched.items())])
+    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.state.watched.items())])
 
 
 def tags(call: Call) -> Reply:
@@ -175,12 +175,12 @@ def tags(call: Call) -> Reply:
         raise Raised("value is not an integer or out of range")
     if many < 1:
         raise Raised("syntax error")
-    names = itertools.islice(call.memory.tags.jobs, begin, begin + min(many, TAGS_AT_MOST))
+    names = itertools.islice(call.state.tags.jobs, begin, begin + min(many, TAGS_AT_MOST))
     return cjson.write([name.replace("ql:t:", "") for name in names])
 
 
 def deregister(call: Call) -> Reply:
-    known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in call.memory.workers.seen)
+    known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in call.state.workers.seen)
     workers.deregister(call)
     return known
 
@@ -215,7 +215,7 @@ def _keys(call: Call, pattern: bytes) -> list[bytes]:
         glob = compiled(pattern)
     except Error as error:
         raise Raised(str(error).removeprefix("ERR ")) from error
-    keys, now = call.memory.keys, call.desk.now
+    keys, now = call.state.keys, call.dispatcher.now
     return sorted(
         key for key in keys.entries if key.startswith(TOPICS) and glob.matches(key) and keys.live(key, now) is not None
     )
@@ -240,7 +240,7 @@ def _all_topics(call: Call) -> dict[str, dict[str, str]]:
 
 def _remove(call: Call, key: bytes, topic: bytes) -> bool:
     known = topic in _topics(call, key)
-    call.desk.do(ChangeMembers(key, Kind.HASH, drop=[topic]))
+    call.dispatcher.do(ChangeMembers(key, Kind.HASH, drop=[topic]))
     return known
 
 
@@ -248,7 +248,7 @@ def _add(call: Call, key: bytes, topic: bytes, queue: bytes) -> list[str]:
     known = _topics(call, key)
     if topic not in known and topic not in known.values():  # the script takes a value for a topic, too
         call.refuse_if_no_place((key, topic, queue))
-        call.desk.do(ChangeMembers(key, Kind.HASH, [(topic, queue)]))
+        call.dispatcher.do(ChangeMembers(key, Kind.HASH, [(topic, queue)]))
     return [value.decode() for value in _topics(call, key).values()]
 
 

@@ -28,22 +28,22 @@ def pop(call: Call) -> Reply:
     if count != 1.0 and not is_paused(call, queue):
         refuse_part(count)
     call.writes()
-    return job_text.texts(call.memory, popped(call, queue, worker, count), call.dialect)
+    return job_text.texts(call.state, popped(call, queue, worker, count), call.dialect)
 
 
 def is_paused(call: Call, queue: str) -> bool:
     """The scripts look at this before they use the count."""
-    known = call.memory.queues.get(queue)
+    known = call.state.queues.get(queue)
     return known is not None and known.paused
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     dialect = call.dialect
     abrupt = EXHAUSTED if dialect.in_scripts else ""
-    term = settings.heartbeat(call.memory, queue)
+    term = settings.heartbeat(call.state, queue)
     limitless = dialect.throttled or dialect.in_scripts  # `max-concurrency` is of the unified scripts only
     pop = Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless, dialect.php)
-    jobs = call.desk.do(pop)
+    jobs = call.dispatcher.do(pop)
     if jobs:
         call.grant(jobs)
     return jobs
@@ -58,7 +58,7 @@ def peek(call: Call) -> Reply:
     refuse_part(asked)
     count = int(max(0.0, min(PEEKED_AT_MOST, asked)))
     call.writes()
-    return job_text.texts(call.memory, peeked(call, queue, count), call.dialect, REPLY_BYTES)
+    return job_text.texts(call.state, peeked(call, queue, count), call.dialect, REPLY_BYTES)
 
 
 def _page(call: Call, queue: str) -> Reply:
@@ -69,25 +69,25 @@ def _page(call: Call, queue: str) -> Reply:
     call.writes()
     found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
     page = found[offset:] if offset >= 0 else []  # the script's own list begins with nothing then
-    return job_text.texts(call.memory, page, call.dialect, REPLY_BYTES)
+    return job_text.texts(call.state, page, call.dialect, REPLY_BYTES)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
-    memory = call.memory
-    lazy = memory.lazy.of(queue)
+    state = call.state
+    lazy = state.lazy.of(queue)
     over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
-    if memory.strays.jobs:
-        over = sorted([*over, *surfacing.locks(memory, queue, call.t)])[:count]
-    found = [memory.jobs[number_] for _, _, number_ in over]
+    if state.strays.jobs:
+        over = sorted([*over, *surfacing.locks(state, queue, call.t)])[:count]
+    found = [state.jobs[number_] for _, _, number_ in over]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
-    call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
-    known = memory.queues.get(queue)
+    call.dispatcher.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
+    known = state.queues.get(queue)
     if known is not None:
-        places = surfacing.work(memory, queue)
+        places = surfacing.work(state, queue)
         if known.lanes is None or places:
             first = merged(list(known.ready.front(left)), places)
-            found += [memory.jobs[place[4]] for place in first[:left]]
+            found += [state.jobs[place[4]] for place in first[:left]]
         else:
-            found += [memory.jobs[number_] for number_ in islice(batch_queues.in_turn(known), max(0, left))]
+            found += [state.jobs[number_] for number_ in islice(batch_queues.in_turn(known), max(0, left))]
     return found

@@ -57,7 +57,7 @@ def put(call: Call) -> Reply:
     else:
         command = _put(call, head, options(more))
     call.refuse_if_full()
-    call.desk.do(command)
+    call.dispatcher.do(command)
     return jid
 
 
@@ -89,23 +89,23 @@ def requeue(call: Call) -> Reply:
 
 def get(call: Call) -> Reply:
     found = call.job(call.jid())
-    return None if found is None else job_text.text(call.memory, found, call.dialect)
+    return None if found is None else job_text.text(call.state, found, call.dialect)
 
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return job_text.texts(call.memory, found, call.dialect, REPLY_BYTES)
+    return job_text.texts(call.state, found, call.dialect, REPLY_BYTES)
 
 
 def cancel(call: Call) -> Reply:
     """All or none: whoever needs one of them must be named, too."""
     names = call.rest(0)
-    memory, named = call.memory, frozenset(names)
+    state, named = call.state, frozenset(names)
     for jid in names:
         found = call.job(jid)
         if found is not None:
-            needed_by = sorted(memory.jobs[each].jid for each in memory.needed_by.get(found.number, ()))
-            unnamed = next((each for each in needed_by if each not in named), None)
+            dependents = sorted(state.jobs[each].jid for each in state.dependents.get(found.number, ()))
+            unnamed = next((each for each in dependents if each not in named), None)
             if unnamed is not None:
                 text = f"{jid} is a dependency of {unnamed} but is not mentioned to be canceled"
                 raise Raised(f"Cancel(): {text}")
@@ -114,10 +114,10 @@ def cancel(call: Call) -> Reply:
     for jid in names:
         found = call.job(jid)
         if found is None:
-            for notice in notifications.canceled_unknown(jid, memory.watched):
+            for notice in notifications.canceled_unknown(jid, state.watched):
                 call.publish(*notice)
         elif found.state is not State.COMPLETE:
-            call.desk.do(Cancel(VIA, call.t, found.number, along, call.dialect.in_scripts))
+            call.dispatcher.do(Cancel(VIA, call.t, found.number, along, call.dialect.in_scripts))
     return names
 
 
@@ -129,7 +129,7 @@ def priority(call: Call) -> Reply:
         text = "Queue(): no queue name provided" if call.dialect.nameless else f"Priority(): Job {jid} does not exist"
         raise Denied(text)
     call.writes()
-    call.desk.do(SetPriority(VIA, call.t, found.number, call.dialect.turned(cjson_reader.whole(value))))
+    call.dispatcher.do(SetPriority(VIA, call.t, found.number, call.dialect.turned(cjson_reader.whole(value))))
     return cjson_reader.truncated(value)
 
 
@@ -140,26 +140,26 @@ def depends(call: Call) -> Reply:
         raise Raised('Depends(): Arg "command" missing')
     found = call.job(jid)
     if found is None or found.state is not State.BLOCKED:
-        shown = "false" if found is None else job.state(found)
+        shown = "false" if found is None else job.state_name(found)
         raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
-    names, memory = call.rest(2), call.memory
-    before, unmet = dependencies_of(found), dependents.unmet(memory, found)
+    names, state = call.rest(2), call.state
+    before, unmet = dependencies_of(found), dependents.unmet(state, found)
     if word == "on":
-        needs = tuple(dict.fromkeys((*unmet, *open_needs(memory, names, jid, found.number))))
+        needs = tuple(dict.fromkeys((*unmet, *open_needs(state, names, jid, found.number))))
         refuse_needs(len(needs))
     elif word == "off":
-        needs = () if names[:1] == ["all"] else _but(memory, unmet, frozenset(names))
+        needs = () if names[:1] == ["all"] else _but(state, unmet, frozenset(names))
     else:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
     if needs != before:
-        call.desk.do(EditDependencies(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
+        call.dispatcher.do(EditDependencies(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
     return 1
 
 
-def _but(memory: EngineState, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
+def _but(state: EngineState, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
     """Those that have none of these names. One that is gone was lost, and its dependents are about to learn it."""
-    return tuple(need for need in needs if (job := memory.jobs.get(need)) is None or job.jid not in names)
+    return tuple(need for need in needs if (job := state.jobs.get(need)) is None or job.jid not in names)
 
 
 def tag(call: Call) -> Reply:
@@ -171,7 +171,7 @@ def tag(call: Call) -> Reply:
     if word == "get":
         text = call.text(1, 'Tag(): Arg "tag" missing')
         offset, count = span(call[2], call[3], _NOT_A_NUMBER, ("offset", call.dialect.count))
-        tagged: Sequence[Any] = call.memory.tags.jobs.get(text, [])
+        tagged: Sequence[Any] = call.state.tags.jobs.get(text, [])
         page = tagged[spanned(len(tagged), offset, count if call.dialect.paged_by_end else offset + count - 1)]
         return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
     if word == "top":
@@ -182,7 +182,7 @@ def tag(call: Call) -> Reply:
 
 def _top(call: Call, offset: int, count: int) -> list[str]:
     """The tags used twice or more, the most used first."""
-    order = call.memory.tags.top
+    order = call.state.tags.top
     used = len(order) - order.bisect_left((2, ""))
     return [tag for _, tag in Reversed(order)[ranged(used, offset, count)]]
 
@@ -199,22 +199,22 @@ def _edit_tags(call: Call, word: str) -> Reply:
     refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:
-        if any(each not in call.memory.tags.uses for each in names):  # one that nobody has is counted below zero
+        if any(each not in call.state.tags.uses for each in names):  # one that nobody has is counted below zero
             call.refuse_if_full()
         add, drop = (names, ()) if word == "add" else ((), names)
-        call.desk.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
+        call.dispatcher.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
     shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
     return cjson.write(shown) if call.dialect.old and not call.dialect.in_scripts and word == "add" else shown
 
 
 def track(call: Call) -> Reply:
-    word, memory = call[0], call.memory
+    word, state = call[0], call.state
     if word is None:
-        order = sorted(memory.watched.items(), key=lambda each: (each[1], each[0]))
+        order = sorted(state.watched.items(), key=lambda each: (each[1], each[0]))
         found = {jid: call.job(jid) for jid, _ in order}
         expired = cjson.write([jid for jid, one in found.items() if one is None])
         jobs = [one for one in found.values() if one is not None]
-        shown = job_text.texts(memory, jobs, call.dialect, REPLY_BYTES) if jobs else "{}"
+        shown = job_text.texts(state, jobs, call.dialect, REPLY_BYTES) if jobs else "{}"
         return f'{{"expired":{expired},"jobs":{shown}}}'
     jid = call.require(1, 'Track(): Arg "jid" missing')
     if call.job(jid) is None:
@@ -227,13 +227,13 @@ def track(call: Call) -> Reply:
 def watch(call: Call, jid: str, *, on: bool) -> int:
     """Whether that is new."""
     call.writes()
-    known = jid in call.memory.watched
+    known = jid in call.state.watched
     if not on:
-        call.desk.do(Unwatch(jid))
+        call.dispatcher.do(Unwatch(jid))
         return int(known)
     if not known:
         call.refuse_if_full()
-    call.desk.do(Watch(jid, call.t))
+    call.dispatcher.do(Watch(jid, call.t))
     return int(not known)
 
 
@@ -247,7 +247,7 @@ def log(call: Call) -> Reply:
     if found is None:
         raise Raised(f"Log(): Job {jid} does not exist")
     call.writes()
-    call.desk.do(
+    call.dispatcher.do(
         Note(VIA, call.t, found.number, HistoryEntry(float(floor(call.t)), HistoryKind.SAID, message, data=extra))
     )
     return None

@@ -80,7 +80,7 @@ def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
     found = call.job(jid)
     if found is not None and found.extra is not None and found.extra.tags and qless_data(found) is not None:
         call.writes()
-        call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
+        call.dispatcher.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
     try:
         wanted(call, jid, queue, {each: value for each, value in given.items() if each != "tags"}, delayed=False)
         its_tags = decoded(given.get("tags", "[]"))

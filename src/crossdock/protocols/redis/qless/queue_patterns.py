@@ -23,7 +23,7 @@ AT_MOST: Final = 10_000
 def find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
     """The first of these plain keys that is there."""
     for key in keys:
-        found = call.memory.keys.live(key, call.desk.now)
+        found = call.state.keys.live(key, call.dispatcher.now)
         if found is not None:
             if found.kind is not kind:
                 raise Raised("WRONGTYPE Operation against a key holding the wrong kind of value")
@@ -49,8 +49,8 @@ def set_identifiers(call: Call) -> Reply:
     given.setdefault("default", _EVERY)
     fields = [(_bytes(name), _bytes(each)) for name, each in given.items()]
     call.refuse_if_no_place((IDENTIFIERS, *(word for field in fields for word in field)))
-    call.desk.do(DropKeys([IDENTIFIERS, _OLD_IDENTIFIERS]))
-    call.desk.do(ChangeMembers(IDENTIFIERS, Kind.HASH, fields))
+    call.dispatcher.do(DropKeys([IDENTIFIERS, _OLD_IDENTIFIERS]))
+    call.dispatcher.do(ChangeMembers(IDENTIFIERS, Kind.HASH, fields))
     return None
 
 
@@ -68,9 +68,9 @@ def set_priorities(call: Call) -> Reply:
     elements = [_bytes(word) for word in words]
     if elements:
         call.refuse_if_no_place((PRIORITIES, *elements))
-    call.desk.do(DropKeys([PRIORITIES, _OLD_PRIORITIES]))
+    call.dispatcher.do(DropKeys([PRIORITIES, _OLD_PRIORITIES]))
     if elements:
-        call.desk.do(ChangeList(PRIORITIES, 0, 0, elements))
+        call.dispatcher.do(ChangeList(PRIORITIES, 0, 0, elements))
     return None
 
 

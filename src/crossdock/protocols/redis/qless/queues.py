@@ -24,32 +24,32 @@ _NOT_PAUSED: Final = '"paused":false,'
 
 def move_due(call: Call, queue: str) -> None:
     """Move what has fallen due there."""
-    lazy = call.memory.lazy.queues.get(queue)
+    lazy = call.state.lazy.queues.get(queue)
     if lazy is not None and lazy.next_t <= call.t and lazy.due.begins_by(call.t) and not call.dialect.in_scripts:
-        call.desk.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
+        call.dispatcher.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
 
 
 def counts(call: Call, name: str) -> str:
     """As JSON, written in one go: somebody may ask for tens of thousands of queues at once."""
     move_due(call, name)
-    memory, dialect = call.memory, call.dialect
-    known, lazy = memory.queues.get(name), memory.lazy.queues.get(name)
+    state, dialect = call.state, call.dialect
+    known, lazy = state.queues.get(name), state.lazy.queues.get(name)
     waiting = known.waiting if known is not None else 0
-    running = memory.leased_in.get(name, 0)
-    depends, recurring, stalled = len(memory.blocked_in.get(name, ())), 0, 0
+    running = state.leased_in.get(name, 0)
+    depends, recurring, stalled = len(state.blocked_in.get(name, ())), 0, 0
     if lazy is not None:
-        recurring = len(lazy.slots) if memory.intervals else 0
+        recurring = len(lazy.slots) if state.intervals else 0
         if lazy.next_t <= call.t and lazy.locks.begins_by(call.t):
             stalled = max(0, lazy.expired(call.t) - lazy.over(0.0))
-    strays = memory.strays
+    strays = state.strays
     if strays.jobs:
         stalled += sum(lock[0] >= 0 for lock in strays.expired(name, call.t))
         running += len(strays.locks.get(name, ()))
         waiting += len(strays.work.get(name, ()))
         depends += len(strays.depends.get(name, ()))
     paused = "" if dialect.in_scripts else _PAUSED if known is not None and known.paused else _NOT_PAUSED
-    throttled = f',"throttled":{len(memory.held_in.get(name, ()))}' if dialect.throttled else ""
-    scheduled = len(memory.scheduled_in.get(name, ())) + len(memory.retrying_in.get(name, ()))
+    throttled = f',"throttled":{len(state.held_in.get(name, ()))}' if dialect.throttled else ""
+    scheduled = len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
     return (
         f'{{{paused}"running":{running - stalled},"name":{cjson.write(name)},"waiting":{waiting},'
         f'"recurring":{recurring},"depends":{depends},"stalled":{stalled},"scheduled":{scheduled}{throttled}}}'
@@ -71,23 +71,23 @@ def queues(call: Call) -> Reply:
 
 def names(call: Call) -> list[str]:
     """Of all queues, the oldest first."""
-    known = [queue for queue in call.memory.queues.values() if queue.listed]
+    known = [queue for queue in call.state.queues.values() if queue.listed]
     return [queue.name for queue in sorted(known, key=lambda queue: (queue.first_t, queue.name))]
 
 
 def length(call: Call) -> Reply:
-    queue, memory = call.queue(), call.memory
-    known = memory.queues.get(queue)
-    waiting = len(memory.scheduled_in.get(queue, ())) + len(memory.retrying_in.get(queue, ()))
-    left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
-    return memory.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
+    queue, state = call.queue(), call.state
+    known = state.queues.get(queue)
+    waiting = len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ()))
+    left = len(state.strays.locks.get(queue, ())) + len(state.strays.work.get(queue, ()))
+    return state.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:
     queue = call.queue()
     date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
     day = day_of(date) * DAY
-    page = call.memory.stats.days.get(queue, {}).get(day) or QueueDay()
+    page = call.state.stats.days.get(queue, {}).get(day) or QueueDay()
     return cjson.write(
         {
             "run": _moments(page.run, call.dialect),
@@ -119,18 +119,18 @@ def _names(call: Call) -> list[str]:
 
 def pause(call: Call) -> Reply:
     names = _names(call)
-    if any(each not in call.memory.queues for each in names):  # it is kept with its pause
+    if any(each not in call.state.queues for each in names):  # it is kept with its pause
         call.refuse_if_full()
-    call.desk.do(PauseQueues(names, any_name=True))
+    call.dispatcher.do(PauseQueues(names, any_name=True))
     return None
 
 
 def unpause(call: Call) -> Reply:
-    call.desk.do(ResumeQueues(_names(call)))
+    call.dispatcher.do(ResumeQueues(_names(call)))
     return None
 
 
 def forget(call: Call) -> Reply:
     for name in _names(call):
-        call.desk.do(ForgetQueue(name, unlist=True))
+        call.dispatcher.do(ForgetQueue(name, unlist=True))
     return None

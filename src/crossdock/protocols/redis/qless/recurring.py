@@ -64,7 +64,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         cjson_reader.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
     )
-    known = call.memory.intervals.get(jid)
+    known = call.state.intervals.get(jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
         named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
@@ -78,7 +78,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         form,
         cjson_reader.whole(spacing),
         call.t + offset,
-        call.desk.now.wall + offset,
+        call.dispatcher.now.wall + offset,
         call.dialect.turned(priority),
         its_tags,
         retries,
@@ -87,9 +87,9 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         throttles,
         call.dialect.old,
     )
-    if known is None or queue not in call.memory.queues:
+    if known is None or queue not in call.state.queues:
         call.refuse_if_full()
-    call.desk.do(SetInterval(interval, call.t))
+    call.dispatcher.do(SetInterval(interval, call.t))
     return jid
 
 
@@ -98,12 +98,12 @@ def _jid(call: Call) -> str:
 
 
 def unrecur(call: Call) -> Reply:
-    call.desk.do(ClearInterval(_jid(call)))
+    call.dispatcher.do(ClearInterval(_jid(call)))
     return 1
 
 
 def get(call: Call) -> Reply:
-    found = call.memory.intervals.get(_jid(call))
+    found = call.state.intervals.get(_jid(call))
     if found is None:
         return None
     shown: dict[str, Any] = {
@@ -129,7 +129,7 @@ def get(call: Call) -> Reply:
 
 def update(call: Call) -> Reply:
     jid = _jid(call)
-    found = call.memory.intervals.get(jid)
+    found = call.state.intervals.get(jid)
     if found is None:
         raise Denied(f"Recur(): No recurring job {jid}")
     pairs = call.rest(1)
@@ -142,10 +142,10 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
-        if changed.queue != found.queue and changed.queue not in call.memory.queues:
+        if changed.queue != found.queue and changed.queue not in call.state.queues:
             call.refuse_if_full()
         registers = "queue" in pairs[::2] and not call.dialect.in_scripts
-        call.desk.do(SetInterval(changed, call.t, registers=registers))
+        call.dispatcher.do(SetInterval(changed, call.t, registers=registers))
     return 1
 
 
@@ -187,7 +187,7 @@ def untag(call: Call) -> Reply:
 
 def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     jid = _jid(call)
-    found = call.memory.intervals.get(jid)
+    found = call.state.intervals.get(jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
     names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]
@@ -198,5 +198,5 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
         after = tuple(each for each in found.tags if each not in names)
     call.writes()
     if after != found.tags:
-        call.desk.do(SetInterval(replace(found, tags=after), call.t, registers=False))
+        call.dispatcher.do(SetInterval(replace(found, tags=after), call.t, registers=False))
     return cjson.write(list(after))

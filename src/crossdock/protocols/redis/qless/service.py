@@ -55,8 +55,8 @@ class Qless:
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
         self.view = QlessView(replace(UNIFIED, smaller_first=smaller_first))
 
-    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
-        self._publisher.tell(desk, events)
+    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
+        self._publisher.tell(dispatcher, events)
 
     def _handle(self, call: Call) -> Value:
         context, dialect = call.context, call.dialect
@@ -64,7 +64,7 @@ class Qless:
             raise ScriptError(f"more than {ARGS_AT_MOST} words in one call, the limit; divide it")
         publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
-            reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant)
+            reply = self._answers[dialect](context.dispatcher, call.keys, call.args, publish, grant)
         except Raised as error:
             raise ScriptError(str(error)) from error
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
@@ -75,7 +75,7 @@ class Qless:
         def grant(jobs: Sequence[Job]) -> None:
             context.grant(*[(job.number, job.lease.token) for job in jobs if job.lease is not None])
 
-        ways: _Ways = (partial(self._publisher.say, context.desk), grant)
+        ways: _Ways = (partial(self._publisher.say, context.dispatcher), grant)
         context.memo[_MEMO] = ways
         return ways
 

@@ -44,12 +44,12 @@ def _held(
 
     None is any worker of this door, who holds a job of this door (doors, question 7).
     """
-    found = newest(call.memory, jid)
+    found = newest(call.state, jid)
     if found is None:
         raise Denied(who(call, jid) + missing)
     lease = found.lease
     if lease is None:
-        raise Denied(who(call, jid) + idle + job.state(found))
+        raise Denied(who(call, jid) + idle + job.state_name(found))
     if worker is None and lease.until is not None and qless_data(found) is not None:
         return found, lease
     if lease.worker != worker or lease.bound is _CONNECTION:
@@ -116,15 +116,15 @@ def complete(call: Call) -> Reply:
     if after is None:
         claim = Claim(VIA, worker, (found.number, lease.token))
         new = job.changed(found, payload)
-        call.desk.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
+        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
     if delay > 0:
         length(needs)
     named = jids(needs)
-    if after not in call.memory.queues:
+    if after not in call.state.queues:
         call.refuse_if_full()
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))
-    return "scheduled" if found.state is State.SCHEDULED else job.state(found)
+    call.dispatcher.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))
+    return "scheduled" if found.state is State.SCHEDULED else job.state_name(found)
 
 
 def fail(call: Call) -> Reply:
@@ -144,7 +144,7 @@ def fail(call: Call) -> Reply:
     )
     call.writes()
     claim = _claim(found, lease, worker)
-    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
+    call.dispatcher.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
     return jid
 
 
@@ -172,7 +172,7 @@ def retry(call: Call) -> Reply:
     group = group if group is not None else f"failed-retries-{queue}"
     fail = Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue)
     old, dialect = call.dialect.old, call.dialect
-    call.desk.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
+    call.dispatcher.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
     return left if left >= 0 else -1
 
 
@@ -190,9 +190,9 @@ def heartbeat(call: Call) -> Reply:
         "given out to another worker: ",
     )
     call.writes()
-    term = settings.heartbeat(call.memory, job.queue(found))
+    term = settings.heartbeat(call.state, job.queue(found))
     unheard = call.dialect.old or call.dialect.throttled
-    call.desk.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
+    call.dispatcher.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
     return cjson_reader.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
@@ -207,5 +207,5 @@ def timeout(call: Call) -> Reply:
         numbers.append(found.number)
     call.writes()
     if numbers:
-        call.desk.do(TakeBack(VIA, call.t, numbers, call.dialect.renamed))
+        call.dispatcher.do(TakeBack(VIA, call.t, numbers, call.dialect.renamed))
     return None

@@ -43,15 +43,15 @@ def _set(call: Call, tid: str, lasts: float) -> Reply:
     maximum = number(call[1], "the maximum of a throttle is not a number: ")
     if not isfinite(maximum) or not isfinite(lasts):
         raise Raised("the maximum of a throttle, and how long it lasts, must be finite")
-    known = call.memory.throttles
+    known = call.state.throttles
     if tid not in known and len(known) >= SET_AT_MOST:
         raise Raised(f"{SET_AT_MOST} throttles are set, the limit; throttle.delete forgets one")
-    call.desk.do(SetThrottle(tid, cjson_reader.whole(maximum), lasts if lasts > 0 else None))
+    call.dispatcher.do(SetThrottle(tid, cjson_reader.whole(maximum), lasts if lasts > 0 else None))
     return None
 
 
 def delete(call: Call) -> Reply:
-    call.desk.do(SetThrottle(_tid(call), None))
+    call.dispatcher.do(SetThrottle(_tid(call), None))
     return None
 
 
@@ -64,8 +64,8 @@ def get_queue(call: Call) -> Reply:
 
 
 def _shown(call: Call, tid: str) -> Reply:
-    found = call.memory.throttles.get(tid)
-    there = found is not None and found.is_set(call.desk.now.steady)
+    found = call.state.throttles.get(tid)
+    there = found is not None and found.is_set(call.dispatcher.now.steady)
     shown: dict[str, Any] = {"id": tid, "maximum": found.maximum if found is not None and there else 0}
     if call.dialect.renamed:
         shown["ttl"] = _left(call, found)
@@ -73,24 +73,24 @@ def _shown(call: Call, tid: str) -> Reply:
 
 
 def ttl(call: Call) -> Reply:
-    return _left(call, call.memory.throttles.get(_tid(call)))
+    return _left(call, call.state.throttles.get(_tid(call)))
 
 
 def _left(call: Call, found: Throttle | None) -> int:
     """In seconds; -1: it does not end, -2: it is not set."""
-    steady = call.desk.now.steady
+    steady = call.dispatcher.now.steady
     if found is None or found.end is None or not found.is_set(steady):
         return -2
     return -1 if found.end == inf else cjson_reader.truncated(max(0, ceil(found.end - steady)))
 
 
 def locks(call: Call) -> Reply:
-    found = call.memory.throttles.get(_tid(call))
+    found = call.state.throttles.get(_tid(call))
     return _listed(call, sorted(each for each in found.holders if isinstance(each, str)) if found is not None else [])
 
 
 def pending(call: Call) -> Reply:
-    return _listed(call, [jid for _, jid in call.memory.pending.get(_tid(call), ())])
+    return _listed(call, [jid for _, jid in call.state.pending.get(_tid(call), ())])
 
 
 def _listed(call: Call, jids: list[str]) -> Reply:
@@ -104,5 +104,5 @@ def release(call: Call) -> Reply:
     jids = [name(jid) for jid in call.rest(1)]
     call.writes()
     for jid in jids:
-        call.desk.do(FreeThrottle(tid, (jid,), call.t))
+        call.dispatcher.do(FreeThrottle(tid, (jid,), call.t))
     return None

@@ -118,7 +118,7 @@ def answering(dialect: Dialect) -> Answer:
     read = dialect.clock.read
 
     def answer(
-        desk: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+        dispatcher: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
     ) -> Reply:
         act = acts.get(args[0]) if len(args) > 1 and not keys else None
         if act is None:
@@ -131,7 +131,7 @@ def answering(dialect: Dialect) -> Answer:
         t = cjson_reader.number(words[1])
         if t is None:
             raise Raised('Arg "now" missing or not a number: nil')
-        return act(Call(desk, desk.memory, read(t, desk.now.wall), words[2:], publish, dialect, grant))
+        return act(Call(dispatcher, dispatcher.state, read(t, dispatcher.now.wall), words[2:], publish, dialect, grant))
 
     return answer
 

@@ -16,19 +16,19 @@ _AHEAD_S: Final = 8_640_000.0
 
 def workers(call: Call) -> Reply:
     call.writes()
-    memory, t = call.memory, call.t
-    oldest = t - setting(memory, "max-worker-age", _AGE_S)
-    silent = [name for time, name in memory.workers.recent if 0 <= time <= oldest]
+    state, t = call.state, call.t
+    oldest = t - setting(state, "max-worker-age", _AGE_S)
+    silent = [name for time, name in state.workers.recent if 0 <= time <= oldest]
     if silent:
-        call.desk.do(ForgetWorkers(silent, with_jobs=True))
-    given = memory.workers.given
+        call.dispatcher.do(ForgetWorkers(silent, with_jobs=True))
+    given = state.workers.given
     name = call[0]
     if name is not None:
         held = sorted(((until, jid) for jid, until in given.get(name, {}).items()), reverse=True)
         running = [jid for until, jid in held if t <= until <= t + _AHEAD_S]
         return cjson.write({"stalled": [jid for until, jid in held if 0 <= until <= t], "jobs": running})
     rows = []
-    for _, one in reversed(memory.workers.recent):
+    for _, one in reversed(state.workers.recent):
         stalled = ahead = 0
         for until in given[one].values() if one in given else ():
             stalled += 0 <= until <= t
@@ -41,5 +41,5 @@ def deregister(call: Call) -> Reply:
     names = call.rest(0)
     if not names:
         raise Raised("Wrong number of args calling Redis command from script")
-    call.desk.do(ForgetWorkers(names))
+    call.dispatcher.do(ForgetWorkers(names))
     return None

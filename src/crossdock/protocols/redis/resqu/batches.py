@@ -24,20 +24,20 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     face = job_view.face_in(spec)
     refuse_if_full(context)
     source, job_name = ("", "") if face is None else (face.source, face.name)
-    return 1 if context.desk.do(OpenResquBatch(VIA, name, source, job_name, spec)) else None
+    return 1 if context.dispatcher.do(OpenResquBatch(VIA, name, source, job_name, spec)) else None
 
 
 def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     stage = name.name.decode()
-    known = context.desk.memory.resqu.stages.get(stage)
+    known = context.dispatcher.state.resqu.stages.get(stage)
     if known is not None:
         stage = known.name  # one string for all of its jobs
     refuse_if_full(context, len(args) - 1)
     found = [specs.queued(text, stage) for text in args[1:]]
     length = 0
     for spec in found:
-        length = context.desk.do(PushToResquBatch(VIA, stage, spec))
+        length = context.dispatcher.do(PushToResquBatch(VIA, stage, spec))
     return length
 
 
@@ -45,45 +45,45 @@ def expire(context: Context, name: str, args: list[bytes], unit_ms: int) -> Resu
     ms = from_now(context, args[1], unit_ms, b"expire")
     if len(args) > 2:
         raise Error(b"ERR the end of '%b' is set without options" % args[0][:128])
-    return int(context.desk.do(KeepResquBatch(name, max(1e-9, context.desk.now.steady + ms / 1_000))))
+    return int(context.dispatcher.do(KeepResquBatch(name, max(1e-9, context.dispatcher.now.steady + ms / 1_000))))
 
 
 def delete(context: Context, name: str) -> int:
     """Roll it back."""
-    return int(context.desk.do(KeepResquBatch(name, 1e-9)))
+    return int(context.dispatcher.do(KeepResquBatch(name, 1e-9)))
 
 
 def commit(context: Context, name: str) -> Value:
     """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
-    memory = context.desk.memory
-    stage = queries.uncommitted(memory, name, context.desk.now)
+    state = context.dispatcher.state
+    stage = queries.uncommitted(state, name, context.dispatcher.now)
     if stage is None:
         return None
-    mapping = memory.resqu.mapping
+    mapping = state.resqu.mapping
     refuse_if_no_place(context, (COMMITTED, name.encode()))
     if mapping.batch:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
     else:
         units.refuse_other_than_list(context, COMMITTED)
-    if not context.desk.do(CommitResquBatch(name)):
+    if not context.dispatcher.do(CommitResquBatch(name)):
         return None
     if mapping.batch:
-        units.give(context, memory.resqu.stages[name])
+        units.give(context, state.resqu.stages[name])
         return 1
-    return context.desk.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
+    return context.dispatcher.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
 
 
 def read_stage(context: Context, key: bytes, name: str) -> Entry | None:
-    memory = context.desk.memory
-    stage = queries.uncommitted(memory, name, context.desk.now)
-    return None if stage is None else _jobs(memory, key, name, 0.0 if stage.end == inf else stage.end)
+    state = context.dispatcher.state
+    stage = queries.uncommitted(state, name, context.dispatcher.now)
+    return None if stage is None else _jobs(state, key, name, 0.0 if stage.end == inf else stage.end)
 
 
-def read_batch(memory: EngineState, key: bytes, name: str) -> Entry | None:
-    return None if queries.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
+def read_batch(state: EngineState, key: bytes, name: str) -> Entry | None:
+    return None if queries.committed(state, name) is None else _jobs(state, key, name, 0.0)
 
 
-def _jobs(memory: EngineState, key: bytes, name: str, end: float) -> Entry | None:
+def _jobs(state: EngineState, key: bytes, name: str, end: float) -> Entry | None:
     """The next one stands at the tail."""
-    entries.refuse_if_long(key, queries.length(memory, name))
-    return entries.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(memory, name)))), end)
+    entries.refuse_if_long(key, queries.length(state, name))
+    return entries.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(state, name)))), end)

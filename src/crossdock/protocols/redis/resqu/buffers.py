@@ -46,42 +46,42 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
     lost = _again(context, target, buffer)
     if lost is not None:
         return lost
-    memory = context.desk.memory
-    with context.desk.together():
+    state = context.dispatcher.state
+    with context.dispatcher.together():
         job = _next(context, source, target)
         if job is None:
             return None
         text = job_view.popped(job)
         token = 0 if job.lease is None else job.lease.token
-        context.desk.do(FillBuffer(key_of(buffer), job.number, token, text))
-    if token and job.number in memory.jobs:
+        context.dispatcher.do(FillBuffer(key_of(buffer), job.number, token, text))
+    if token and job.number in state.jobs:
         context.grant((job.number, token))
     return text
 
 
 def _again(context: Context, target: Name, buffer: bytes) -> bytes | None:
     """What was popped before and never put on: the answer to it was lost. What a worker has lost meanwhile is not."""
-    memory = context.desk.memory
-    full = queries.buffer(memory, key_of(buffer))
+    state = context.dispatcher.state
+    full = queries.buffer(state, key_of(buffer))
     if full is None:
         return None
-    if queries.in_hand(memory, key_of(buffer)) is not None:
+    if queries.in_hand(state, key_of(buffer)) is not None:
         return full.text
-    context.desk.do(EmptyBuffer(VIA, key_of(buffer), lost=True))
+    context.dispatcher.do(EmptyBuffer(VIA, key_of(buffer), lost=True))
     return None
 
 
 def _next(context: Context, source: Name, target: Name) -> Job | None:
-    desk = context.desk
+    dispatcher = context.dispatcher
     if target.kind is Kind.ALLOCATOR:
-        return desk.do(TakeNext(VIA, UNASSIGNED))
+        return dispatcher.do(TakeNext(VIA, UNASSIGNED))
     worker = target.name.decode()
     if source.kind is Kind.BATCH:
-        return desk.do(LeaseFromResquBatch(VIA, source.name.decode(), worker, BUFFER_TERMS))
+        return dispatcher.do(LeaseFromResquBatch(VIA, source.name.decode(), worker, BUFFER_TERMS))
     command = LeaseNext(VIA, (queue_of(source),), worker, BUFFER_TERMS)
     for _ in range(_ROWS):
-        job = desk.do(command)
-        if job is not None or not more_candidates(desk.memory, command, desk.now):
+        job = dispatcher.do(command)
+        if job is not None or not more_candidates(dispatcher.state, command, dispatcher.now):
             return job
     return None
 
@@ -92,7 +92,7 @@ def queue_of(name: Name) -> str:
 
 def put_on(context: Context, buffer: bytes, target: Name) -> bytes | None:
     """RPOPLPUSH from an allocator's buffer to a pool's list, or back."""
-    return context.desk.do(PutOn(VIA, key_of(buffer), queue_of(target)))
+    return context.dispatcher.do(PutOn(VIA, key_of(buffer), queue_of(target)))
 
 
 def rpop(context: Context, name: Name, args: list[bytes]) -> bytes | None:
@@ -100,13 +100,13 @@ def rpop(context: Context, name: Name, args: list[bytes]) -> bytes | None:
     if len(args) > 1:
         raise Error(b"ERR '%b' holds one element: RPOP takes no count there" % args[0][:128])
     lost = name.name not in members(context, worker_set(name.name))
-    return context.desk.do(EmptyBuffer(VIA, key_of(args[0]), lost=lost))
+    return context.dispatcher.do(EmptyBuffer(VIA, key_of(args[0]), lost=lost))
 
 
 def discard(context: Context, args: list[bytes]) -> int:
     """LREM allocator:… 1 <text>: of what cannot be read, upstream; that is refused here before it gets in."""
     whole(args[1])
-    return int(context.desk.do(DiscardBuffer(VIA, key_of(args[0]), args[2])))
+    return int(context.dispatcher.do(DiscardBuffer(VIA, key_of(args[0]), args[2])))
 
 
 def gone(context: Context, workers: list[bytes]) -> None:
@@ -116,18 +116,18 @@ def gone(context: Context, workers: list[bytes]) -> None:
             key = (_WORKER + worker).decode()
         except UnicodeDecodeError:
             continue
-        if queries.buffer(context.desk.memory, key) is not None:
-            context.desk.do(LoseBuffer(VIA, key))
+        if queries.buffer(context.dispatcher.state, key) is not None:
+            context.dispatcher.do(LoseBuffer(VIA, key))
 
 
 def read(context: Context, key: bytes) -> Entry | None:
-    memory = context.desk.memory
-    full = queries.buffer(memory, key_of(key))
+    state = context.dispatcher.state
+    full = queries.buffer(state, key_of(key))
     if full is not None:
         return entries.listed(key, [full.text])
-    return memory.keys.live(key, context.desk.now)
+    return state.keys.live(key, context.dispatcher.now)
 
 
 def holds(context: Context, key: bytes) -> bool:
     """A job; else it may hold a batch's id."""
-    return queries.buffer(context.desk.memory, key_of(key)) is not None
+    return queries.buffer(context.dispatcher.state, key_of(key)) is not None

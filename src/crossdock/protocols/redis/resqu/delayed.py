@@ -34,10 +34,10 @@ def rpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
     at = second(args[0], name.name)
     refuse_if_full(context, len(args) - 1)
     found = [specs.delayed(text, at) for text in args[1:]]
-    with context.desk.together():
+    with context.dispatcher.together():
         for spec in found:
             push(context, spec)
-        there = max(len(found), length(context.desk.memory, at))
+        there = max(len(found), length(context.dispatcher.state, at))
     context.memo[_PUSHED] = (at, there == len(found))
     return there
 
@@ -55,21 +55,21 @@ def zadd(context: Context, args: list[bytes]) -> Result:
     return new
 
 
-def length(memory: EngineState, at: int) -> int:
-    return memory.resqu.delayed.get(at, 0)
+def length(state: EngineState, at: int) -> int:
+    return state.resqu.delayed.get(at, 0)
 
 
-def read(memory: EngineState, key: bytes, at: int) -> Entry | None:
+def read(state: EngineState, key: bytes, at: int) -> Entry | None:
     """Of those of a second, a deferred one's may be a fraction behind it."""
-    there = length(memory, at)
+    there = length(state, at)
     if not there:
         return None
-    of_second = memory.shelves[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
-    jobs = (memory.jobs[number] for _, number in of_second)
+    of_second = state.shelves[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
+    jobs = (state.jobs[number] for _, number in of_second)
     ours = (job_view.base(job) for job in jobs if job_view.face_of(job) is not None)
     return entries.listed(key, islice(ours, there))
 
 
-def times(memory: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(memory.resqu.delayed))
-    return entries.seconds(memory.resqu.delayed)
+def times(state: EngineState, key: bytes) -> Entry | None:
+    entries.refuse_if_long(key, len(state.resqu.delayed))
+    return entries.seconds(state.resqu.delayed)

@@ -16,8 +16,8 @@ _WORDS: Final = {
 }
 
 
-def read(memory: EngineState, jid: str) -> Entry | None:
-    track = memory.tracks.get(jid)
+def read(state: EngineState, jid: str) -> Entry | None:
+    track = state.tracks.get(jid)
     if track is None or track.state not in _WORDS:
         return None
     text = b'{"status":"%b","updated":%d}' % (_WORDS[track.state], track.updated)

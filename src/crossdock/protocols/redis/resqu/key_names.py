@@ -27,27 +27,27 @@ TYPES: Final[Mapping[Kind, Type]] = {
 }
 
 
-def keys(memory: EngineState) -> Iterator[bytes]:
+def keys(state: EngineState) -> Iterator[bytes]:
     """Of jobs, locks, plans, batches and buffers; the seconds of delayed jobs and of plans are named by what lists
     them."""
-    for queue in list(memory.queues.values()):
+    for queue in list(state.queues.values()):
         if queue.waiting:
             pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
             yield PREFIX + pool
-    for stage in list(memory.resqu.stages.values()):
+    for stage in list(state.resqu.stages.values()):
         kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
-        if queries.length(memory, stage.name):
+        if queries.length(state, stage.name):
             yield PREFIX + kind + stage.name.encode()
-    for source, of_source in list(memory.resqu.plans.items()):
+    for source, of_source in list(state.resqu.plans.items()):
         yield PREFIX + b"plan_list:" + source.encode()
         for plan in list(of_source):
             yield PREFIX + b"plan:" + plan.encode()
-    if memory.resqu.plans:
+    if state.resqu.plans:
         yield PREFIX + b"plan_schedule"
-    if memory.resqu.delayed:
+    if state.resqu.delayed:
         yield PREFIX + b"delayed_queue_schedule"
-    for lock in list(memory.locks):
+    for lock in list(state.locks):
         if lock.startswith("uid:"):
             yield PREFIX + b"unique:%b:state" % lock[4:].encode()
-    for key in list(memory.resqu.buffers):
+    for key in list(state.resqu.buffers):
         yield PREFIX + key.encode()

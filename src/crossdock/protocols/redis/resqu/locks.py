@@ -28,7 +28,7 @@ def _heeds(context: Context) -> int:
 
 def _ended(context: Context) -> None:
     context.memo.pop(_HAS, None)
-    context.desk.do(Release(context.number))
+    context.dispatcher.do(Release(context.number))
 
 
 def _state(key: bytes, value: bytes) -> bool:
@@ -41,10 +41,10 @@ def _state(key: bytes, value: bytes) -> bool:
 def setnx(context: Context, uid: str, args: list[bytes]) -> Result:
     if _state(args[0], args[1]):
         raise Error(b"ERR '%b' begins as queued" % args[0][:128])
-    if len(context.desk.memory.resqu.reserved) >= RESERVED_AT_MOST:
+    if len(context.dispatcher.state.resqu.reserved) >= RESERVED_AT_MOST:
         text = f"{RESERVED_AT_MOST} unique ids are taken by clients that have not pushed their jobs, the limit"
         raise Error(f"OOM {text}; push the jobs, or close these connections")
-    return int(context.desk.do(Reserve(uid, _heeds(context))))
+    return int(context.dispatcher.do(Reserve(uid, _heeds(context))))
 
 
 def set_(context: Context, uid: str, args: list[bytes]) -> Result:
@@ -52,7 +52,7 @@ def set_(context: Context, uid: str, args: list[bytes]) -> Result:
     running = _state(args[0], args[1])
     if [word.upper() for word in args[2:]] != [b"XX"]:
         raise Error(b"ERR SET of '%b' takes XX and nothing else; a unique id is taken by SETNX" % args[0][:128])
-    return OK if context.desk.do(Mark(uid, _heeds(context), running)) else None
+    return OK if context.dispatcher.do(Mark(uid, _heeds(context), running)) else None
 
 
 def delete(context: Context, named: list[Name]) -> int:
@@ -61,7 +61,7 @@ def delete(context: Context, named: list[Name]) -> int:
     for uid in dict.fromkeys(each.name for each in named):
         kinds = {each.kind for each in named if each.name == uid}
         command = Unlock(uid.decode(), _heeds(context), Kind.STATE in kinds, Kind.DEFERRED in kinds)
-        done += context.desk.do(command)
+        done += context.dispatcher.do(command)
     return done
 
 
@@ -72,19 +72,19 @@ def defer_add(context: Context, specs: Specs, uid: str, args: list[bytes]) -> Va
     links = spec.extra.links if spec.extra is not None else None
     if links is None or links.lock is None or links.lock.name != unique(uid).name:
         raise Error(f"ERR the deferred job does not have the unique id '{uid}'")
-    done = context.desk.do(Defer(VIA, spec))
+    done = context.dispatcher.do(Defer(VIA, spec))
     return None if done is None else int(done)
 
 
 def finalise(context: Context, uid: str, args: list[bytes], *, nothing: Value) -> Value:
     if args[0] != b"running":
         raise Error(b"ERR what is finalised is running, not '%b'" % args[0][:40])
-    done = context.desk.do(Finalise(VIA, uid, _heeds(context)))
+    done = context.dispatcher.do(Finalise(VIA, uid, _heeds(context)))
     return done.deferred or nothing
 
 
-def read(memory: EngineState, kind: Kind, uid: str) -> Entry | None:
+def read(state: EngineState, kind: Kind, uid: str) -> Entry | None:
     if kind is Kind.DEFERRED:
-        return entries.string(queries.deferred(memory, uid))
-    state = queries.state(memory, uid)
-    return entries.string(None if state is None else state.encode())
+        return entries.string(queries.deferred(state, uid))
+    job_state = queries.unique_state(state, uid)
+    return entries.string(None if job_state is None else job_state.encode())

@@ -24,24 +24,24 @@ PLAN_BYTES: Final = 65_536
 
 
 def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:
-    memory = context.desk.memory
-    if queries.plan(memory, plan) is not None:
+    state = context.dispatcher.state
+    if queries.plan(state, plan) is not None:
         return None
-    if len(memory.recurrences) >= PLANS_AT_MOST:
+    if len(state.recurrences) >= PLANS_AT_MOST:
         raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
     refuse_if_full(context)
-    return 1 if context.desk.do(_command(specs, plan, source, at, text)) else None
+    return 1 if context.dispatcher.do(_command(specs, plan, source, at, text)) else None
 
 
 def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result:
     """SET plan:<id>: Resqu's scheduler writes it back. One that is not there is made by its script alone."""
     if len(args) > 2:
         raise Error(b"ERR SET of '%b' takes no options" % args[0][:128])
-    record = queries.plan(context.desk.memory, plan)
+    record = queries.plan(context.dispatcher.state, plan)
     if record is None:
         raise Error(b"ERR there is no plan '%b'; plans are made by the client's script" % args[0][:128])
     command = _command(specs, plan, record.source, int(record.next), args[1], anew=True)
-    context.desk.do(command)
+    context.dispatcher.do(command)
     return OK
 
 
@@ -60,8 +60,8 @@ def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew
 
 def delete(context: Context, plan: str) -> int:
     """The client then takes it off the lists, where it is no more."""
-    record = queries.plan(context.desk.memory, plan)
-    if record is None or not context.desk.do(ClearPlan(plan)):
+    record = queries.plan(context.dispatcher.state, plan)
+    if record is None or not context.dispatcher.do(ClearPlan(plan)):
         return 0
     context.memo[_CLEARED] = record
     return 1
@@ -78,7 +78,7 @@ def srem(context: Context, source: str, plans: list[bytes]) -> int:
 
 
 def move(context: Context, plan: str, at: int) -> None:
-    context.desk.do(MovePlan(plan, float(at)))
+    context.dispatcher.do(MovePlan(plan, float(at)))
 
 
 def text(record: Schedule) -> bytes:
@@ -91,22 +91,22 @@ def text(record: Schedule) -> bytes:
     return msgspec.json.encode(members)
 
 
-def read(memory: EngineState, plan: str) -> Entry | None:
-    record = queries.plan(memory, plan)
+def read(state: EngineState, plan: str) -> Entry | None:
+    record = queries.plan(state, plan)
     return None if record is None else entries.string(text(record))
 
 
-def of_source(memory: EngineState, key: bytes, source: str) -> Entry | None:
-    return entries.members(key, (plan.encode() for plan in queries.plans_of(memory, source)))
+def of_source(state: EngineState, key: bytes, source: str) -> Entry | None:
+    return entries.members(key, (plan.encode() for plan in queries.plans_of(state, source)))
 
 
-def at_second(memory: EngineState, key: bytes, at: int) -> Entry | None:
-    runs = memory.recurring
+def at_second(state: EngineState, key: bytes, at: int) -> Entry | None:
+    runs = state.recurring
     start, stop = runs.bisect_left((float(at), "")), runs.bisect_left((float(at + 1), ""))
-    records = (memory.recurrences[name] for _, name in runs.islice(start, stop))
+    records = (state.recurrences[name] for _, name in runs.islice(start, stop))
     return entries.listed(key, (record.plan.encode() for record in records if record.plan))
 
 
-def times(memory: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(memory.recurring))
-    return entries.seconds(int(due) for due, _ in queries.schedule(memory))
+def times(state: EngineState, key: bytes) -> Entry | None:
+    entries.refuse_if_long(key, len(state.recurring))
+    return entries.seconds(int(due) for due, _ in queries.schedule(state))

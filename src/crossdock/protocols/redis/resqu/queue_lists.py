@@ -25,14 +25,14 @@ def refuse_if_full(context: Context, jobs: int = 1) -> None:
     """Before they are read."""
     if jobs > PUSHED_AT_MOST:
         raise Error(f"ERR {jobs} jobs in one command; push at most {PUSHED_AT_MOST} at a time")
-    no_room = context.desk.no_room(jobs)
+    no_room = context.dispatcher.no_room(jobs)
     if no_room is not None:
         raise Error(f"OOM {no_room}")
 
 
 def push(context: Context, spec: Spec) -> None:
     """Raises Error where it was not taken in; who repeats a push is answered as before."""
-    outcome = context.desk.do(PushJob(VIA, context.number, spec))
+    outcome = context.dispatcher.do(PushJob(VIA, context.number, spec))
     if outcome is _NOT_UNIQUE:
         links = spec.extra.links if spec.extra is not None else None
         uid = links.lock.name.partition(":")[2] if links is not None and links.lock is not None else ""
@@ -50,23 +50,23 @@ def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
     else:
         found = [specs.queued(text) for text in args[1:]]
         spec = found[-1]
-        with context.desk.together():
+        with context.dispatcher.together():
             for each in found:
                 push(context, each)
-    memory = context.desk.memory
-    queue = memory.queues.get(memory.resqu.queue_of(spec))
+    state = context.dispatcher.state
+    queue = state.queues.get(state.resqu.queue_of(spec))
     return queue.waiting or 1 if queue is not None else 1
 
 
-def length(memory: EngineState, queue: str) -> int:
-    found = memory.queues.get(queue)
+def length(state: EngineState, queue: str) -> int:
+    found = state.queues.get(queue)
     return found.waiting if found is not None else 0
 
 
-def read(memory: EngineState, key: bytes, queue: str) -> Entry | None:
-    found = memory.queues.get(queue)
+def read(state: EngineState, key: bytes, queue: str) -> Entry | None:
+    found = state.queues.get(queue)
     if found is None or not found.waiting:
         return None
     entries.refuse_if_long(key, found.waiting)
-    jobs = [memory.jobs[number] for number in batch_queues.in_turn(found)]
+    jobs = [state.jobs[number] for number in batch_queues.in_turn(found)]
     return entries.listed(key, (job_view.text(job) for job in reversed(jobs)))

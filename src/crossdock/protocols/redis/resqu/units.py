@@ -24,7 +24,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     source, batch, member = args[:3]
     _refuse_other_kinds(context, pool, units, backlog, unit)
     refuse_if_no_place(context, (*keys, *args))
-    outcome = context.desk.do(AssignResquBatch(batch.decode(), _pool(pool)))
+    outcome = context.dispatcher.do(AssignResquBatch(batch.decode(), _pool(pool)))
     waits = bool(outcome) if outcome != 0 else source in fields(context, pool)
     if waits:
         length = lists.lpush(context, [backlog, batch])
@@ -53,9 +53,9 @@ def _work_on(
 ) -> None:
     pool, unit, units = keys
     if node is not None:
-        context.desk.do(ChangeMembers(pool, Kind.HASH, [(source, node)]))
-    context.desk.do(ChangeList(unit, 0, 0, [batch]))
-    context.desk.do(ChangeMembers(units, Kind.SORTED, [(member, float(len(elements(context, unit))))]))
+        context.dispatcher.do(ChangeMembers(pool, Kind.HASH, [(source, node)]))
+    context.dispatcher.do(ChangeList(unit, 0, 0, [batch]))
+    context.dispatcher.do(ChangeMembers(units, Kind.SORTED, [(member, float(len(elements(context, unit))))]))
 
 
 def refuse_other_kinds(context: Context, queue: str, source: str) -> None:
@@ -108,9 +108,9 @@ def remove(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     if not isinstance(count, int) or not count:
         return None
     score = scored(context, units).scores.get(member, 0.0)
-    context.desk.do(ChangeMembers(units, Kind.SORTED, [(member, score - count)]))
-    context.desk.do(ChangeMembers(pool, Kind.HASH, drop=[source]))
-    context.desk.do(FinishResquBatch(batch.decode()))
+    context.dispatcher.do(ChangeMembers(units, Kind.SORTED, [(member, score - count)]))
+    context.dispatcher.do(ChangeMembers(pool, Kind.HASH, drop=[source]))
+    context.dispatcher.do(FinishResquBatch(batch.decode()))
     lists.rpoplpush(context, [backlog, committed])
     return None
 
@@ -127,9 +127,9 @@ def clear(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
         return None
     for batch in reversed(batches):
         least = min(others, key=lambda each: (others[each], each))
-        context.desk.do(ChangeList(_unit(least), 0, 0, [batch]))
+        context.dispatcher.do(ChangeList(_unit(least), 0, 0, [batch]))
         others[least] += 1
     if batches:
-        context.desk.do(ChangeList(unit, 0, len(batches)))
-    context.desk.do(ChangeMembers(units, Kind.SORTED, list(others.items()), drop=[member]))
+        context.dispatcher.do(ChangeList(unit, 0, len(batches)))
+    context.dispatcher.do(ChangeMembers(units, Kind.SORTED, list(others.items()), drop=[member]))
     return None

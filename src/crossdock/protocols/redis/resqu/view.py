@@ -74,7 +74,7 @@ class ResquView:
             raise _not_text(key) from None
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        return key_names.keys(context.desk.memory)
+        return key_names.keys(context.dispatcher.state)
 
     def page(self, context: Context, place: int, count: int) -> Page:
         return hashed(self.keys(context), place, count)
@@ -89,7 +89,7 @@ class ResquView:
             _refuse_unknown(key)
             if name.kind not in _DELETES and name.kind not in _LOCKS:
                 raise Error(b"ERR DEL is not supported on '%b', which shows the state of jobs" % key[:128])
-        with context.desk.together():
+        with context.dispatcher.together():
             done = locks.delete(context, [name for _, name in named if name.kind in _LOCKS])
             return done + sum(_DELETES[name.kind](context, name, key) for key, name in named if name.kind in _DELETES)
 
@@ -125,17 +125,17 @@ def _empty(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Res
 
 
 def _queue_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
-    return queue_lists.length(context.desk.memory, buffers.queue_of(name))
+    return queue_lists.length(context.dispatcher.state, buffers.queue_of(name))
 
 
 def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
-    memory, batch = context.desk.memory, name.name.decode()
+    state, batch = context.dispatcher.state, name.name.decode()
     there = (
-        queries.committed(memory, batch)
+        queries.committed(state, batch)
         if name.kind is Kind.BATCH
-        else queries.uncommitted(memory, batch, context.desk.now)
+        else queries.uncommitted(state, batch, context.dispatcher.now)
     )
-    return 0 if there is None else queries.length(memory, batch)
+    return 0 if there is None else queries.length(state, batch)
 
 
 def _exists_batch(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
@@ -158,7 +158,7 @@ def _lrem_buffer(specs: Specs, name: Name, context: Context, args: list[bytes]) 
 def _srem_process(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     there = members(context, args[0])
     left = [member for member in dict.fromkeys(args[1:]) if member in there]
-    with context.desk.together():
+    with context.dispatcher.together():
         done = sets.srem(context, args)
         buffers.gone(context, left)
     return done
@@ -194,11 +194,11 @@ _ACTS: Final[dict[tuple[Kind, bytes], OnKey]] = {
     (Kind.STATE, b"set"): lambda _, name, context, args: locks.set_(context, name.name.decode(), args),
     (Kind.DELAYED, b"rpush"): delayed.rpush,
     (Kind.DELAYED, b"llen"): lambda _, name, context, args: delayed.length(
-        context.desk.memory, delayed.second(args[0], name.name)
+        context.dispatcher.state, delayed.second(args[0], name.name)
     ),
     (Kind.DELAYED, b"lpop"): _empty,
     (Kind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: delayed.zadd(context, args),
-    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(context.desk.memory.resqu.delayed),
+    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(context.dispatcher.state.resqu.delayed),
     (Kind.DELAYED_TIMES, b"zrem"): _nothing,
     (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
     (Kind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),
@@ -221,20 +221,24 @@ _DELETES: Final[dict[Kind, Callable[[Context, Name, bytes], int]]] = {
 }
 
 _READS: Final[dict[Kind, Callable[[Context, Name, bytes], Entry | None]]] = {
-    Kind.UNASSIGNED: lambda context, name, key: queue_lists.read(context.desk.memory, key, buffers.queue_of(name)),
-    Kind.POOL: lambda context, name, key: queue_lists.read(context.desk.memory, key, buffers.queue_of(name)),
-    Kind.BATCH: lambda context, name, key: batches.read_batch(context.desk.memory, key, name.name.decode()),
+    Kind.UNASSIGNED: lambda context, name, key: queue_lists.read(context.dispatcher.state, key, buffers.queue_of(name)),
+    Kind.POOL: lambda context, name, key: queue_lists.read(context.dispatcher.state, key, buffers.queue_of(name)),
+    Kind.BATCH: lambda context, name, key: batches.read_batch(context.dispatcher.state, key, name.name.decode()),
     Kind.STAGE: lambda context, name, key: batches.read_stage(context, key, name.name.decode()),
     Kind.ALLOCATOR: lambda context, name, key: buffers.read(context, key),
     Kind.WORKER: lambda context, name, key: buffers.read(context, key),
-    Kind.STATE: lambda context, name, key: locks.read(context.desk.memory, name.kind, name.name.decode()),
-    Kind.DEFERRED: lambda context, name, key: locks.read(context.desk.memory, name.kind, name.name.decode()),
-    Kind.DELAYED: lambda context, name, key: delayed.read(context.desk.memory, key, delayed.second(key, name.name)),
-    Kind.DELAYED_TIMES: lambda context, name, key: delayed.times(context.desk.memory, key),
-    Kind.PLAN: lambda context, name, key: plans.read(context.desk.memory, name.name.decode()),
-    Kind.PLANS_AT: lambda context, name, key: plans.at_second(context.desk.memory, key, delayed.second(key, name.name)),
-    Kind.PLAN_TIMES: lambda context, name, key: plans.times(context.desk.memory, key),
-    Kind.PLANS_OF: lambda context, name, key: plans.of_source(context.desk.memory, key, name.name.decode()),
-    Kind.STATUS: lambda context, name, key: job_status.read(context.desk.memory, name.name.decode()),
-    Kind.PROCESSES: lambda context, name, key: context.desk.memory.keys.live(key, context.desk.now),
+    Kind.STATE: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
+    Kind.DEFERRED: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
+    Kind.DELAYED: lambda context, name, key: delayed.read(
+        context.dispatcher.state, key, delayed.second(key, name.name)
+    ),
+    Kind.DELAYED_TIMES: lambda context, name, key: delayed.times(context.dispatcher.state, key),
+    Kind.PLAN: lambda context, name, key: plans.read(context.dispatcher.state, name.name.decode()),
+    Kind.PLANS_AT: lambda context, name, key: plans.at_second(
+        context.dispatcher.state, key, delayed.second(key, name.name)
+    ),
+    Kind.PLAN_TIMES: lambda context, name, key: plans.times(context.dispatcher.state, key),
+    Kind.PLANS_OF: lambda context, name, key: plans.of_source(context.dispatcher.state, key, name.name.decode()),
+    Kind.STATUS: lambda context, name, key: job_status.read(context.dispatcher.state, name.name.decode()),
+    Kind.PROCESSES: lambda context, name, key: context.dispatcher.state.keys.live(key, context.dispatcher.now),
 }

@@ -26,7 +26,7 @@ def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
     title, keyed, act, its_data = script.capitalize(), script in _KEYED, SCRIPTS[script], _DATA.get(script, -1)
 
     def answer(
-        desk: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+        dispatcher: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
     ) -> Reply:
         if keyed:
             if not keys:
@@ -38,7 +38,7 @@ def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
         # Of `recur` the first word says what is to be done, and only one of its meanings has data.
         words = decode((*keys, *args), -1 if script == "recur" and args[:1] != [b"on"] else its_data)
         try:
-            return act(Script(desk, words, publish, dialect, grant))
+            return act(Script(dispatcher, words, publish, dialect, grant))
         except Denied:
             return None
 

@@ -48,7 +48,7 @@ def peek(script: Script) -> Reply:
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
     """Of those that are popped, or would be: to these scripts they need nothing."""
-    return [cjson.write(job.show(call.memory, each, call.dialect) | {"dependencies": []}) for each in jobs]
+    return [cjson.write(job.show(call.state, each, call.dialect) | {"dependencies": []}) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
@@ -83,7 +83,7 @@ def cancel(script: Script) -> Reply:
     jid = script.given(0, 'Cancel(): Arg "jid" missing.')
     call = script.unified(None, jid)
     found = call.job(jid)
-    if found is not None and call.memory.needed_by.get(found.number):
+    if found is not None and call.state.dependents.get(found.number):
         raise Raised(f"Cancel(): {jid} has un-canceled jobs that depend on it")
     qless_put.cancel(call)
     return None

@@ -11,8 +11,10 @@ from crossdock.protocols.redis.qless.call import Call, Dialect, Grant, Publish, 
 class Script:
     """One call: its arguments, and `unified` to make a call of the other kind out of some of them."""
 
-    def __init__(self, desk: Dispatcher, args: Sequence[str], publish: Publish, dialect: Dialect, grant: Grant) -> None:
-        self.desk = desk
+    def __init__(
+        self, dispatcher: Dispatcher, args: Sequence[str], publish: Publish, dialect: Dialect, grant: Grant
+    ) -> None:
+        self.dispatcher = dispatcher
         self._args = args
         self._publish = publish
         self._dialect = dialect
@@ -57,9 +59,9 @@ class Script:
         while words and words[-1] is None:
             words.pop()
         known = [word if word is not None else "" for word in words]
-        wall = self.desk.now.wall
+        wall = self.dispatcher.now.wall
         t = self._dialect.clock.read(wall if t is None else t, wall)
-        return Call(self.desk, self.desk.memory, t, known, self._publish, self._dialect, self._grant)
+        return Call(self.dispatcher, self.dispatcher.state, t, known, self._publish, self._dialect, self._grant)
 
 
 def as_it_is(act: Callable[[Call], Reply]) -> Callable[[Script], Reply]:

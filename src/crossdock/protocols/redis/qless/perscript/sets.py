@@ -22,8 +22,8 @@ def unfail(script: Script) -> Reply:
     t = script.now(0, 'Unfail(): Arg "now" missing')
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
-    memory = script.desk.memory
-    there = group in memory.failed_in or any(name == group for name, _, _ in memory.stale.failed)
+    state = script.dispatcher.state
+    there = group in state.failed_in or any(name == group for name, _, _ in state.stale.failed)
     if not there and not script.by_seed:
         raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))

@@ -53,11 +53,11 @@ class StoringEngine(Engine):
         super().apply(stored([event])[0])
 
 
-class PlainDesk:
-    def __init__(self, memory: EngineState | None = None, now: Now = BEGIN) -> None:
+class PlainDispatcher:
+    def __init__(self, state: EngineState | None = None, now: Now = BEGIN) -> None:
         self.jitter = Jitter()
-        self.memory = memory or EngineState()
-        self.engine = StoringEngine(self.memory, self.jitter)
+        self.state = state or EngineState()
+        self.engine = StoringEngine(self.state, self.jitter)
         self.now = now
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
@@ -67,14 +67,14 @@ class PlainDesk:
         self.slowness = 0.0  #: seconds that pass between two questions of how long others are held up
         self._held_up = 0.0
         self.full: str | None = None  #: what `no_room` says
-        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda desk, events: None
+        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 
     def do(self, command: Command[T]) -> T:
-        events, outcome, notices = self.engine.carry_out(command, self.now)
+        events, outcome, ready_queues = self.engine.execute(command, self.now)
         self.events += events
         self.waits.tell(endings(events, self.waits.by_job))
         self.herald(self, events)
-        self.waits.stir(notices)
+        self.waits.wake(ready_queues)
         return outcome
 
     def held_up(self) -> float:
@@ -121,21 +121,21 @@ class PlainDesk:
         self.ticked.purged += done.purged
         self.ticked.ended += done.ended
         self.ticked.passes += 1
-        if self.memory.unresolved:
+        if self.state.unresolved:
             self.do(ResolveDependents(500))
-        if self.memory.owed:
+        if self.state.owed:
             self.do(FreeHeld(500))
 
-    def restarted(self) -> "PlainDesk":
+    def restarted(self) -> "PlainDispatcher":
         """A desk after a crash: the events folded anew, and the command that follows each recovery."""
-        memory = EngineState()
+        state = EngineState()
         for event in stored(self.events):
-            apply(memory, event)
-        desk = PlainDesk(memory, self.now)
-        desk.events = list(self.events)
-        desk.jitter.value = self.jitter.value
-        desk.do(Start())
-        return desk
+            apply(state, event)
+        dispatcher = PlainDispatcher(state, self.now)
+        dispatcher.events = list(self.events)
+        dispatcher.jitter.value = self.jitter.value
+        dispatcher.do(Start())
+        return dispatcher
 
 
 def stored(events: list[AnyEvent]) -> list[AnyEvent]:
