@@ -36,7 +36,7 @@ from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_ent
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.static_config import recurrences
+from crossdock.server.static_config import schedules
 from crossdock.settings.schema import CronEntry, CronJob, Settings
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ def batch_against_plain(jobs: int) -> dict[str, tuple[float, float]]:
     called = batch.say(b"FETCH calls")
     batch.say(b'ACK {"jid":"%b"}' % called.split(b'"jid":"')[1].split(b'"')[0])
     callback = time.process_time() - began
-    group = batch.dispatcher.state.groups[bid]
+    group = batch.dispatcher.state.batches[bid]
     if (group.total, group.pending, group.answered) != (jobs, 0, group.called):
         raise RuntimeError(f"the batch ended with {group}")
     return {
@@ -177,7 +177,7 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
     entry = CronJob("cron")
     entries = [CronEntry(f"{n % 60} {n % 24} 1 1 *", entry, f"entry {n}") for n in range(CRON)]
     began = time.process_time()
-    crowded.dispatcher.do(recurrences(Settings(cron=entries)))
+    crowded.dispatcher.do(schedules(Settings(cron=entries)))
     set_up = time.process_time() - began
 
     def ask(side: Side) -> None:

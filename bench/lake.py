@@ -114,14 +114,14 @@ def _once(events: int, folder: Path) -> tuple[int, float, float]:
 
 def _batches(events: int) -> Iterator[bytes]:
     random, at, number = Random(1), 1_794_765_345.0, 0
-    rules = Policy(25)
+    policy = Policy(25)
     head = ("default", "SomeJob", "faktory", "faktory")
     while number * 3 < events:
         jobs = {number + n + 1: random.randbytes(12).hex() for n in range(_TURN)}
         number += _TURN
         batch: list[Pushed | Leased | Succeeded] = []
         for own, jid in jobs.items():
-            spec = Spec(jid, *head[:2], b'["a",%d,{"x":%d}]' % (own, own), Form.JSON, 0, rules)
+            spec = Spec(jid, *head[:2], b'["a",%d,{"x":%d}]' % (own, own), Form.JSON, 0, policy)
             batch.append(Pushed(at, own, "faktory", [spec]))
         for own, jid in jobs.items():
             job = (own, jid, *head, f"worker-{own % 64}", 1, 0, 24, own)

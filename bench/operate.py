@@ -78,7 +78,7 @@ _QUESTIONS: Final[dict[str, Callable[[AdminClient, Any], Any]]] = {
     ),
     "a rare kind": lambda client, after: client.ask("jobs", kind="rare", after=after)["after"],
     "count of a kind": lambda client, after: client.ask("count", kind="kind-3", after=after)["after"],
-    "queues": lambda client, after: client.ask("queues", shelves=True),
+    "queues": lambda client, after: client.ask("queues", by_state=True),
     "status": lambda client, after: client.ask("status"),
 }
 

@@ -22,13 +22,13 @@ from bench.driver import LoadFailed
 from bench.idle import idle
 from bench.lake import lake
 from bench.machine import describe
+from bench.memory import memory
 from bench.process import ServerFailed
 from bench.replies import Unexpected
 from bench.resqu import compare_resqu
 from bench.restart import restart
 from bench.servers import Contestant, running, yardstick
 from bench.sizes import QUICK, Sizes
-from bench.memory import memory
 from bench.table import show_goals
 from bench.target import parse
 

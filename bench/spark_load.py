@@ -56,7 +56,14 @@ def _whole(held: bytearray) -> int:
 
 def run(frame: DataFrame, rows: int, port: int, name: str) -> float:
     began = time.perf_counter()
-    options = {"port": port, "kind": "k", "queue": "bench", "key": "id", "run": name, "chunk": 2_000}
+    options: dict[str, str | int] = {
+        "port": port,
+        "kind": "k",
+        "queue": "bench",
+        "key": "id",
+        "run": name,
+        "chunk": 2_000,
+    }
     frame.write.format("crossdock").options(**options).mode("append").save()
     return rows / (time.perf_counter() - began)
 

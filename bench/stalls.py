@@ -84,11 +84,11 @@ def _masenko_id(reply: bytes) -> int:
 
 def _wide(peer: Peer, many: int, tail: bytes = b"") -> int:
     """A task that `many` others wait for, fetched."""
-    need = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
-    one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d]%b}\n' % (need, tail)
+    dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
+    one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d]%b}\n' % (dependency, tail)
     peer.ask_all(one for _ in range(many))
     peer.ask(b'FETCH {"queues":["need"],"timeout":"5s"}\n')
-    return need
+    return dependency
 
 
 def _freed(peer: Peer, many: int) -> bytes:
@@ -105,20 +105,20 @@ def _dead_queue(peer: Peer, many: int) -> bytes:
 
 def _chain(peer: Peer, many: int) -> bytes:
     """Each waits for the one before it."""
-    need = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
-    peer.ask_all(b'PUSH {"queue":"chain","name":"n","blocked_by":[%d]}\n' % (need + n) for n in range(many))
+    dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
+    peer.ask_all(b'PUSH {"queue":"chain","name":"n","blocked_by":[%d]}\n' % (dependency + n) for n in range(many))
     peer.ask(b'FETCH {"queues":["need"],"timeout":"5s"}\n')
-    return b'NACK {"id":%d}\n' % need
+    return b'NACK {"id":%d}\n' % dependency
 
 
 def _two_needs(peer: Peer, many: int) -> bytes:
     """Each waits for another task, too: none becomes ready."""
-    need = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
+    dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
     other = _masenko_id(peer.ask(b'PUSH {"queue":"other","name":"n"}\n'))
-    one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d,%d]}\n' % (need, other)
+    one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d,%d]}\n' % (dependency, other)
     peer.ask_all(one for _ in range(many))
     peer.ask(b'FETCH {"queues":["need"],"timeout":"5s"}\n')
-    return b'ACK {"id":%d}\n' % need
+    return b'ACK {"id":%d}\n' % dependency
 
 
 def _qless_wide(peer: Peer, many: int) -> None:

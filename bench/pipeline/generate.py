@@ -44,7 +44,9 @@ def generate(lake: Path, events: int, seed: int = 1) -> list[manifest.File]:
 
 def publish(lake: Path, files: list[manifest.File]) -> int:
     """Make the first of its segments count: these; how many events they hold."""
-    done = manifest.Done(manifest.FORMAT, _NAME, 1, len(files), 0, newest=files[-1:], dates=manifest.added({}, files))
+    done = manifest.Done(
+        manifest.FORMAT, _NAME, 1, len(files), 0, newest=files[-1:], dates=manifest.added({}, files, {})
+    )
     manifest.write(lake, done)
     return done.rows
 
@@ -85,7 +87,7 @@ def _part(
     failed = event == "failed"
     queues = pa.DictionaryArray.from_arrays(pa.array(queue[which]), [f"queue-{each:02d}" for each in range(_QUEUES)])
     given: dict[str, Any] = {
-        "era": np.zeros(n, np.int64),
+        "flush_epoch": np.zeros(n, np.int64),
         "at": at,
         "event": _same(event, n),
         "state": _same({"pushed": "ready", "leased": "leased", "failed": "retrying"}.get(event, "gone"), n),

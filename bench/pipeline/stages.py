@@ -15,7 +15,7 @@ from crossdock.pipeline.transforms.bookings import bookings
 #: What the pass over the statistics reads.
 _STATS: Final = (
     "booked_day",
-    "era",
+    "flush_epoch",
     "booked_queue",
     "kind",
     "booked_wait",
@@ -30,13 +30,13 @@ _STATS: Final = (
 #: The same grouped pass as transforms/bookings.py.
 _ONE_PASS: Final = """
     with booked as (
-        select booked_day, era, booked_queue, kind,
+        select booked_day, flush_epoch, booked_queue, kind,
             case when booked_wait then 'wait' when booked_run then 'run' else 'count' end as event,
             case when booked_wait then wait_s when booked_run then run_s end as value,
             floor(value) as whole, booked_failures, booked_failed, booked_retries
         from read_parquet($files) where booked_day is not null
     )
-    select booked_day, era, booked_queue, kind, event,
+    select booked_day, flush_epoch, booked_queue, kind, event,
         case when whole < 60 then whole
             when whole < 3600 then 59 + floor(whole / 60)
             when whole < 86400 then 115 + floor(whole / 900)
@@ -50,8 +50,8 @@ _ONE_PASS: Final = """
 
 _ATTEMPTS: Final = """
     copy (
-        select date '1970-01-01' + floor("at" / 86400)::int as date, seq, era, jid, number, attempt, queue, kind,
-            origin, lease_via, via, worker, make_timestamp((leased_at * 1e6)::bigint) as leased_at,
+        select date '1970-01-01' + floor("at" / 86400)::int as date, seq, flush_epoch, jid, number, attempt, queue,
+            kind, origin, lease_via, via, worker, make_timestamp((leased_at * 1e6)::bigint) as leased_at,
             make_timestamp(("at" * 1e6)::bigint) as closed_at, outcome, state, wait_s, run_s, beats, lost, error_group,
             error_message
         from read_parquet({files}) where outcome is not null
@@ -61,7 +61,7 @@ _ATTEMPTS: Final = """
 #: As it would be if the rows that close an attempt did not say all about it. The hints are Spark's.
 _JOINED: Final = """
     select /*+ SHUFFLE_HASH(l), SHUFFLE_HASH(p) */
-        cast(floor(c."at" / 86400) as int) as day, c.seq, c.era, c.jid, c.number, c.attempt, c.queue, c.kind,
+        cast(floor(c."at" / 86400) as int) as day, c.seq, c.flush_epoch, c.jid, c.number, c.attempt, c.queue, c.kind,
         p.via as door_in, l.via as door_out, c.via as settled_by, c.worker, l."at" as leased_at, c."at" as closed_at,
         c.outcome, c.state, l.wait_s, c."at" - l."at" as run_s, c.error_group, c.error_message
     from {events} c

@@ -140,10 +140,10 @@ def test_a_flush_leaves_the_past_and_begins_a_new_era(server: Server, operator: 
     at_rest(server, operator)
     rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
     (flushed,) = [row for row in rows if row["event"] == "flushed"]
-    assert {row["era"] for row in rows if row["seq"] <= flushed["seq"]} == {0}
+    assert {row["flush_epoch"] for row in rows if row["seq"] <= flushed["seq"]} == {0}
     after = [row for row in rows if row["seq"] > flushed["seq"]]
     assert [row["jid"] for row in after if row["event"] == "pushed"] == ["job-after-flush"]
-    assert {row["era"] for row in after} == {1}
+    assert {row["flush_epoch"] for row in after} == {1}
     assert same_pages(recover(Reader(tmp_path / "data")).state.stats, booked(rows))
 
 

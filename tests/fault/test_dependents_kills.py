@@ -37,14 +37,14 @@ def on_disk(data: Path) -> EngineState:
 def end_a_job(server: Server, case: str) -> None:
     """That many others wait for, each of which is in the queue `after` once it knows."""
     peer = Raw(server)
-    need: int = told(peer.ask('PUSH {"name":"n","queue":"need","retry":0}'))["id"]
+    dependency: int = told(peer.ask('PUSH {"name":"n","queue":"need","retry":0}'))["id"]
     for n in range(MANY):
-        blocker = need + n if case == "chain" else need
+        blocker = dependency + n if case == "chain" else dependency
         queue = "after" if case == "freed" else "before"
         told(peer.ask(f'PUSH {{"name":"n","queue":"{queue}","deadqueue":"after","blocked_by":[{blocker}]}}'))
-    assert told(peer.ask('FETCH {"queues":["need"],"timeout":"5s"}'))["id"] == need
+    assert told(peer.ask('FETCH {"queues":["need"],"timeout":"5s"}'))["id"] == dependency
     verb = "ACK" if case == "freed" else "NACK"
-    assert peer.ask(f'{verb} {{"id":{need}}}') == "OK {}\n"
+    assert peer.ask(f'{verb} {{"id":{dependency}}}') == "OK {}\n"
     peer.close()
 
 
@@ -65,7 +65,7 @@ def test_dependents_are_resolved_over_kills(tmp_path: Path, case: str) -> None:
             state = on_disk(data)
             invariants.check(state)
             assert state.counters.processed == 1, "what was answered is on disk"
-            left.append(len(state.shelves[State.BLOCKED]))
+            left.append(len(state.by_state[State.BLOCKED]))
             assert bool(state.unresolved) == bool(left[-1])
             server.start()
         wait_for(server, MANY)

@@ -133,7 +133,7 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
     assert done is not None and (done.first, done.gaps) == (1, [])
     left = left_in_the_journal(data)
     assert min(left) >> 22 > 1, "the journal was trimmed"
-    assert {seq: {**row, "era": 0} for seq, row in rows.items() if seq in left} == {
+    assert {seq: {**row, "flush_epoch": 0} for seq, row in rows.items() if seq in left} == {
         seq: row for seq, row in left.items() if seq in rows
     }
     events = Counter((row["event"], row["jid"]) for row in rows.values())

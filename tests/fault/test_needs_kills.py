@@ -62,8 +62,8 @@ def too_early(load: NeedsLoad) -> list[str]:
     for op in load.ops:
         if op.kind is Kind.ACK and op.outcome is not Outcome.REFUSED:
             acked[op.jid] = min(op.began, acked.get(op.jid, op.began))
-    fetched = [op for op in load.ops if op.kind is Kind.FETCH and op.jid in load.needs]
-    return [op.jid for op in fetched if acked.get(load.needs[op.jid], float("inf")) > op.ended]
+    fetched = [op for op in load.ops if op.kind is Kind.FETCH and op.jid in load.depends_on]
+    return [op.jid for op in fetched if acked.get(load.depends_on[op.jid], float("inf")) > op.ended]
 
 
 def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     assert too_early(load) == []
     assert made == [f"{TICK}-{n}" for n in range(1, state.intervals[TICK].count + 1)], "each once, in order"
     worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
-    assert len(worked & set(load.needs)) > 50
+    assert len(worked & set(load.depends_on)) > 50
     assert len(worked & set(made)) > 10
     blocked = [job for job in state.jobs.values() if job.state is State.BLOCKED]
-    waited_for = {name(state.jobs[need]) for job in blocked for need in job.extra.links.needs}  # type: ignore[union-attr]
+    waited_for = {name(state.jobs[dependency]) for job in blocked for dependency in job.extra.links.depends_on}  # type: ignore[union-attr]
     assert waited_for <= set(present), "nobody waits for what is done"
 
 

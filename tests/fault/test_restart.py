@@ -60,14 +60,14 @@ def test_a_lease_goes_on_and_is_not_extended(server: Server) -> None:
         client.fetch()
     server.kill()
     before = on_disk(server.data)
-    [(end, _)] = [lease for shelf in before.state.shelves.values() for lease in shelf]
+    [(end, _)] = [lease for shelf in before.state.by_state.values() for lease in shelf]
     server.start()
     with server.client() as client:
         client.push("job-0002")
         assert client.sizes()["working"] == 1
     server.kill()
     after = on_disk(server.data)
-    [(end_after, _)] = [lease for shelf in after.state.shelves.values() for lease in shelf]
+    [(end_after, _)] = [lease for shelf in after.state.by_state.values() for lease in shelf]
     assert end_after == end
     assert before.steady < after.steady < before.steady + 60, "time went on, by as much as the wall clock says"
     assert after.steady - before.steady == pytest.approx(after.wall - before.wall, abs=0.2)

@@ -96,7 +96,7 @@ def runs_out_of_order(found: Outcomes) -> list[str]:
 
 def uncalled(found: Outcomes) -> list[str]:
     """Batches that are committed and done without having called back; their members all succeeded."""
-    groups = found.state.groups
+    groups = found.state.batches
     return [name for name, group in groups.items() if group.committed and not group.called]
 
 
@@ -112,7 +112,7 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     assert uncalled(found) == []
     for batch in load.batches:
         ok = sum(outcome is Outcome.OK for _, outcome in batch.members)
-        group = found.state.groups.get(batch.bid)
+        group = found.state.batches.get(batch.bid)
         assert group is not None or not ok
         if group is not None:
             assert ok <= group.total <= len(batch.members)

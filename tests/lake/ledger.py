@@ -24,12 +24,12 @@ def rows_of(batches: Iterable[Iterable[AnyEvent]]) -> list[Row]:
 
 
 def booked(rows: Iterable[Row]) -> dict[str, dict[int, QueueDay]]:
-    """The pages that the rows of the newest era make."""
+    """The pages that the rows of the newest flush epoch make."""
     pages: defaultdict[str, dict[int, QueueDay]] = defaultdict(dict)
     rows = list(rows)
-    newest = max((row["era"] + (row["event"] == "flushed") for row in rows), default=0)
+    newest = max((row["flush_epoch"] + (row["event"] == "flushed") for row in rows), default=0)
     for row in rows:
-        if row["era"] != newest or row["booked_day"] is None:
+        if row["flush_epoch"] != newest or row["booked_day"] is None:
             continue
         page = pages[row["booked_queue"]].setdefault(row["booked_day"] * DAY, QueueDay())
         if row["booked_wait"]:

@@ -34,7 +34,7 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
         without_end(state)
     rows = rows_of([[event] for event in events])
     assert same_pages(state.stats, booked(rows))
-    leased = [state.jobs[number].lease for _, number in state.shelves[State.LEASED]]
+    leased = [state.jobs[number].lease for _, number in state.by_state[State.LEASED]]
     assert open_leases(rows) == {lease.token for lease in leased if lease is not None}
     return rows
 

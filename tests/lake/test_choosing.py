@@ -28,7 +28,7 @@ def past(tmp_path: Path) -> tuple[Path, Bench]:
     bench = Bench()
     bench.do(c.Start())
     tagged = replace(spec("good", "mail"), extra=Extra(b'{"c":1}', tags=("red",)), priority=3)
-    bench.do(c.Enqueue("faktory", [tagged, spec("bad", rules=replace(RULES, max_failures=-1)), spec("gone")]))
+    bench.do(c.Enqueue("faktory", [tagged, spec("bad", policy=replace(RULES, max_failures=-1)), spec("gone")]))
     bench.lease("mail")
     bench.succeed("good")
     bench.lease()

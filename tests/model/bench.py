@@ -26,13 +26,13 @@ def spec(
     queue: str = "default",
     *,
     priority: float = 0,
-    rules: Policy = RULES,
+    policy: Policy = RULES,
     due: float = 0.0,
     links: Links | None = None,
     failures: int = 0,
 ) -> Spec:
     extra = None if links is None else Extra(links=links)
-    return Spec(jid, queue, "kind", b"[]", Form.JSON, priority, rules, due, extra, failures)
+    return Spec(jid, queue, "kind", b"[]", Form.JSON, priority, policy, due, extra, failures)
 
 
 class Bench(Rig):
@@ -45,7 +45,7 @@ class Bench(Rig):
         *jids: str,
         queue: str = "default",
         priority: float = 0,
-        rules: Policy = RULES,
+        policy: Policy = RULES,
         due: float = 0.0,
         links: Links | None = None,
         failures: int = 0,
@@ -53,7 +53,7 @@ class Bench(Rig):
         """Numbers of the jobs, pushed at once."""
         first = self.state.counters.number + 1
         specs = [
-            spec(jid, queue, priority=priority, rules=rules, due=due, links=links, failures=failures) for jid in jids
+            spec(jid, queue, priority=priority, policy=policy, due=due, links=links, failures=failures) for jid in jids
         ]
         self.do(Enqueue("faktory", specs))
         return [Number(number) for number in range(first, self.state.counters.number + 1)]

@@ -149,4 +149,4 @@ def _about(state: EngineState, event: e.AnyEvent) -> Iterator[int]:
     ):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
-        yield from (number for _, number in state.shelves[State.LEASED])
+        yield from (number for _, number in state.by_state[State.LEASED])

@@ -101,7 +101,7 @@ class History:
             case e.Expired():
                 for name in event.locks:
                     self.locks.pop(name, None)
-                for name in event.groups:
+                for name in event.batches:
                     self._over(self.groups.pop(name), name, COMPLETE)
 
     def _entered(self, number: int, spec: Spec) -> None:

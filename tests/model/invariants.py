@@ -38,9 +38,9 @@ def each_job_stands_once(state: EngineState) -> None:
     for queue in state.queues.values():
         places = list(queue.ready)
         assert places == sorted(places)
-        for place in places:
-            job = state.jobs[place[4]]
-            assert (job.state, job.queue, job.place) == (State.READY, queue.name, place)
+        for sort_key in places:
+            job = state.jobs[sort_key[4]]
+            assert (job.state, job.queue, job.sort_key) == (State.READY, queue.name, sort_key)
             standing[job.number] += 1
     for name, lane in state.resqu.lanes.items():
         assert list(lane) == sorted(lane)
@@ -48,7 +48,7 @@ def each_job_stands_once(state: EngineState) -> None:
             job = state.jobs[number]
             assert (job.state, job.extra and job.extra.stage) == (State.HELD, name)
             standing[number] += 1
-    for job_state, shelf in state.shelves.items():
+    for job_state, shelf in state.by_state.items():
         keys = list(shelf)
         assert keys == sorted(keys)
         for key, number in keys:
@@ -73,7 +73,7 @@ def jobs_are_whole(state: EngineState) -> None:
     for number, job in state.jobs.items():
         assert number == job.number <= counters.number
         assert (job.lease is not None) == (job.state is State.LEASED)
-        assert job.lease is None or (job.lease.token <= counters.token and job.place is not None)
+        assert job.lease is None or (job.lease.token <= counters.token and job.sort_key is not None)
         assert job.attempts >= (job.state is State.LEASED)
         assert job.failures >= 0
         assert job.created <= counters.at
@@ -86,10 +86,10 @@ def records_are_whole(state: EngineState) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
     ending = [(lock.end, lock.holder, name) for name, lock in state.locks.items() if lock.end < inf]
     assert list(state.lock_ends) == sorted(ending)
-    assert list(state.group_ends) == sorted((group.end, name) for name, group in state.groups.items())
-    dated = {jid: track.until for jid, track in state.tracks.items() if track.until < inf}
-    assert list(state.track_ends) == sorted((until, jid) for jid, until in dated.items())
-    assert list(state.recurring) == sorted((each.next, name) for name, each in state.recurrences.items())
+    assert list(state.batch_ends) == sorted((group.end, name) for name, group in state.batches.items())
+    dated = {jid: track.until for jid, track in state.progress.items() if track.until < inf}
+    assert list(state.progress_ends) == sorted((until, jid) for jid, until in dated.items())
+    assert list(state.next_runs) == sorted((each.next, name) for name, each in state.schedules.items())
     reserved = {name for name, lock in state.locks.items() if not lock.holder}
     assert reserved == set(state.resqu.reserved)
     for name, lock in state.locks.items():
@@ -128,22 +128,24 @@ def indexes_are_whole(state: EngineState) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
     jobs = list(state.jobs.values())
     assert list(state.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
-    edges = {(need, job.number) for job in jobs for need in edges_of(job)}
-    postponed = [(need, number) for (need, _), each in state.unresolved.items() for number in each.waiting]
-    known = [(need, number) for need, waiting in state.dependents.items() for number in waiting]
+    edges = {(dependency, job.number) for job in jobs for dependency in edges_of(job)}
+    postponed = [(dependency, number) for (dependency, _), each in state.unresolved.items() for number in each.waiting]
+    known = [(dependency, number) for dependency, waiting in state.dependents.items() for number in waiting]
     known += [edge for edge in postponed if edge in edges]  # others have moved on
     assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in state.jobs)
-    assert all(need in state.jobs for need in state.dependents), "nobody waits for what is gone"
+    assert all(dependency in state.jobs for dependency in state.dependents), "nobody waits for what is gone"
     assert all(state.dependents.values())
     assert state.strict == Counter(
-        need
-        for need, each in state.dependents.items()
+        dependency
+        for dependency, each in state.dependents.items()
         for one in each
-        if state.jobs[one].rules.lost is DependencyLoss.FAILS_TOO
+        if state.jobs[one].policy.lost is DependencyLoss.FAILS_TOO
     )
     assert all(each.waiting for each in state.unresolved.values())
     assert all(dependencies_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
-    blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in dependencies_of(job)}
+    blocked = {
+        (dependency, job.number) for job in jobs if job.state is State.BLOCKED for dependency in dependencies_of(job)
+    }
     assert blocked <= set(known), "nobody waits for what is gone"
     assert Counter(state.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
     retrying = [job for job in jobs if job.state is State.RETRYING]
@@ -156,7 +158,7 @@ def indexes_are_whole(state: EngineState) -> None:
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
         for name in {job.queue for job in waiting}
     }
-    ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquData]
+    ours = [job for job in waiting if job.extra is not None and type(job.extra.protocol_data) is ResquData]
     assert state.resqu.delayed == Counter(int(job.due) for job in ours)
     assert all(state.resqu.delayed.values())
     assert list(state.foreground) == [
@@ -171,7 +173,11 @@ def lazy_deadlines_are_whole(state: EngineState) -> None:
     jobs = list(state.jobs.values())
     leased = [(job, job.lease) for job in jobs if job.lease is not None]
     by_time = [(job, qless_data(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
-    waiting = [(job, face.due) for job, face in by_time if face is not None and face.due is not None]
+    waiting = [
+        (job, protocol_data.due)
+        for job, protocol_data in by_time
+        if protocol_data is not None and protocol_data.due is not None
+    ]
     names = {job.queue for job, lease in leased if lease.until is not None or lease.late is not None}
     names |= {job.queue for job, _ in waiting} | {each.queue for each in state.intervals.values()}
     assert set(state.lazy.queues) == names
@@ -202,10 +208,12 @@ def lazy_deadlines_are_whole(state: EngineState) -> None:
 def lists_are_whole(state: EngineState) -> None:
     """What qless lists besides: tags, groups of failures, what is kept, who waits for others."""
     jobs = list(state.jobs.values())
-    faced = [(job, face) for job in jobs if (face := qless_data(job)) is not None]
-    done = [(face.time, job.jid, job.number) for job, face in faced if job.state is State.COMPLETE]
+    faced = [(job, protocol_data) for job in jobs if (protocol_data := qless_data(job)) is not None]
+    done = [(protocol_data.time, job.jid, job.number) for job, protocol_data in faced if job.state is State.COMPLETE]
     assert list(state.completed) == sorted(done)
-    failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
+    failed = [
+        (group_of(job), protocol_data.order, job.number) for job, protocol_data in faced if job.state is State.FAILED
+    ]
     assert sorted((group, *key) for group, order in state.failed_in.items() for key in order) == sorted(failed)
     assert all(state.failed_in.values())
     ended = [(listed_in(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
@@ -213,15 +221,19 @@ def lists_are_whole(state: EngineState) -> None:
     assert all(state.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in state.blocked_in.items() for key in order) == sorted(blocked)
-    stale = [*state.stale.failed, *state.stale.done]
-    assert {each for found in state.stale.jobs.values() for each in found} == set(stale)
-    assert all(number in state.jobs for number in state.stale.jobs)
-    strays = state.strays
-    lists = [order for orders in (strays.locks, strays.work, strays.depends) for order in orders.values()]
+    stale_listings = [*state.stale_listings.failed, *state.stale_listings.done]
+    assert {each for found in state.stale_listings.jobs.values() for each in found} == set(stale_listings)
+    assert all(number in state.jobs for number in state.stale_listings.jobs)
+    stray_entries = state.stray_entries
+    lists = [
+        order
+        for orders in (stray_entries.locks, stray_entries.work, stray_entries.depends)
+        for order in orders.values()
+    ]
     left = {key[-1] for order in lists for key in order}
-    assert left == set(strays.jobs) <= set(state.jobs)
-    real = {(job.queue, job.place) for job in jobs if job.state is State.READY}
-    assert real.isdisjoint((name, place) for name, order in strays.work.items() for place in order)
+    assert left == set(stray_entries.jobs) <= set(state.jobs)
+    real = {(job.queue, job.sort_key) for job in jobs if job.state is State.READY}
+    assert real.isdisjoint((name, sort_key) for name, order in stray_entries.work.items() for sort_key in order)
     tags = state.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():
@@ -234,23 +246,23 @@ def lists_are_whole(state: EngineState) -> None:
 def batches_are_whole(state: EngineState) -> None:
     """A batch is in one place: uncommitted, waiting for an allocator, in a backlog, or a lane."""
     resqu = state.resqu
-    assert set(resqu.stages) == set(resqu.lanes)
+    assert set(resqu.batches) == set(resqu.lanes)
     by_phase: dict[Phase, set[str]] = {phase: set() for phase in Phase}
-    for name, stage in resqu.stages.items():
+    for name, stage in resqu.batches.items():
         assert name == stage.name
         by_phase[stage.phase].add(name)
         assert (stage.end == inf) is (stage.phase is not Phase.UNCOMMITTED)
         if stage.phase in (Phase.ACTIVE, Phase.BACKLOG) and not stage.by_hand:
             assert resqu.lanes[name], "what is worked off is gone"
-    open_ones = [(stage.end, stage.name) for stage in resqu.stages.values() if stage.phase is Phase.UNCOMMITTED]
-    assert list(resqu.stage_ends) == sorted(open_ones)
+    open_ones = [(stage.end, stage.name) for stage in resqu.batches.values() if stage.phase is Phase.UNCOMMITTED]
+    assert list(resqu.batch_ends) == sorted(open_ones)
     assert set(resqu.active.values()) == by_phase[Phase.ACTIVE]
     assert len(resqu.active) == len(by_phase[Phase.ACTIVE])
     waiting = [name for names in resqu.backlogs.values() for name in names]
     assert sorted(waiting) == sorted(by_phase[Phase.BACKLOG])
     assert all(resqu.backlogs.values())
     for key in set(resqu.backlogs) - set(resqu.active):
-        assert all(resqu.stages[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
+        assert all(resqu.batches[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
     for queue in state.queues.values():
         here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
         assert set(queue.lanes or {""}) == here | {""}
@@ -266,7 +278,7 @@ def buffers_are_whole(state: EngineState) -> None:
         assert resqu.buffers[key].number == number
     named = {buffer.number for buffer in resqu.buffers.values()}
     assert set(resqu.in_buffer) <= named
-    plans = {(each.source, each.plan) for each in state.recurrences.values() if each.plan}
+    plans = {(each.source, each.plan) for each in state.schedules.values() if each.plan}
     assert {(source, plan) for source, ids in resqu.plans.items() for plan in ids} == plans
     assert all(resqu.plans.values())
     assert set(resqu.deferred) <= set(state.locks)

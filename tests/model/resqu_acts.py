@@ -69,7 +69,7 @@ class Scene:
         return job_spec(jid, uid, source=self.one_of(SOURCES), args=f"r{self.made}", **rest)
 
     def leased(self) -> list[Job]:
-        return [self.state.jobs[number] for _, number in self.state.shelves[State.LEASED]]
+        return [self.state.jobs[number] for _, number in self.state.by_state[State.LEASED]]
 
 
 def connection(scene: Scene) -> int:
@@ -141,7 +141,7 @@ def pop(scene: Scene, do: Do) -> None:
 
 
 def pop_staged(scene: Scene, do: Do) -> None:
-    names = list(scene.state.resqu.stages)
+    names = list(scene.state.resqu.batches)
     if names:
         worker = scene.one_of(WORKERS)
         command = b.LeaseFromResquBatch("resqu", scene.one_of(names), worker, r.BUFFER_TERMS)
@@ -207,7 +207,7 @@ def settle(scene: Scene, do: Do) -> None:
 
 
 def batch(scene: Scene, do: Do) -> None:
-    if scene.full or len(scene.state.resqu.stages) > STAGES_AT_MOST:
+    if scene.full or len(scene.state.resqu.batches) > STAGES_AT_MOST:
         return
     scene.stages += 1
     name, source = f"s{scene.stages}", scene.one_of(SOURCES)
@@ -219,7 +219,7 @@ def batch(scene: Scene, do: Do) -> None:
 
 
 def on_a_batch(scene: Scene, do: Do) -> None:
-    names = [*scene.state.resqu.stages, "unknown"]
+    names = [*scene.state.resqu.batches, "unknown"]
     name, how = scene.one_of(names), scene.random.random()
     if how < 0.2:
         do(b.KeepResquBatch(name, scene.clock.steady + scene.one_of((-1.0, 5.0, 500.0))))
@@ -228,10 +228,10 @@ def on_a_batch(scene: Scene, do: Do) -> None:
     elif how < 0.6:
         do(b.CommitResquBatch(name))
     elif how < 0.9:
-        waiting = [stage.name for stage in scene.state.resqu.stages.values() if stage.phase is Phase.COMMITTED]
+        waiting = [stage.name for stage in scene.state.resqu.batches.values() if stage.phase is Phase.COMMITTED]
         do(b.AssignResquBatch(scene.one_of(waiting or names), scene.one_of(("batch", "static"))))
     else:
-        by_hand = [stage.name for stage in scene.state.resqu.stages.values() if stage.by_hand]
+        by_hand = [stage.name for stage in scene.state.resqu.batches.values() if stage.by_hand]
         do(b.FinishResquBatch(scene.one_of(by_hand or names)))
 
 
@@ -247,7 +247,7 @@ def move(scene: Scene, do: Do) -> None:
 
 def kill(scene: Scene, do: Do) -> None:
     """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
-    dead = [number for _, number in scene.state.shelves[State.DEAD]]
+    dead = [number for _, number in scene.state.by_state[State.DEAD]]
     if dead and scene.chance(0.6):
         do(admin.Requeue("control", [*dead[-4:], scene.state.counters.number + 1]))
     elif scene.state.jobs:

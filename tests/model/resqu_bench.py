@@ -17,7 +17,7 @@ from tests.model.bench import Bench
 from tests.support.picture import picture
 
 #: `fail_retries` 3
-RULES = Policy(2, exhausted=Disposition.GONE, lapse=LeaseExpiry.RETURN)
+RULES = Policy(2, exhausted=Disposition.GONE, lease_expiry=LeaseExpiry.RETURN)
 
 
 def job_spec(
@@ -40,17 +40,17 @@ def job_spec(
         text["failCount"] = failures
     if stamped:
         text |= {"id": jid, "queue_time": 1.5}
-    face = ResquData(json.dumps(text).encode(), source, name, stamped, defer)
+    protocol_data = ResquData(json.dumps(text).encode(), source, name, stamped, defer)
     links = Links(resqu.unique(uid) if uid else None, tracked=monitored) if uid or monitored else None
     payload = json.dumps([args]).encode()
-    extra = Extra(face=face, links=links)
+    extra = Extra(protocol_data=protocol_data, links=links)
     return Spec(jid, resqu.UNASSIGNED, "C", payload, Form.JSON, 0, RULES, due, extra, failures)
 
 
 def text_of(job: Job) -> bytes:
     """As a door would show it; one that came by another door is shown under its number."""
-    face = job.extra.face if job.extra is not None else None
-    return face.text if isinstance(face, ResquData) else b"shown %d" % job.number
+    protocol_data = job.extra.protocol_data if job.extra is not None else None
+    return protocol_data.text if isinstance(protocol_data, ResquData) else b"shown %d" % job.number
 
 
 class ResquBench(Bench):
@@ -105,13 +105,13 @@ class ResquBench(Bench):
 
     def jids(self, queue: str) -> list[str]:
         found = self.state.queues.get(queue)
-        return [self.state.jobs[place[4]].jid for place in found.ready] if found is not None else []
+        return [self.state.jobs[sort_key[4]].jid for sort_key in found.ready] if found is not None else []
 
     def sound(self) -> None:
         """Replayed, and by way of a snapshot, it is what it is; and nothing is left undone."""
         invariants.check(self.state)
-        assert not self.state.touched
-        assert not self.state.loose
+        assert not self.state.follow_ups
+        assert not self.state.resolved_dependents
         assert picture(self.replayed) == picture(self.state)
         assert picture(self.through_snapshot()) == picture(self.state)
 

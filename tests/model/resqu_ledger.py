@@ -17,7 +17,7 @@ from crossdock.model.clock import Now
 from crossdock.model.events import resqu as q
 from crossdock.model.job import Spec
 from crossdock.model.states import State
-from tests.model.resqu_reference.jobs import face, uid_of
+from tests.model.resqu_reference.jobs import protocol_data, uid_of
 
 
 @dataclass
@@ -57,7 +57,7 @@ class ResquLedger:
             reader(self, event, now)
 
     def _enter(self, number: int, spec: Spec) -> None:
-        text = face(spec).text
+        text = protocol_data(spec).text
         assert number not in self.lives
         assert number not in self.ended
         self.born[text] = number
@@ -70,7 +70,7 @@ class ResquLedger:
 
     def _pushed(self, event: e.Pushed, now: Now) -> None:
         for number, spec in enumerate(event.specs, event.number):
-            assert face(spec).text not in self.born or not face(spec).stamped, "one push, two jobs"
+            assert protocol_data(spec).text not in self.born or not protocol_data(spec).stamped, "one push, two jobs"
             self._enter(number, spec)
 
     def _spawned(self, event: e.Spawned, now: Now) -> None:
@@ -113,7 +113,7 @@ class ResquLedger:
         if isinstance(event, q.Rescheduled):
             self.before.add(life.spec.jid)
             life.spec, life.stage = event.to, ""
-            self.born[face(event.to).text] = event.number
+            self.born[protocol_data(event.to).text] = event.number
         elif getattr(event, "then", None) is State.GONE:
             self._end(event.number, event.jid)
         else:
@@ -169,8 +169,8 @@ class ResquLedger:
 
     def _deferred(self, event: q.Deferred, now: Now) -> None:
         assert event.name not in self.deferred, "one for each unique id"
-        self.deferred[event.name] = face(event.spec).text
-        self.promised.add(face(event.spec).text)
+        self.deferred[event.name] = protocol_data(event.spec).text
+        self.promised.add(protocol_data(event.spec).text)
 
     def _dropped(self, event: q.DeferralDropped, now: Now) -> None:
         self.kept.add(self.deferred.pop(event.name))

@@ -21,7 +21,7 @@ from tests.model import invariants
 from tests.model.coverage import Coverage
 from tests.model.resqu_acts import BATCHES, MAPPING, TERMS, Scene
 from tests.model.resqu_ledger import ResquLedger
-from tests.model.resqu_reference.jobs import face
+from tests.model.resqu_reference.jobs import protocol_data
 from tests.model.rig import FakeClock
 from tests.model.simulation import Mortal, PowerCut, Turn, World
 from tests.model.store import Store
@@ -84,7 +84,7 @@ class ResquWorld(World):
         turn.events += [(event, now) for event in events]
         turn.hard = turn.hard or any(type(event) not in e.SOFT for event in events)
         if isinstance(command, r.PushJob) and outcome in _SAID:
-            text, jid = face(command.spec).text, command.spec.jid
+            text, jid = protocol_data(command.spec).text, command.spec.jid
             turn.replies.append(lambda: self.told.pushed(text, jid))
         else:
             turn.replies.append(lambda: None)
@@ -128,20 +128,20 @@ class ResquWorld(World):
         """Everything that is left comes out; then nothing is left, nor held back."""
         state = self.engine.state
         self.say(r.SetMapping(MAPPING, BATCHES))
-        for plan in [each.plan for each in state.recurrences.values()]:
+        for plan in [each.plan for each in state.schedules.values()]:
             self.say(r.ClearPlan(plan))
         for by in (1, 2, 3):
             self.say(r.Release(by))
         for _ in range(300):
             for key in list(state.resqu.buffers):
                 self.say(b.EmptyBuffer("resqu", key, lost=True))
-            for stage in list(state.resqu.stages.values()):
+            for stage in list(state.resqu.batches.values()):
                 if stage.by_hand:
                     self.say(b.FinishResquBatch(stage.name))
             self.say(r.SetMapping(MAPPING, BATCHES))
             while (job := self.say(c.LeaseNext("faktory", list(state.queues), "d", TERMS))) is not None:
                 self.say(c.Succeed(job.jid, c.Claim("faktory", "d", (job.number, job.lease.token))))
-            if not state.jobs and not state.resqu.stages:
+            if not state.jobs and not state.resqu.batches:
                 break
             self.clock.pass_by(max(60.0, self.engine.due_in(self.clock.now) or 0.0))
             self.say(c.Tick(500))

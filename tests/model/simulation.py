@@ -241,7 +241,9 @@ class World:
         while self.syncing is not None or self.filling.replies or self.filling.events:
             self.filling.hard = bool(self.filling.events)  # soft ones too, this once
             self._turn_over()
-        assert not self.engine.state.touched and not self.engine.state.loose, "a command leaves nothing undone"
+        assert not self.engine.state.follow_ups and not self.engine.state.resolved_dependents, (
+            "a command leaves nothing undone"
+        )
 
     def _maybe_cut(self, chance: float) -> None:
         if self.engine.events_left >= 0 and self.random.random() < chance:

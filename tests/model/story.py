@@ -25,10 +25,12 @@ def story() -> Bench:
     bench.do(c.Start())
     bench.push("flushed")
     bench.do(admin.Flush("faktory"))
-    face = FaktoryData("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
+    protocol_data = FaktoryData("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
     far = bench.now.wall + 9e6
     rich = Policy(25, 3, 90.0, Backoff.POLYNOMIAL, Disposition.DEAD, Disposition.GONE, LeaseExpiry.FAILURE)
-    scheduled = Spec("scheduled", "default", "kind", b'{"a":1.0}', Form.JSON, 4, rich, far, Extra(b'{"b":2}', face))
+    scheduled = Spec(
+        "scheduled", "default", "kind", b'{"a":1.0}', Form.JSON, 4, rich, far, Extra(b'{"b":2}', protocol_data)
+    )
     bench.do(c.Enqueue("faktory", [scheduled]))
     for jid in ("succeeded", "failed"):
         bench.push(jid, priority=2)
@@ -36,12 +38,12 @@ def story() -> Bench:
         bench.clock.pass_by(0.25)
     bench.succeed("succeeded")
     bench.fail("failed")
-    for jid, rules in (("dead", Policy(-1, exhausted=Disposition.DEAD)), ("gone", Policy(0))):
-        bench.push(jid, rules=rules)
+    for jid, policy in (("dead", Policy(-1, exhausted=Disposition.DEAD)), ("gone", Policy(0))):
+        bench.push(jid, policy=policy)
         bench.lease()
         bench.fail(jid)
     bench.push("lost", priority=1)
-    bench.push("lapsed", rules=Policy(3, lapse=LeaseExpiry.RETURN))
+    bench.push("lapsed", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     bench.lease()
     bench.lease()
     bench.after(1_800.0)
@@ -97,9 +99,9 @@ def story_of_records(bench: Bench) -> Bench:
 
 
 def story_of_needs(bench: Bench) -> Bench:
-    [need] = bench.push("need", queue="needs")
-    bench.push("met", queue="needs", links=Links(needs=(need,)))
-    bench.push("scheduled again", queue="needs", due=bench.now.wall + 9e6, links=Links(needs=(need,)))
+    [dependency] = bench.push("need", queue="needs")
+    bench.push("met", queue="needs", links=Links(depends_on=(dependency,)))
+    bench.push("scheduled again", queue="needs", due=bench.now.wall + 9e6, links=Links(depends_on=(dependency,)))
     bench.lease("needs")
     bench.succeed("need")
     bench.do(c.DrawNumbers(2))
@@ -146,7 +148,7 @@ def story_of_moves(bench: Bench) -> Bench:
     bench.do(m.SetPriority("qless", 1_001.0, stalled, 1.5))
     bench.do(m.EditTags("qless", 1_002.0, stalled, add=("blue",), drop=("green",)))
     bench.do(m.Note("qless", 1_003.0, stalled, HistoryEntry(1_003.0, HistoryKind.SAID, "text", data=b'{"a":1}')))
-    blocked = put("blocked", 1_004.0, needs=["stalled"])
+    blocked = put("blocked", 1_004.0, depends_on=["stalled"])
     bench.do(m.EditDependencies("qless", 1_005.0, blocked, ()))
     revived = put("revived", 1_006.0, priority=9)
     pop(1_007.0)
@@ -205,8 +207,8 @@ def story_of_rerouting(bench: Bench) -> Bench:
 
 def story_of_postponing(bench: Bench) -> Bench:
     """A job that more wait for than may follow at once; one of them still waits in the end."""
-    [need] = bench.push("postponing", queue="postponed")
-    bench.push("resolved", "unresolved", queue="postponed", links=Links(needs=(need,)))
+    [dependency] = bench.push("postponing", queue="postponed")
+    bench.push("resolved", "unresolved", queue="postponed", links=Links(depends_on=(dependency,)))
     bench.lease("postponed")
     with patch.object(dependents, "AT_ONCE", 1):
         bench.succeed("postponing")

@@ -53,18 +53,18 @@ class Groups(RuleBasedStateMachine):
 
     def group(self, pick: int) -> str:
         """One of the last few, the newest most often; or none."""
-        names = list(self.rig.state.groups)[-4:]
+        names = list(self.rig.state.batches)[-4:]
         return names[-1 - pick % len(names)] if names and pick < 7 else ""
 
     @invariant()
     def counts_are_exact(self) -> None:
-        counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.state.groups.items()}
+        counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.state.batches.items()}
         assert counted == {name: tally.counts for name, tally in self.history.groups.items()}
 
     @invariant()
     def callbacks_are_told(self) -> None:
         for name, tally in self.history.groups.items():
-            group = self.rig.state.groups[name]
+            group = self.rig.state.batches[name]
             assert {call for call in Callback if group.called & call} == tally.called
             assert {call for call in Callback if group.answered & call} == tally.answered
             assert group.committed is tally.committed
@@ -83,7 +83,7 @@ class Groups(RuleBasedStateMachine):
         self.open(7, (True, True))
         self.push(0, None, LockRelease.SUCCESS, RULES[0], 2)
 
-    @precondition(lambda self: len(self.rig.state.groups) < 6)
+    @precondition(lambda self: len(self.rig.state.batches) < 6)
     @rule(parent=picks, calls=st.sampled_from([(True, True), (True, False), (False, True)]))
     def open(self, parent: int, calls: tuple[bool, bool]) -> None:
         self.names += 1
@@ -91,29 +91,29 @@ class Groups(RuleBasedStateMachine):
         specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Callback, calls, strict=True)]
         assert self.do(c.OpenBatch(name, "faktory", self.group(parent), "text", *specs))
 
-    @precondition(lambda self: len(self.rig.state.groups) < 4)
-    @rule(calls=st.sampled_from([(True, True), (True, False)]), rules=st.sampled_from(RULES))
-    def open_family(self, calls: tuple[bool, bool], rules: Policy) -> None:
+    @precondition(lambda self: len(self.rig.state.batches) < 4)
+    @rule(calls=st.sampled_from([(True, True), (True, False)]), policy=st.sampled_from(RULES))
+    def open_family(self, calls: tuple[bool, bool], policy: Policy) -> None:
         """A group, its child and its grandchild, and a member there."""
         for parent in (7, 0, 0):
             self.open(parent, calls)
-        self.push(0, None, LockRelease.SUCCESS, rules, 1)
+        self.push(0, None, LockRelease.SUCCESS, policy, 1)
 
     @rule(pick=picks)
     def commit(self, pick: int) -> None:
         name = self.group(pick) or "no such group"
-        assert self.do(c.CommitBatch(name)) is (name in self.rig.state.groups)
+        assert self.do(c.CommitBatch(name)) is (name in self.rig.state.batches)
 
     @rule(
         pick=picks,
         lock=st.sampled_from([None, None, *LOCKS]),
         freed=st.sampled_from(LockRelease),
-        rules=st.sampled_from(RULES),
+        policy=st.sampled_from(RULES),
         many=st.integers(1, 3),
         when=st.sampled_from(["now", "now", "later", "expires"]),
     )
     def push(
-        self, pick: int, lock: str | None, freed: LockRelease, rules: Policy, many: int, when: str = "now"
+        self, pick: int, lock: str | None, freed: LockRelease, policy: Policy, many: int, when: str = "now"
     ) -> None:
         now = self.rig.clock.now
         links = Links(
@@ -126,7 +126,7 @@ class Groups(RuleBasedStateMachine):
         for _ in range(many):
             self.pushed += 1
             jid = f"jid-{self.pushed}"
-            specs.append(Spec(jid, "work", "a", b"", Form.NONE, 0, rules, due, Extra(links=links)))
+            specs.append(Spec(jid, "work", "a", b"", Form.NONE, 0, policy, due, Extra(links=links)))
         self.rig.clock.pass_by(0.001)
         refused = self.do(c.Enqueue("faktory", specs)) or [None] * many
         if lock is None:
@@ -190,7 +190,7 @@ class Groups(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Commit all and work all off: who can be called back was, and no lock is left behind."""
-        for name in list(self.rig.state.groups):
+        for name in list(self.rig.state.batches):
             self.do(c.CommitBatch(name))
         while self.rig.state.jobs:
             self.do(admin.Requeue("faktory", list(self.rig.state.jobs)))

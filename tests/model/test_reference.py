@@ -44,7 +44,7 @@ picks = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 8, 13])
 numbers = st.lists(picks | st.just(-1), min_size=1, max_size=4)
 #: Of a new job: jobs counted back from the newest; below 0: positions in the same push
 back = st.sampled_from([(), (), (), (), (0,), (1, 0), (2, -1), (-1,)])
-needs = st.sampled_from([-1, -2, -7])
+depends_on = st.sampled_from([-1, -2, -7])
 jitters = st.integers(0, 29)
 
 
@@ -127,7 +127,9 @@ class EngineBesideReference(RuleBasedStateMachine):
     @invariant()
     def memory_is_sound(self) -> None:
         invariants.check(self.rig.state)
-        assert not self.rig.state.touched and not self.rig.state.loose, "a command leaves nothing undone"
+        assert not self.rig.state.follow_ups and not self.rig.state.resolved_dependents, (
+            "a command leaves nothing undone"
+        )
 
     @invariant()
     def nothing_is_lost_or_made(self) -> None:
@@ -195,12 +197,17 @@ class EngineBesideReference(RuleBasedStateMachine):
             data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"])),
             expires=0.0 if expires is None else self.rig.clock.wall + expires,
             tracked=data.draw(st.booleans()),
-            needs=tuple(data.draw(needs) if need < 0 else max(1, self.model.number - need) for need in data.draw(back)),
+            depends_on=tuple(
+                data.draw(depends_on) if dependency < 0 else max(1, self.model.number - dependency)
+                for dependency in data.draw(back)
+            ),
             ttl_s=data.draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 1_900.0])),
             foreground=data.draw(st.sampled_from([False, False, False, True])),
         )
         deadqueue = data.draw(st.sampled_from(["", "dead letters"]))
-        return Extra(extra.custom if extra else b"", extra.face if extra else None, None, links, None, deadqueue)
+        return Extra(
+            extra.custom if extra else b"", extra.protocol_data if extra else None, None, links, None, deadqueue
+        )
 
     @rule(via=vias, names=asked_for, worker=workers, terms=st.sampled_from(values.TERMS))
     def lease(self, via: str, names: Sequence[str], worker: str, terms: c.LeaseTerms) -> None:

@@ -40,7 +40,7 @@ def seen(state: EngineState) -> dict[str, Any]:
     return {
         "jobs": {number: _job(job) for number, job in state.jobs.items()},
         "ready": {
-            name: [place[4] for place in queue.ready] for name, queue in state.queues.items() if len(queue.ready)
+            name: [sort_key[4] for sort_key in queue.ready] for name, queue in state.queues.items() if len(queue.ready)
         },
         "locks": {resqu.uid_of(name): lock.holder for name, lock in state.locks.items()},
         "reserved": {resqu.uid_of(name): by for name, by in job_state.reserved.items()},
@@ -51,18 +51,18 @@ def seen(state: EngineState) -> dict[str, Any]:
         },
         "stages": {
             name: (_PHASES[stage.phase], stage.queue, stage.by_hand, stage.end, [n for (n,) in job_state.lanes[name]])
-            for name, stage in job_state.stages.items()
+            for name, stage in job_state.batches.items()
         },
         "turns": {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
         "backlogs": {key: list(names) for key, names in job_state.backlogs.items()},
-        "plans": {each.plan: each.next for each in state.recurrences.values()},
+        "plans": {each.plan: each.next for each in state.schedules.values()},
         "counted": (state.counters.number, state.counters.token),
     }
 
 
 def _job(job: Job) -> tuple[Any, ...]:
     assert job.extra is not None
-    assert isinstance(job.extra.face, ResquData)
+    assert isinstance(job.extra.protocol_data, ResquData)
     token = job.lease.token if job.lease is not None else 0
     state = job.state.name.lower()
     return (
@@ -72,7 +72,7 @@ def _job(job: Job) -> tuple[Any, ...]:
         job.attempts,
         job.failures,
         job.due,
-        job.extra.face.text,
+        job.extra.protocol_data.text,
         token,
         job.extra.stage,
     )
@@ -160,7 +160,7 @@ class Walk:
 
     def look(self) -> None:
         invariants.check(self.rig.state)
-        assert not self.rig.state.touched
+        assert not self.rig.state.follow_ups
         assert seen(self.rig.state) == expected(self.model)
 
 

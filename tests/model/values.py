@@ -31,7 +31,7 @@ RULES: Final = (
     Policy(0, 0, 1.0, Backoff.NONE, Disposition.GONE),  # Faktory `retry` 0
     Policy(-1, 0, 0, Backoff.NONE, Disposition.DEAD),  # Faktory `retry` below 0
     Policy(3, 0, 1e9, Backoff.QUARTIC, Disposition.GONE),
-    Policy(2, 0, 0, Backoff.NONE, Disposition.DEAD, lapse=LeaseExpiry.RETURN),
+    Policy(2, 0, 0, Backoff.NONE, Disposition.DEAD, lease_expiry=LeaseExpiry.RETURN),
     Policy(1, 2, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN, 2),  # as Workq's
     Policy(
         0, 0, 60.0, Backoff.NONE, Disposition.GONE, Disposition.GONE, LeaseExpiry.DROP

@@ -40,8 +40,8 @@ def of_engine(state: EngineState) -> dict[str, Any]:
         "jobs": {job.number: _job(job) for job in state.jobs.values()},
         "jids": {jid: [job.number for job in state.named(jid)] for jid in state.jids},
         "queues": [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()],
-        "ready": {queue.name: [place[4] for place in queue.ready] for queue in state.queues.values()},
-        "shelves": {job_state: [number for _, number in state.shelves[job_state]] for job_state in SHELVES},
+        "ready": {queue.name: [sort_key[4] for sort_key in queue.ready] for queue in state.queues.values()},
+        "shelves": {job_state: [number for _, number in state.by_state[job_state]] for job_state in SHELVES},
         "oldest": {queue.name: queue.oldest(state.jobs) for queue in state.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
         "counts": (counters.processed, counters.failures, counters.evicted),
@@ -52,10 +52,10 @@ def of_engine(state: EngineState) -> dict[str, Any]:
             for start, page in days.items()
         },
         "locks": {name: (lock.holder, lock.end) for name, lock in state.locks.items()},
-        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in state.tracks.items()},
-        "groups": {group.name: _group(group) for group in state.groups.values()},
+        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in state.progress.items()},
+        "groups": {group.name: _group(group) for group in state.batches.values()},
         "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in state.throttles.values()],
-        "recurrences": state.recurrences,
+        "recurrences": state.schedules,
     }
 
 
@@ -94,7 +94,7 @@ def _job(job: Job) -> dict[str, Any]:
     lease = job.lease
     error = job.extra.error if job.extra else None
     return {
-        "pushed": (job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, job.origin),
+        "pushed": (job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.policy, job.origin),
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
@@ -103,7 +103,7 @@ def _job(job: Job) -> dict[str, Any]:
         "result": job.extra.result if job.extra else None,
         "deadqueue": (job.extra.deadqueue, job.extra.spent) if job.extra else ("", False),
         "custom": job.extra.custom if job.extra else b"",
-        "face": job.extra.face if job.extra else None,
+        "face": job.extra.protocol_data if job.extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),
         "error": error and tuple(getattr(error, name) for name in ERROR),
     }
@@ -129,7 +129,7 @@ def of_reference(model: Reference) -> dict[str, Any]:
         "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in model.records.tracks.items()},
         "groups": {name: _reference_group(group) for name, group in model.records.groups.items()},
         "throttles": [(name, each.maximum, each.per, each.timeout_s) for name, each in model.throttles.items()],
-        "recurrences": model.recurrences,
+        "recurrences": model.schedules,
     }
 
 
@@ -159,16 +159,16 @@ def _reference_group(group: Named) -> dict[str, Any]:
 def _reference_job(job: Plain) -> dict[str, Any]:
     spec, lease, error, extra = job.spec, job.lease, job.error, job.spec.extra
     return {
-        "pushed": (spec.jid, spec.queue, spec.kind, spec.payload, spec.form, spec.priority, spec.rules, job.origin),
+        "pushed": (spec.jid, spec.queue, spec.kind, spec.payload, spec.form, spec.priority, spec.policy, job.origin),
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
-        "needs": job.needs if job.state is State.BLOCKED else [],
+        "needs": job.depends_on if job.state is State.BLOCKED else [],
         "end": job.end,
         "result": job.result,
         "deadqueue": (job.deadqueue, job.spent),
         "custom": extra.custom if extra else b"",
-        "face": extra.face if extra else None,
+        "face": extra.protocol_data if extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),
         "error": error and tuple(getattr(error, name) for name in ERROR),
     }

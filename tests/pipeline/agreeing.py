@@ -24,20 +24,20 @@ def together(parts: list[tuple[int, float, float]]) -> tuple[int, float, float]:
     return n, mean, m2
 
 
-def assert_live(stats: Stats, tables: Path, era: int | None = None) -> None:
+def assert_live(stats: Stats, tables: Path, flush_epoch: int | None = None) -> None:
     """No page is missing, none too many, and each is the same."""
     daily, histogram = rows(tables, "daily"), rows(tables, "histogram")
     pages = {(queue, day): page for queue, days in stats.days.items() for day, page in days.items()}
     told: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in daily:
-        if era is None or row["era"] == era:
+        if flush_epoch is None or row["flush_epoch"] == flush_epoch:
             told.setdefault((row["queue"], seconds(row["date"])), []).append(row)
     assert told.keys() == pages.keys()
     for key, page in pages.items():
         assert_page(page, told[key])
     buckets: dict[tuple[str, int, str], Counter[int]] = {}
     for row in histogram:
-        if era is None or row["era"] == era:
+        if flush_epoch is None or row["flush_epoch"] == flush_epoch:
             of = (row["queue"], seconds(row["date"]), row["event"])
             buckets.setdefault(of, Counter())[row["fine"]] += row["n"]
     assert buckets == {

@@ -27,7 +27,7 @@ def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
 def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
     jobs = grown.load.floor.dispatcher.state.jobs.values()
     live = Counter(job.queue for job in jobs if job.state not in OVER)
-    by_hour = sorted(rows(grown.tables, "forecast"), key=lambda row: (row["era"], row["hour"]))
+    by_hour = sorted(rows(grown.tables, "forecast"), key=lambda row: (row["flush_epoch"], row["hour"]))
     assert +Counter({row["queue"]: row["depth"] for row in by_hour}) == live, "in its last hour"
     assert min(row["depth"] for row in by_hour) >= 0
     assert live.total() > 3 and any(job.state in OVER for job in jobs)
@@ -39,13 +39,13 @@ def test_callers_ahead_and_histories_that_change(works: PipelineContext) -> None
     floor, lake, seen = Floor(), Lake(works.lake), 0
     peer, ahead = floor.qless(), Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
 
-    def follow(era: int = 0) -> Stats:
+    def follow(flush_epoch: int = 0) -> Stats:
         nonlocal seen
         lake.add(floor.dispatcher.events[seen:])
         seen = len(floor.dispatcher.events)
         run(works)
         stats = floor.dispatcher.state.stats
-        assert_live(stats, works.tables_folder, era)
+        assert_live(stats, works.tables_folder, flush_epoch)
         return stats
 
     for _ in range(4):

@@ -26,8 +26,8 @@ def grow(seed: int, works: PipelineContext, times: int, acts: int) -> None:
         if draw() < 0.5:
             lake.expire(load.random.choice([1, 9, 40]), load.floor.dispatcher.now.wall)
             run(works)
-        era = sum(type(event) is Flushed for event in load.events)
-        assert_live(load.floor.dispatcher.state.stats, works.tables_folder, era)
+        flush_epoch = sum(type(event) is Flushed for event in load.events)
+        assert_live(load.floor.dispatcher.state.stats, works.tables_folder, flush_epoch)
     before = picture(works.tables_folder)
     rebuild(works)
     assert_same(picture(works.tables_folder), before)

@@ -125,7 +125,7 @@ def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
 
 
 def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(dispatcher: QlessDesk) -> None:
-    its_rules = replace(RULES, max_failures=0, lapse=LeaseExpiry.RETURN)
+    its_rules = replace(RULES, max_failures=0, lease_expiry=LeaseExpiry.RETURN)
     dispatcher.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
     pop(dispatcher)
     dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", "{}", "next", "q2")

@@ -56,8 +56,8 @@ def replayed(dispatcher: QlessDesk) -> EngineState:
     state = EngineState()
     for event in stored(dispatcher.events):
         apply(state, event)
-    state.touched.clear()
-    state.loose.clear()
+    state.follow_ups.clear()
+    state.resolved_dependents.clear()
     return state
 
 

@@ -38,8 +38,8 @@ def folded(walk: Walk, seen: Coverage) -> EngineState:
         before = seen.before(state, event)
         apply(state, event)
         seen.after(state, event, before)
-    state.touched.clear()
-    state.loose.clear()
+    state.follow_ups.clear()
+    state.resolved_dependents.clear()
     return state
 
 

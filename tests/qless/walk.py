@@ -92,8 +92,8 @@ class Walk:
         jid, queue, worker = self.one(JIDS), self.one(QUEUES), self.one(WORKERS)
         choice = random.randrange(7)
         if choice == 0:
-            needs = [job.number for job in dispatcher.state.named(self.one(JIDS))]
-            links = Links(needs=tuple(needs)) if needs and random.random() < 0.3 else None
+            depends_on = [job.number for job in dispatcher.state.named(self.one(JIDS))]
+            links = Links(depends_on=tuple(depends_on)) if depends_on and random.random() < 0.3 else None
             due = dispatcher.now.wall + 50 if random.random() < 0.3 else 0.0
             extra = JobExtra(links=links) if links is not None else None
             dispatcher.do(c.Enqueue("faktory", [Spec(jid, queue, "kind", b"[1]", Form.JSON, 0, RULES, due, extra)]))
@@ -132,7 +132,7 @@ class Walk:
 
     def running(self) -> list[str]:
         """A job that is leased, if one can be found: jid, worker, queue."""
-        leased = [self.dispatcher.state.jobs[number] for _, number in self.dispatcher.state.shelves[State.LEASED]]
+        leased = [self.dispatcher.state.jobs[number] for _, number in self.dispatcher.state.by_state[State.LEASED]]
         job: Job | None = self.random.choice(leased) if leased else None
         if job is None or job.lease is None:
             return [self.one(JIDS), self.one(WORKERS), self.one(QUEUES)]

@@ -47,9 +47,9 @@ class Tables:
             assert set(row) <= set(blank), set(row) - set(blank)
         self._commit(name, blank, rows, None)
 
-    def book(self, date: dt.date, queue: str, kind: str, *, era: int = 0, **what: Any) -> None:
+    def book(self, date: dt.date, queue: str, kind: str, *, flush_epoch: int = 0, **what: Any) -> None:
         """Waits and runs as lists of seconds, and counts: rows of `daily` and the bookings they were made of."""
-        row: dict[str, Any] = {"date": date, "era": era, "queue": queue, "kind": kind}
+        row: dict[str, Any] = {"date": date, "flush_epoch": flush_epoch, "queue": queue, "kind": kind}
         page, daily = dict(row), dict(row)
         facts = []
         for event in ("wait", "run"):

@@ -82,10 +82,17 @@ def test_days_without_any_queue(shop: Tables) -> None:
 
 
 def test_a_flush_begins_a_new_depth(tables: Tables) -> None:
-    rows = [{"date": LAST, "hour": at(0, 5), "queue": "mail", "era": era, "depth": 5 - era} for era in (1, 0)]
+    rows = [
+        {"date": LAST, "hour": at(0, 5), "queue": "mail", "flush_epoch": flush_epoch, "depth": 5 - flush_epoch}
+        for flush_epoch in (1, 0)
+    ]
     tables.put("forecast", *({**row, "arrival_rate": 0.0, "service_rate": 0.0} for row in rows))
     tables.put(
-        "hourly", *({"date": LAST, "hour": at(0, 5), "queue": "mail", "era": era, "arrived": 3} for era in (0, 1))
+        "hourly",
+        *(
+            {"date": LAST, "hour": at(0, 5), "queue": "mail", "flush_epoch": flush_epoch, "arrived": 3}
+            for flush_epoch in (0, 1)
+        ),
     )
     reader = Reader(tables.folder, WEEK)
     [mail] = queues(reader, 20).queues

@@ -17,7 +17,7 @@ def test_a_week_of_two_kinds_is_as_if_all_values_were_in_one_list(tables: Tables
     for before in range(7):
         for kind in ("a", "b"):
             some = [random.lognormvariate(before - 3, 1.5) for _ in range(40 if kind == "a" else 3)]
-            tables.book(day(before), "mail", kind, run=some, wait=[0.0], failures=1, era=before % 2)
+            tables.book(day(before), "mail", kind, run=some, wait=[0.0], failures=1, flush_epoch=before % 2)
             values += some
     [(key, page)] = booked(Reader(tables.folder, Days.until(LAST, 7)), ("queue",)).items()
     told, values = page.times["run"].spread(), sorted(values)

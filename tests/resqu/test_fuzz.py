@@ -157,6 +157,6 @@ def test_one_reply_a_command_and_the_same_state_after_a_restart(
     state = EngineState()
     for event in stored(talk.dispatcher.events):
         apply(state, event)
-    state.touched.clear()
-    state.loose.clear()
+    state.follow_ups.clear()
+    state.resolved_dependents.clear()
     assert picture(state) == picture(talk.dispatcher.state)

@@ -43,9 +43,9 @@ def test_all_members_are_read() -> None:
 
 
 def test_a_name_is_the_class_unless_it_is_given() -> None:
-    face = face_in(Specs().queued(text(name=...)))
-    assert face is not None
-    assert (face.name, json.loads(face.text)["name"]) == ("Example\\Job", "Example\\Job")
+    protocol_data = face_in(Specs().queued(text(name=...)))
+    assert protocol_data is not None
+    assert (protocol_data.name, json.loads(protocol_data.text)["name"]) == ("Example\\Job", "Example\\Job")
 
 
 @pytest.mark.parametrize("falsy", [None, False, 0, "", "0", ...])

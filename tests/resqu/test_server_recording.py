@@ -65,6 +65,6 @@ def replayed(events: list[AnyEvent]) -> EngineState:
     state = EngineState()
     for event in stored(events):
         apply(state, event)
-    state.touched.clear()
-    state.loose.clear()
+    state.follow_ups.clear()
+    state.resolved_dependents.clear()
     return state

@@ -98,9 +98,9 @@ class Floor:
         """The worker of a job is never heard of again: its connection ends, and then its lease."""
         peer.close()
         if not peer.bound:
-            self.lapse(peer.lease_s)
+            self.lease_expiry(peer.lease_s)
 
-    def lapse(self, seconds: float) -> None:
+    def lease_expiry(self, seconds: float) -> None:
         """So much time passes, and leases end with it. Those of qless' jobs do when somebody asks their queue: once,
         and again when the worker that was warned has had its time."""
         self.dispatcher.advance(seconds)

@@ -20,7 +20,7 @@ EVERY_S: Final = 0.05
 class NeedsLoad(Load):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self.needs: dict[str, str] = {}  #: jobs, and the one that each needs
+        self.depends_on: dict[str, str] = {}  #: jobs, and the one that each needs
         peer = reach(server, "qless", "setter")
         assert isinstance(peer, ViaQless)
         peer.call("recur", AGAIN, TICK, "Q", "{}", "interval", EVERY_S, 0, "retries", TRIES)
@@ -40,13 +40,13 @@ class NeedsLoad(Load):
             return
         assert isinstance(peer, ViaQless)
         (first, text), (second, after) = self._texts(peer, random, 2).items()
-        self.needs[second] = first
+        self.depends_on[second] = first
         self._put(peer, name, first, text, [])
         self._put(peer, name, second, after, [first])
 
-    def _put(self, peer: ViaQless, name: str, job: str, text: str, needs: list[str]) -> None:
+    def _put(self, peer: ViaQless, name: str, job: str, text: str, depends_on: list[str]) -> None:
         op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=crc(text))
-        self._record(op, lambda: peer.push(QUEUE, text, retry=TRIES, ident=job, depends=json.dumps(needs)))
+        self._record(op, lambda: peer.push(QUEUE, text, retry=TRIES, ident=job, depends=json.dumps(depends_on)))
 
     def _work_again(self, peer: Peer, name: str, random: Random) -> None:
         began = time.monotonic()

@@ -18,7 +18,7 @@ from crossdock.engine.records.stats import Stats
 from crossdock.engine.state import EngineState
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
-_NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
+_NOT_STATE: Final = frozenset({"names", "follow_ups", "resolved_dependents", "discarded"})
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
 _OF_STATS: Final = ("days", "gone", "stats_days", "histogram_days")
 _OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots")

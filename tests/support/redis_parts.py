@@ -73,8 +73,8 @@ class Mirror:
     def keys(self, context: Context) -> Iterator[bytes]:
         yield b"mirror:score"
 
-    def page(self, context: Context, place: int, count: int) -> Page:
-        return hashed(self.keys(context), place, count)
+    def page(self, context: Context, sort_key: int, count: int) -> Page:
+        return hashed(self.keys(context), sort_key, count)
 
     def kind(self, key: bytes) -> Kind:
         return Kind.SORTED

@@ -68,12 +68,12 @@ def late_callbacks() -> None:
 
     def patched(self: Engine, command: Any, now: Now) -> Any:
         nonlocal commands
-        self.state.touched = []
+        self.state.follow_ups = []
         events, outcome, ready_queues = self.decide(command, now)
         for event in events:
             self.apply(event)
-        waiting.extend(self.state.touched)
-        self.state.touched = []
+        waiting.extend(self.state.follow_ups)
+        self.state.follow_ups = []
         commands += bool(waiting)
         if commands >= 300 and isinstance(command, Succeed):
             commands = 0

@@ -83,7 +83,7 @@ def picture(state: EngineState) -> dict[str, Any]:
         "queues": {
             name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(state.queues.items())
         },
-        "shelves": {job_state: list(shelf) for job_state, shelf in state.shelves.items()},
+        "shelves": {job_state: list(shelf) for job_state, shelf in state.by_state.items()},
         "counters": msgspec.to_builtins(state.counters),
         "stats": msgspec.to_builtins(state.stats.days, str_keys=True),
     }

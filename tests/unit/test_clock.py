@@ -137,7 +137,7 @@ def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> Non
 
 
 def die(bench: Bench, jid: str) -> int:
-    [number] = bench.push(jid, rules=Policy(-1, exhausted=Disposition.DEAD))
+    [number] = bench.push(jid, policy=Policy(-1, exhausted=Disposition.DEAD))
     bench.lease()
     bench.fail(jid)
     assert bench.job(number).state is State.DEAD
@@ -160,7 +160,7 @@ def test_a_clock_that_is_set_neither_purges_dead_jobs_nor_keeps_them(bench: Benc
 
 @pytest.mark.parametrize("backoff", [Backoff.POLYNOMIAL, Backoff.QUARTIC])
 def test_a_clock_that_is_set_neither_hurries_retries_nor_delays_them(bench: Bench, backoff: Backoff) -> None:
-    [number] = bench.push("a", rules=Policy(5, backoff=backoff))
+    [number] = bench.push("a", policy=Policy(5, backoff=backoff))
     bench.lease()
     bench.fail("a")
     wait = bench.engine.due_in(bench.now)
@@ -238,7 +238,7 @@ def test_nor_when_somebody_requeues_or_settles_it_then(bench: Bench) -> None:
     numbers = [
         number
         for jid in ("requeued", "failed")
-        for number in bench.push(jid, due=bench.now.wall + DAY, links=Links(ttl_s=60.0), rules=kept)
+        for number in bench.push(jid, due=bench.now.wall + DAY, links=Links(ttl_s=60.0), policy=kept)
     ]
     bench.clock.jump(200 * DAY)
     bench.do(Requeue("faktory", numbers[:1]))
@@ -302,7 +302,7 @@ def test_complete_jobs_go_by_their_callers_clock(bench: Bench) -> None:
 def test_dead_and_retrying_jobs_of_an_older_journal_are_dated_by_the_next_start(bench: Bench) -> None:
     dead, buried = die(bench, "dead"), bench.push("buried")[0]
     bench.do(Bury("faktory", [buried]))
-    [retried] = bench.push("retried", rules=Policy(5, backoff=Backoff.QUARTIC))
+    [retried] = bench.push("retried", policy=Policy(5, backoff=Backoff.QUARTIC))
     bench.lease()
     bench.fail("retried")
     bench.batches[:] = [undated(batch) for batch in bench.batches]

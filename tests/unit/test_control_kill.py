@@ -97,11 +97,11 @@ class TestBlocked:
         assert bench.do(c.OpenBatch("g", "faktory", "", "", callback, None))
         (first,) = bench.push("first")
         lock = LockTerms("name", bench.now.steady + 60, LockRelease.END)
-        (blocked,) = bench.push("blocked", links=Links(lock, "g", needs=(first,)))
+        (blocked,) = bench.push("blocked", links=Links(lock, "g", depends_on=(first,)))
         bench.do(c.CommitBatch("g"))
         assert bench.job(blocked).state is State.BLOCKED
         assert bench.do(admin.Bury("control", [blocked])) == 1
-        assert bench.state.groups["g"].called == Callback.COMPLETE
+        assert bench.state.batches["g"].called == Callback.COMPLETE
         assert not bench.state.locks
         assert [job.jid for job in bench.state.jobs.values()] == ["first", "blocked", "callback"]
         invariants.check(bench.state)
@@ -196,7 +196,7 @@ class TestHeldInABatch:
         bench.batch("backlog", "2")
         (active, _) = bench.state.jobs
         assert bench.do(admin.Bury("control", [active])) == 1
-        assert list(bench.state.resqu.stages) == ["backlog"]
+        assert list(bench.state.resqu.batches) == ["backlog"]
         assert "batch" in bench.ready_queues, "who waits there is asked"
         assert bench.lease("batch").jid == "2"
         bench.sound()
@@ -206,7 +206,7 @@ class TestHeldInABatch:
         bench.batch("backlog", "2")
         (_, waiting) = bench.state.jobs
         assert bench.do(admin.Bury("control", [waiting])) == 1
-        assert list(bench.state.resqu.stages) == ["active"]
+        assert list(bench.state.resqu.batches) == ["active"]
         assert self.seen(bench) == [("1", "HELD", "batch"), ("2", "DEAD", "batch")]
         bench.sound()
 
@@ -301,7 +301,7 @@ def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
 def test_a_blocked_job_that_was_put_off_is_ready_at_once_when_it_comes_back() -> None:
     bench = Bench()
     (first,) = bench.push("first")
-    extra = Extra(links=Links(needs=(first,)))
+    extra = Extra(links=Links(depends_on=(first,)))
     later = bench.now.wall + 600
     bench.do(c.Enqueue("masenko", [Spec("later", "default", "kind", b"", Form.NONE, 0, Policy(0), later, extra)]))
     (number,) = (number for number in bench.state.jobs if number != first)

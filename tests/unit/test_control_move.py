@@ -52,9 +52,9 @@ def test_pushed_by_one_door_moved_and_worked_through_another(
 ) -> None:
     at(floor, by).push("q", ["payload"])
     job = only(floor)
-    before = (job.number, job.state, job.since, job.place, job.rules, job.attempts)
+    before = (job.number, job.state, job.since, job.sort_key, job.policy, job.attempts)
     assert peer.ask("move", queue="q", to="there")["done"] == 1
-    assert (job.number, job.state, job.since, job.place, job.rules, job.attempts) == before
+    assert (job.number, job.state, job.since, job.sort_key, job.policy, job.attempts) == before
     invariants.check(floor.dispatcher.state)
     floor = floor.restarted()  # it is so from the journal, too
     worker = at(floor, through)
@@ -228,7 +228,7 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
         ("2", "READY", "there"),
         ("3", "HELD", "batch"),
     ]
-    assert "done" not in bench.state.resqu.stages, "its last job has left"
+    assert "done" not in bench.state.resqu.batches, "its last job has left"
     bench.sound()
     assert bench.do(b.CommitResquBatch("open")) == 1
 

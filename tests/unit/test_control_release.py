@@ -44,7 +44,7 @@ def test_it_comes_to_the_same_as_a_lease_that_ran_out(origin: str, door: str, re
     released, _, _ = leased(one, origin, door, retry)
     assert ControlPeer(one.dispatcher).ask("release", ids=[released.number])["done"] == 1
     lapsed, _, _ = leased(other, origin, door, retry)
-    other.lapse(at_door(other, door).lease_s)
+    other.lease_expiry(at_door(other, door).lease_s)
     there = [
         (number in floor.dispatcher.state.jobs) for floor, number in ((one, released.number), (other, lapsed.number))
     ]

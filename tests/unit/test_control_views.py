@@ -127,16 +127,16 @@ def test_queues(dispatcher: PlainDispatcher, client: Conversation, peer: Control
     assert (queue["queue"], queue["ready"], queue["paused"]) == ("mail", 1, True)
     assert queue["oldest_s"] == pytest.approx(7)
     assert "leased" not in queue
-    (queue,) = peer.ask("queues", shelves=True)["queues"]
+    (queue,) = peer.ask("queues", by_state=True)["queues"]
     assert [queue[state] for state in ("leased", "retrying", "scheduled", "dead")] == [1, 1, 1, 1]
 
 
 def test_what_takes_too_long_to_count_is_not_counted(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     flood(dispatcher, TALLIED_AT_MOST, due=dispatcher.now.wall + 60)
-    (queue,) = peer.ask("queues", shelves=True)["queues"]
+    (queue,) = peer.ask("queues", by_state=True)["queues"]
     assert (queue["scheduled"], queue["dead"]) == (TALLIED_AT_MOST, 0), "of these the engine keeps count"
     dispatcher.do(Bury("faktory", list(dispatcher.state.jobs)))
-    (queue,) = peer.ask("queues", shelves=True)["queues"]
+    (queue,) = peer.ask("queues", by_state=True)["queues"]
     assert (queue["scheduled"], queue["dead"], queue["oldest_s"]) == (0, None, None)
 
 

@@ -13,7 +13,7 @@ from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import SetSchedules
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
-from crossdock.server.static_config import BadOrder, recurrences
+from crossdock.server.static_config import BadOrder, schedules
 from crossdock.settings.schema import CronEntry, CronJob, Settings
 from tests.support.conversation import Door, worker
 from tests.support.dispatcher import BEGIN, PlainDispatcher
@@ -23,7 +23,7 @@ SWEEP = CronEntry("*/5 * * * *", CronJob("sweep", "chores", [1, "two"], 3, 600, 
 
 
 def orders(*entries: CronEntry) -> SetSchedules:
-    return recurrences(Settings(cron=list(entries)))
+    return schedules(Settings(cron=list(entries)))
 
 
 def begun(*entries: CronEntry, now: Now = BEGIN) -> PlainDispatcher:

@@ -67,7 +67,7 @@ def test_a_late_answer_changes_nothing_newer(floor: Floor, by: str, late: str, n
     floor.peer(by).push("q", ["a"])
     first, second = floor.peer(late), floor.peer(newer)
     got = fetched(first)
-    floor.lapse(1_800)
+    floor.lease_expiry(1_800)
     floor.dispatcher.advance(20)
     now = fetched(second)
     lease = alone(floor).lease

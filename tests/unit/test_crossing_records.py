@@ -129,8 +129,8 @@ class TestNeeds:
         workq.ttl_ms = 1_000
         gone = workq.push("q", b"removed")
         workq.push("q", b"ends")
-        for need in (1, 2):
-            floor.masenko().push("after", need, blocked_by=[need], deadqueue="dead")
+        for dependency in (1, 2):
+            floor.masenko().push("after", dependency, blocked_by=[dependency], deadqueue="dead")
         workq.wire.send(f"delete {gone}\r\n".encode())
         assert workq.wire.line() == b"+OK"
         assert workq.look("dead") == 1
@@ -289,13 +289,13 @@ class TestWaiting:
         assert all(said(each) for each in waits)
         for peer in holds.values():  # what they held is gone, and ends nothing else
             peer.close()
-        assert len(floor.dispatcher.state.shelves[State.LEASED]) == len(WAITING)
+        assert len(floor.dispatcher.state.by_state[State.LEASED]) == len(WAITING)
 
     @pytest.mark.parametrize("door", DOORS)
     def test_behind_any_number_of_expired_jobs(self, floor: Floor, door: str) -> None:
         faktory, peer = floor.faktory(), floor.peer(door)
-        stale = {"jobtype": "T", "queue": "q", "args": [], "custom": {"expires_in": 1}}
-        faktory.call("PUSHB " + json.dumps([{"jid": f"stale-{n:06d}", **stale} for n in range(1_200)]))
+        stale_listings = {"jobtype": "T", "queue": "q", "args": [], "custom": {"expires_in": 1}}
+        faktory.call("PUSHB " + json.dumps([{"jid": f"stale-{n:06d}", **stale_listings} for n in range(1_200)]))
         faktory.push("q", ["fresh"])
         floor.dispatcher.advance(2)
         for _ in range(1 if peer.waits else 3):  # a call removes a limited number of them

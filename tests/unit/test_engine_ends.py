@@ -17,20 +17,20 @@ from tests.model.bench import Bench, held
 
 WORKQ = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN, due_band=2)
 MASENKO = Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
-FOREGROUND = Policy(0, 0, 60.0, lapse=LeaseExpiry.DROP)
+FOREGROUND = Policy(0, 0, 60.0, lease_expiry=LeaseExpiry.DROP)
 FOR_EVER = LeaseTerms(float("inf"), float("inf"), float("inf"), LeaseBinding.CONNECTION)
 FREE = Claim("workq", "", free=True)
 
 
-def spec(jid: str, queue: str = "q", *, rules: Policy = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
-    return Spec(jid, queue, queue, b"", Form.RAW, 0, rules, due, Extra(links=links))
+def spec(jid: str, queue: str = "q", *, policy: Policy = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
+    return Spec(jid, queue, queue, b"", Form.RAW, 0, policy, due, Extra(links=links))
 
 
 def push(
-    bench: Bench, jid: str, *, ttl: float = 0.0, due: float = 0.0, foreground: bool = False, rules: Policy = WORKQ
+    bench: Bench, jid: str, *, ttl: float = 0.0, due: float = 0.0, foreground: bool = False, policy: Policy = WORKQ
 ) -> Number:
     links = Links(ttl_s=ttl, foreground=foreground)
-    bench.do(Enqueue("workq", [spec(jid, rules=rules, due=due, links=links)]))
+    bench.do(Enqueue("workq", [spec(jid, policy=policy, due=due, links=links)]))
     return bench.state.counters.number
 
 
@@ -118,7 +118,7 @@ def test_and_of_one_that_was_due_when_it_came(bench: Bench) -> None:
 def test_what_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
     push(bench, "a", ttl=60.0)
     bench.lease("q")
-    push(bench, "b", ttl=60.0, foreground=True, rules=FOREGROUND)
+    push(bench, "b", ttl=60.0, foreground=True, policy=FOREGROUND)
     bench.lease("q")
     done = bench.after(60.0)
     assert (done.ended, done.lapsed) == (2, 0)
@@ -129,7 +129,7 @@ def test_what_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
 
 
 def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
-    push(bench, "a", foreground=True, rules=FOREGROUND)
+    push(bench, "a", foreground=True, policy=FOREGROUND)
     bench.lease("q")
     bench.after(60.0)
     assert isinstance(bench.last, Removed)
@@ -137,8 +137,8 @@ def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
 
 
 def test_and_with_a_restart(bench: Bench) -> None:
-    push(bench, "a", foreground=True, rules=FOREGROUND)
-    push(bench, "b", foreground=True, rules=FOREGROUND)
+    push(bench, "a", foreground=True, policy=FOREGROUND)
+    push(bench, "b", foreground=True, policy=FOREGROUND)
     kept = push(bench, "c")
     bench.lease("q", terms=LeaseTerms(9.0, 9.0, 9.0, LeaseBinding.CONNECTION))
     bench.restart()
@@ -196,9 +196,9 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
                 spec("w early", due=wall - 9.0),
                 spec("w later", due=wall + 1.0),
                 spec("plain"),
-                spec("m later", rules=MASENKO, due=wall + 1.0),
-                spec("m past", rules=MASENKO, due=wall - 1.0),
-                spec("m plain", rules=MASENKO),
+                spec("m later", policy=MASENKO, due=wall + 1.0),
+                spec("m past", policy=MASENKO, due=wall - 1.0),
+                spec("m plain", policy=MASENKO),
             ],
         )
     )
@@ -211,12 +211,12 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
 
 
 def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
-    number = push(bench, "a", rules=MASENKO)
+    number = push(bench, "a", policy=MASENKO)
     bench.lease("q")
     bench.fail("a")
     bench.push("b", queue="q")
     bench.after(1.5)
-    assert bench.job(number).place == (0, 0, bench.now.wall - 0.5, b"", number)
+    assert bench.job(number).sort_key == (0, 0, bench.now.wall - 0.5, b"", number)
     assert bench.work_order("q") == ["a", "b"]
 
 
@@ -224,7 +224,7 @@ def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
 
 
 def test_a_lease_may_last_for_ever(bench: Bench) -> None:
-    push(bench, "a", rules=MASENKO)
+    push(bench, "a", policy=MASENKO)
     job = bench.lease("q", terms=FOR_EVER)
     assert bench.engine.due_in(bench.now) is None
     assert bench.after(1e9).lapsed == 0

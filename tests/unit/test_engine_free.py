@@ -13,7 +13,7 @@ from tests.model.bench import Bench, held
 TERMS = LeaseTerms(60.0, 0.001, 86_400.0, registers=True)
 
 
-def rules(max_fails: int = 0, max_attempts: int = 0) -> Policy:
+def policy(max_fails: int = 0, max_attempts: int = 0) -> Policy:
     return Policy(
         max(0, max_fails - 1),
         max_attempts,
@@ -26,7 +26,7 @@ def rules(max_fails: int = 0, max_attempts: int = 0) -> Policy:
 
 
 def push(bench: Bench, jid: str, how: Policy | None = None, *, via: str = "workq", due: float = 0.0) -> Number:
-    bench.do(Enqueue(via, [Spec(jid, "q", "q", b"raw", Form.RAW, 0, how or rules(), due, Extra(links=Links()))]))
+    bench.do(Enqueue(via, [Spec(jid, "q", "q", b"raw", Form.RAW, 0, how or policy(), due, Extra(links=Links()))]))
     return bench.state.counters.number
 
 
@@ -109,7 +109,7 @@ def test_a_dead_job_counts_as_failed(bench: Bench) -> None:
 
 
 def test_fails_left_bring_it_back_to_its_old_place(bench: Bench) -> None:
-    number = push(bench, "a", rules(max_fails=3))
+    number = push(bench, "a", policy(max_fails=3))
     bench.clock.pass_by(1.0)
     push(bench, "b")
     for fails in (1, 2):
@@ -124,7 +124,7 @@ def test_fails_left_bring_it_back_to_its_old_place(bench: Bench) -> None:
 
 
 def test_attempts_that_are_used_up_end_it_though_fails_are_left(bench: Bench) -> None:
-    number = push(bench, "a", rules(max_fails=9, max_attempts=2))
+    number = push(bench, "a", policy(max_fails=9, max_attempts=2))
     for _ in range(2):
         lease(bench)
         fail(bench, "a", b"last")
@@ -133,7 +133,7 @@ def test_attempts_that_are_used_up_end_it_though_fails_are_left(bench: Bench) ->
 
 
 def test_the_last_lapse_leaves_an_empty_result_and_counts_no_failure(bench: Bench) -> None:
-    number = push(bench, "a", rules(max_attempts=1))
+    number = push(bench, "a", policy(max_attempts=1))
     lease(bench)
     bench.after(60.0)
     assert isinstance(bench.last, Failed)
@@ -145,10 +145,10 @@ def test_the_last_lapse_leaves_an_empty_result_and_counts_no_failure(bench: Benc
 
 @pytest.mark.parametrize("where", ["ready", "scheduled"])
 def test_a_fail_of_a_job_nobody_has_counts_and_moves_nothing(bench: Bench, where: str) -> None:
-    number = push(bench, "a", rules(max_fails=2), due=bench.now.wall + 60.0 if where == "scheduled" else 0.0)
-    before = bench.job(number).state, bench.job(number).place, bench.job(number).due
+    number = push(bench, "a", policy(max_fails=2), due=bench.now.wall + 60.0 if where == "scheduled" else 0.0)
+    before = bench.job(number).state, bench.job(number).sort_key, bench.job(number).due
     assert fail(bench, "a") is Verdict.DONE
-    assert (bench.job(number).state, bench.job(number).place, bench.job(number).due) == before
+    assert (bench.job(number).state, bench.job(number).sort_key, bench.job(number).due) == before
     assert bench.job(number).failures == 1
     assert fail(bench, "a", b"end") is Verdict.DONE
     assert (bench.job(number).state, result(bench, number)) == (State.FAILED, Result(False, b"end"))

@@ -116,22 +116,22 @@ def test_how_long_groups_are_remembered(bench: Bench) -> None:
     bench.succeed("done")
     work_off(bench)
     bench.after(1_800.0)
-    assert list(bench.state.groups) == ["committed"]
+    assert list(bench.state.batches) == ["committed"]
     bench.after(30 * DAY - 1_801.0)
-    assert list(bench.state.groups) == ["committed"]
+    assert list(bench.state.batches) == ["committed"]
     bench.after(1.0)
-    assert bench.state.groups == {}
+    assert bench.state.batches == {}
 
 
 def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) -> None:
     open_group(bench, "g", *BOTH)
-    kept, _ = bench.push("kept", "waits", rules=KEPT, links=Links(group="g", tracked=True))
+    kept, _ = bench.push("kept", "waits", policy=KEPT, links=Links(group="g", tracked=True))
     bench.do(CommitBatch("g"))
     bench.lease()
     bench.succeed("kept")
     bench.do(Remove("faktory", "expired", [kept], frozenset({State.COMPLETE})))
     assert called(bench) == []
-    assert bench.state.tracks["kept"].state == "success"
+    assert bench.state.progress["kept"].state == "success"
     assert work_off(bench) == ["waits", "COMPLETE of g", "SUCCESS of g"]
 
 
@@ -153,7 +153,7 @@ def test_a_group_is_looked_at_when_a_member_that_failed_before_is_pushed(bench: 
     bench.do(CommitBatch("parent"))
     bench.do(CommitBatch("child"))
     bench.push("a", links=Links(group="child"), failures=1)
-    assert bench.state.groups["child"].finished == Callback.COMPLETE
+    assert bench.state.batches["child"].finished == Callback.COMPLETE
     assert ("parent", "COMPLETE") in called(bench)
 
 
@@ -161,5 +161,5 @@ def test_a_name_is_opened_once(bench: Bench) -> None:
     open_group(bench, "g", Callback.COMPLETE)
     bench.clock.pass_by(1.0)
     assert not bench.do(OpenBatch("g", "faktory", "", "", None, callback("g", Callback.SUCCESS)))
-    assert bench.state.groups["g"].complete is not None
-    assert len(bench.state.group_ends) == 1
+    assert bench.state.batches["g"].complete is not None
+    assert len(bench.state.batch_ends) == 1

@@ -33,12 +33,12 @@ def test_places_of_all_doors_compare(bench: Bench) -> None:
     bench.push("mine")
     put(bench, "early", bench.now.wall - 5)
     assert bench.work_order() == ["early", "mine", "late"]
-    assert bench.job(2).place == (0, 1, bench.now.wall, b"", 2)
+    assert bench.job(2).sort_key == (0, 1, bench.now.wall, b"", 2)
 
 
 def test_a_job_put_off_is_behind_every_timer(bench: Bench) -> None:
     number = put(bench, "j", delay=30.0)
-    assert list(bench.state.shelves[State.SCHEDULED]) == [(inf, number)]
+    assert list(bench.state.by_state[State.SCHEDULED]) == [(inf, number)]
     assert bench.engine.due_in(bench.now) == 30.0, "whoever waits is to be asked then"
     assert bench.after(31.0).scheduled == 0
     assert bench.ready_queues == ("default",)
@@ -83,7 +83,7 @@ def test_a_connection_that_is_lost_leaves_no_trace_of_its_lease(bench: Bench) ->
 
 
 def test_a_time_to_live_ends_with_the_rules_it_came_by(bench: Bench) -> None:
-    [number] = bench.push("j", rules=WORKQ, links=Links(ttl_s=5.0))
+    [number] = bench.push("j", policy=WORKQ, links=Links(ttl_s=5.0))
     put(bench, "j")
     bench.after(6.0)
     assert bench.job(number).state is State.READY

@@ -22,10 +22,10 @@ RULES = Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 
 
 def push(
-    bench: Bench, jid: str, *needs: Number, deadqueue: str = "", due: float = 0.0, rules: Policy = RULES
+    bench: Bench, jid: str, *depends_on: Number, deadqueue: str = "", due: float = 0.0, policy: Policy = RULES
 ) -> Number:
-    extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
-    bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, rules, due, extra)]))
+    extra = Extra(links=Links(depends_on=depends_on), deadqueue=deadqueue)
+    bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, policy, due, extra)]))
     return bench.state.counters.number
 
 
@@ -54,7 +54,7 @@ def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) 
 
 
 def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
-    a = push(bench, "a", rules=Policy(1, backoff=Backoff.QUARTIC))
+    a = push(bench, "a", policy=Policy(1, backoff=Backoff.QUARTIC))
     b = push(bench, "b", a)
     bench.lease()
     bench.fail("a")
@@ -75,19 +75,19 @@ def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
     bench.succeed("a")
     assert isinstance(bench.last, Scheduled)
     assert (state(bench, b), state(bench, past)) == (State.SCHEDULED, State.READY)
-    assert bench.job(past).place == (0, 0, bench.now.wall - 1.0, b"", past)
+    assert bench.job(past).sort_key == (0, 0, bench.now.wall - 1.0, b"", past)
     bench.after(58.0)
     assert state(bench, b) is State.READY
 
 
 @pytest.mark.parametrize("how", ["never there", "gone", "complete", "failed", "dead", "in its dead queue"])
 def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) -> None:
-    rules = {
+    policy = {
         "complete": Policy(0, success=Disposition.COMPLETE),
         "failed": Policy(0, exhausted=Disposition.FAILED),
         "dead": Policy(0, exhausted=Disposition.DEAD),
     }.get(how, RULES)
-    a = push(bench, "a", rules=rules, deadqueue="dead" if how == "in its dead queue" else "")
+    a = push(bench, "a", policy=policy, deadqueue="dead" if how == "in its dead queue" else "")
     bench.lease()
     if how in ("gone", "complete"):
         bench.succeed("a")
@@ -101,7 +101,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
     a = push(bench, "a", deadqueue="dead")
     b = push(bench, "b", a, deadqueue="dead")
     push(bench, "c", a, deadqueue="dead")
-    d = push(bench, "d", b, deadqueue="dead", rules=Policy(20, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
+    d = push(bench, "d", b, deadqueue="dead", policy=Policy(20, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
     push(bench, "e", a, d, deadqueue="dead")
     dropped = push(bench, "dropped", d)
     free = push(bench, "free")
@@ -121,7 +121,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
 
 
 def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
-    a = push(bench, "a", deadqueue="dead", rules=Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
+    a = push(bench, "a", deadqueue="dead", policy=Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
     bench.lease()
     bench.fail("a")
     bench.after(1.0)
@@ -187,7 +187,7 @@ def test_a_restart_in_between_changes_nothing(bench: Bench) -> None:
 
 def test_a_long_chain_fails_to_its_end(bench: Bench) -> None:
     """Far longer than the interpreter's stack is deep; and looking at all jobs for each would take minutes."""
-    linked = Extra(links=Links(needs=(-1,)))
+    linked = Extra(links=Links(depends_on=(-1,)))
     specs = [
         Spec(f"j{n}", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, linked if n else None) for n in range(20_000)
     ]
@@ -208,7 +208,7 @@ def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends
     a, z = push(bench, "a"), push(bench, "z")
     for n in range(others):
         push(bench, f"other{n}", z)
-    extra = Extra(links=Links(needs=(a,)))
+    extra = Extra(links=Links(depends_on=(a,)))
     specs = [Spec(f"j{n}", f"q{n % 3}", "kind", b"", Form.NONE, 0, RULES, 0.0, extra) for n in range(99)]
     bench.do(Enqueue("masenko", specs))
     both = push(bench, "both", a, z)
@@ -224,7 +224,7 @@ def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends
         bench.do(Remove("control", "discarded", [a], frozenset({State.LEASED})))
         assert len(bench.events) - before == 1 + 99 + 1, "each has a failure of its own"
     assert state(bench, both) is (State.BLOCKED if ends == "met" else State.GONE)
-    assert len(bench.state.shelves[State.BLOCKED]) == others + (ends == "met")
+    assert len(bench.state.by_state[State.BLOCKED]) == others + (ends == "met")
     invariants.check(bench.state)
     assert picture(bench.replayed) == picture(bench.state)
 
@@ -276,11 +276,11 @@ def _steps_to_free(door: str, waiting: int) -> int:
     if door == "qless":
         bench.do(Put("qless", 1.0, "w", "need", "default", "k", b"{}", Form.JSON))
         for n in range(waiting):
-            bench.do(Put("qless", 1.0, "w", f"j{n}", "default", "k", b"{}", Form.JSON, needs=("need",)))
+            bench.do(Put("qless", 1.0, "w", f"j{n}", "default", "k", b"{}", Form.JSON, depends_on=("need",)))
         bench.do(Pop("qless", 2.0, "default", "w", 1, 60.0))
     else:
         bench.push("need")
-        bench.push(*(f"j{n}" for n in range(waiting)), links=Links(needs=(1,)))
+        bench.push(*(f"j{n}" for n in range(waiting)), links=Links(depends_on=(1,)))
         bench.lease()
     claim = Claim("qless" if door == "qless" else "faktory", "w")
     count, _ = steps(lambda: bench.engine.execute(Succeed("need", claim, t=3.0), bench.now))

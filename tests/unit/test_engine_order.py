@@ -11,7 +11,7 @@ from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
-RETURNS = Policy(3, 0, 0, Backoff.NONE, Disposition.DEAD, lapse=LeaseExpiry.RETURN)
+RETURNS = Policy(3, 0, 0, Backoff.NONE, Disposition.DEAD, lease_expiry=LeaseExpiry.RETURN)
 
 
 def test_first_come_first_served(bench: Bench) -> None:
@@ -167,13 +167,13 @@ def bring_back(bench: Bench, how: Bring) -> None:
 @pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
 def test_what_comes_back_without_a_failure_stands_where_it_stood(bench: Bench, how: Bring) -> None:
     """Before those that came after it, behind those of a higher priority that came meanwhile."""
-    bench.push("a", rules=RETURNS)
+    bench.push("a", policy=RETURNS)
     bench.clock.pass_by(1.0)
-    bench.push("b", rules=RETURNS)
-    place = bench.job(1).place
+    bench.push("b", policy=RETURNS)
+    sort_key = bench.job(1).sort_key
     bring_back(bench, how)
     bench.push("urgent", priority=1)
-    assert bench.job(1).place == place
+    assert bench.job(1).sort_key == sort_key
     assert bench.work_order() == ["urgent", "a", "b"]
 
 
@@ -182,7 +182,7 @@ def test_what_comes_back_without_a_failure_stands_where_it_stood(bench: Bench, h
     [("give back", 1), ("restart", 1), ("lapse", 2)],  # by its next lease
 )
 def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how: Bring, attempts: int) -> None:
-    bench.push("a", rules=RETURNS)
+    bench.push("a", policy=RETURNS)
     bring_back(bench, how)
     assert bench.job(1).lease is None
     assert bench.job(1).failures == 0
@@ -192,7 +192,7 @@ def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how:
 @pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
 def test_what_comes_back_brings_its_queue_back(bench: Bench, how: Bring) -> None:
     """Its queue was forgotten while it was leased."""
-    bench.push("a", rules=RETURNS)
+    bench.push("a", policy=RETURNS)
     job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
     bench.do(ForgetQueue("default"))
     assert "default" not in bench.state.queues
@@ -216,7 +216,7 @@ def test_what_was_requeued_stands_at_the_end(bench: Bench) -> None:
 
 
 def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
-    bench.push("a", rules=Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD))
+    bench.push("a", policy=Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD))
     bench.push("b")
     bench.lease()
     bench.fail("a")

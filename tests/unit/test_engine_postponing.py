@@ -32,9 +32,9 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
 
 
-def push(bench: Bench, jid: str, *needs: Number, deadqueue: str = "", many: int = 1) -> list[Number]:
+def push(bench: Bench, jid: str, *depends_on: Number, deadqueue: str = "", many: int = 1) -> list[Number]:
     """Numbers of `many` jobs that need these."""
-    extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
+    extra = Extra(links=Links(depends_on=depends_on), deadqueue=deadqueue)
     names = [jid] if many == 1 else [f"{jid}{n}" for n in range(many)]
     specs = [Spec(name, "default", "kind", b"", Form.NONE, 0, RULES, 0.0, extra) for name in names]
     bench.do(Enqueue("masenko", specs))
@@ -192,7 +192,7 @@ def test_slices_fail_depth_first_as_one_step_would(bench: Bench, limit: int, mon
 
 @pytest.mark.parametrize("limit", [1, 7, 500])
 def test_a_chain_of_failures_is_cut_in_slices(bench: Bench, limit: int) -> None:
-    linked = Extra(links=Links(needs=(-1,)))
+    linked = Extra(links=Links(depends_on=(-1,)))
     specs = [Spec(f"j{n}", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, linked if n else None) for n in range(40)]
     bench.do(Enqueue("masenko", specs))
     bench.lease()
@@ -264,49 +264,49 @@ def test_a_dependent_that_is_dealt_with_before_its_slice_is_passed_over(bench: B
 
 
 def test_a_job_that_is_put_again_before_its_dependents_know_does_not_keep_or_catch_them(bench: Bench) -> None:
-    need = put(bench, "need")
-    old = [put(bench, f"old{n}", needs=["need"]) for n in range(10)]
+    dependency = put(bench, "need")
+    old = [put(bench, f"old{n}", depends_on=["need"]) for n in range(10)]
     complete(bench, "need")
-    assert put(bench, "need", 4.0) == need, "qless goes on under the same number"
-    new = [put(bench, f"new{n}", 5.0, needs=["need"]) for n in range(2)]
+    assert put(bench, "need", 4.0) == dependency, "qless goes on under the same number"
+    new = [put(bench, f"new{n}", 5.0, depends_on=["need"]) for n in range(2)]
     check(bench)
     slice_of(bench)
     finish(bench)
     assert states(bench, old) == [State.READY] * 10
     assert states(bench, new) == [State.BLOCKED] * 2
-    assert set(bench.state.dependents) == {need}
+    assert set(bench.state.dependents) == {dependency}
 
 
 def test_a_job_that_ends_twice_before_its_dependents_know_frees_all_of_them(bench: Bench) -> None:
     put(bench, "need", priority=9)
-    old = [put(bench, f"old{n}", needs=["need"]) for n in range(10)]
+    old = [put(bench, f"old{n}", depends_on=["need"]) for n in range(10)]
     complete(bench, "need")
     put(bench, "need", 4.0, priority=9)
-    new = [put(bench, f"new{n}", 5.0, needs=["need"]) for n in range(6)]
+    new = [put(bench, f"new{n}", 5.0, depends_on=["need"]) for n in range(6)]
     complete(bench, "need", 6.0)
     finish(bench)
     assert states(bench, old + new) == [State.READY] * 16
 
 
 def test_a_dependent_that_is_put_again_waits_for_what_it_names_now(bench: Bench) -> None:
-    need = put(bench, "need")
-    many = [put(bench, f"j{n}", needs=["need"]) for n in range(10)]
+    dependency = put(bench, "need")
+    many = [put(bench, f"j{n}", depends_on=["need"]) for n in range(10)]
     complete(bench, "need")
     put(bench, "j7", 4.0)
     check(bench)
     put(bench, "need", 5.0)
-    put(bench, "j8", 6.0, needs=["need"])
+    put(bench, "j8", 6.0, depends_on=["need"])
     check(bench)
     assert states(bench, many[7:9]) == [State.READY, State.BLOCKED]
     finish(bench)
     assert states(bench, many) == [State.READY] * 8 + [State.BLOCKED, State.READY]
-    assert bench.state.dependents == {need: {many[8]: None}}
+    assert bench.state.dependents == {dependency: {many[8]: None}}
 
 
 def test_needs_may_be_edited_before_the_dependent_knows(bench: Bench) -> None:
     put(bench, "need")
     other = put(bench, "other", priority=-1)
-    many = [put(bench, f"j{n}", needs=["need"]) for n in range(10)]
+    many = [put(bench, f"j{n}", depends_on=["need"]) for n in range(10)]
     complete(bench, "need")
     for number, more in ((many[6], (other,)), (many[7], ())):
         unmet = dependents.unmet(bench.state, bench.job(number))
@@ -329,16 +329,16 @@ def test_a_new_job_does_not_wait_for_one_that_ended(bench: Bench) -> None:
 
 
 def test_a_failed_job_of_qless_keeps_its_dependents_whatever_their_number(bench: Bench) -> None:
-    need = put(bench, "need")
-    many = [put(bench, f"j{n}", needs=["need"]) for n in range(10)]
-    strict = push(bench, "strict", need, many=5)
+    dependency = put(bench, "need")
+    many = [put(bench, f"j{n}", depends_on=["need"]) for n in range(10)]
+    strict = push(bench, "strict", dependency, many=5)
     bench.do(m.Pop("qless", 2.0, "default", "w", 1, 60.0))
-    claim = Claim("qless", "w", held(bench.job(need)))
+    claim = Claim("qless", "w", held(bench.job(dependency)))
     bench.do(Fail("need", claim, "group", "message", t=3.0, final=True))
     finish(bench)
     assert states(bench, many) == [State.BLOCKED] * 10
     assert states(bench, strict) == [State.GONE] * 5
-    bench.do(Remove("control", "discarded", [need], ANY))
+    bench.do(Remove("control", "discarded", [dependency], ANY))
     finish(bench)
     assert states(bench, many) == [State.FAILED] * 10
 
@@ -348,7 +348,7 @@ def test_a_transaction_postpones_what_it_cannot_free_itself(bench: Bench) -> Non
     few, many = push(bench, "few", a, many=2), push(bench, "many", b, many=5)
     given = [held(bench.lease()) for _ in range(2)]
     acks = [Succeed("", Claim("masenko", "", each)) for each in given]
-    new = Spec("new", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(needs=(a, b))))
+    new = Spec("new", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(depends_on=(a, b))))
     bench.do(Transaction("masenko", [new, *acks]))
     check(bench)
     newest = bench.state.counters.number

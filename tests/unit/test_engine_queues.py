@@ -87,7 +87,7 @@ def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
     bench.do(Flush("faktory"))
     state = bench.state
     assert (list(state.jobs), list(state.jids), state.queues, state.stats.days) == ([], [], {}, {})
-    assert not any(state.shelves.values())
+    assert not any(state.by_state.values())
     assert (state.counters.processed, state.counters.failures) == (0, 0)
     assert not bench.succeed("a", "w", late)
     assert bench.push("a") == [4], "a number is never used again"
@@ -162,10 +162,10 @@ def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None
     for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):
         queue, jobs = Queue("q", 0.0), dict[int, Job]()
         for number in range(count):
-            place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
-            jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, place[2])
-            queue.ready.add(place)
+            sort_key = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
+            jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, sort_key[2])
+            queue.ready.add(sort_key)
         state = EngineState()
         state.queues["q"] = queue
-        assert tally(state, "q").overtaking == sum(place[1] == 0 for place in queue.ready)
+        assert tally(state, "q").overtaking == sum(sort_key[1] == 0 for sort_key in queue.ready)
         assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)

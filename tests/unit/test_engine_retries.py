@@ -51,8 +51,8 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
     (Policy(0, exhausted=Disposition.GONE), 0, State.GONE),  # Faktory `retry` 0
     (Policy(-1, exhausted=Disposition.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
 ])  # fmt: skip
-def test_so_many_retries_and_no_more(bench: Bench, rules: Policy, failures: int, end: State) -> None:
-    [number] = bench.push("poison", rules=rules)
+def test_so_many_retries_and_no_more(bench: Bench, policy: Policy, failures: int, end: State) -> None:
+    [number] = bench.push("poison", policy=policy)
     bench.push("next in line")
     for attempt in range(1, failures + 1):
         assert bench.lease().attempts == attempt
@@ -70,7 +70,7 @@ def test_so_many_retries_and_no_more(bench: Bench, rules: Policy, failures: int,
 
 
 def test_a_dead_job_is_purged_after_180_days(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Policy(-1, exhausted=Disposition.DEAD))
+    [number] = bench.push("a", policy=Policy(-1, exhausted=Disposition.DEAD))
     bench.lease()
     bench.fail("a")
     assert bench.after(180 * DAY - 0.001).purged == 0
@@ -89,7 +89,7 @@ def test_burying_again_keeps_a_dead_job_longer(bench: Bench) -> None:
 
 
 def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Policy(0, exhausted=Disposition.DEAD))
+    [number] = bench.push("a", policy=Policy(0, exhausted=Disposition.DEAD))
     for failures in (1, 2):
         bench.lease()
         bench.fail("a")
@@ -101,7 +101,7 @@ def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Be
 def test_what_an_error_leaves_behind(bench: Bench) -> None:
     begin = bench.now.wall
     bench.die.value = 2
-    [number] = bench.push("a", rules=Policy(1, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD))
+    [number] = bench.push("a", policy=Policy(1, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD))
 
     def error() -> Failure:
         extra = bench.job(number).extra
@@ -144,7 +144,7 @@ def test_a_lease_ends_at_its_end_and_not_before(bench: Bench) -> None:
     ("own", "lasts"), [(0, 1_800.0), (1, 60.0), (59, 60.0), (60, 60.0), (90, 90.0), (1e9, 86_400.0)]
 )
 def test_a_lease_lasts_as_the_job_asks_within_what_the_door_allows(bench: Bench, own: float, lasts: float) -> None:
-    bench.push("a", rules=Policy(1, 0, own))
+    bench.push("a", policy=Policy(1, 0, own))
     job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0))
     assert job.lease is not None
     assert job.lease.end - bench.now.steady == lasts
@@ -163,7 +163,7 @@ def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) ->
 
 
 def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Policy(3, lapse=LeaseExpiry.RETURN))
+    [number] = bench.push("a", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     bench.lease()
     bench.after(1_800.0)
     assert isinstance(bench.last, LeaseExpired)
@@ -173,19 +173,21 @@ def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("lapse", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])
-def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lapse: LeaseExpiry) -> None:
-    [number] = bench.push("a", rules=Policy(9, 2, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD, lapse=lapse))
+def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lease_expiry: LeaseExpiry) -> None:
+    [number] = bench.push(
+        "a", policy=Policy(9, 2, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD, lease_expiry=lease_expiry)
+    )
     states = []
     for _ in range(2):
         bench.lease()
         bench.after(1_800.0)
         states.append(bench.job(number).state)
         bench.after(1.0)
-    assert states == [State.RETRYING if lapse is LeaseExpiry.FAILURE else State.READY, State.DEAD]
+    assert states == [State.RETRYING if lease_expiry is LeaseExpiry.FAILURE else State.READY, State.DEAD]
 
 
 def test_who_comes_after_the_lease_ran_out_has_lost_it(bench: Bench) -> None:
-    bench.push("a", rules=Policy(3, lapse=LeaseExpiry.RETURN))
+    bench.push("a", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     late = held(bench.lease(worker="slow"))
     bench.after(1_800.0)
     bench.lease(worker="quick")

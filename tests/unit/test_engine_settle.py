@@ -140,7 +140,7 @@ def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
     [(Disposition.GONE, None), (Disposition.COMPLETE, State.COMPLETE), (Disposition.DEAD, State.DEAD)],
 )
 def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
-    [number] = bench.push("a", rules=Policy(success=then))
+    [number] = bench.push("a", policy=Policy(success=then))
     mine = held(bench.lease())
     assert bench.succeed("a", "w", mine)
     assert [job.state for job in bench.state.jobs.values()] == ([state] if state is not None else [])
@@ -154,7 +154,7 @@ def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, st
     ("then", "state"), [(Disposition.GONE, None), (Disposition.FAILED, State.FAILED), (Disposition.DEAD, State.DEAD)]
 )
 def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
-    [number] = bench.push("a", rules=Policy(-1, exhausted=then))
+    [number] = bench.push("a", policy=Policy(-1, exhausted=then))
     bench.lease()
     assert bench.fail("a")
     assert [job.state for job in bench.state.jobs.values()] == ([state] if state is not None else [])

@@ -87,7 +87,7 @@ def test_throttles_that_are_waited_for_keep_their_order_when_the_configuration_d
         throttle.pending["x"] = 1.0
     throttles_set(state, ThrottlesSet(2.0, []))
     assert list(state.throttles) == [OF_QUEUE + queue for queue in queues]
-    assert [each.throttle for each in state.touched] == list(state.throttles)
+    assert [each.throttle for each in state.follow_ups] == list(state.throttles)
 
 
 def test_other_queues_are_not_throttled(bench: Bench) -> None:

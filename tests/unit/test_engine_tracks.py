@@ -14,14 +14,14 @@ DAY = 86_400.0
 
 
 def shown(bench: Bench, jid: str = "a") -> str | None:
-    track = bench.state.tracks.get(jid)
+    track = bench.state.progress.get(jid)
     return track.state if track else None
 
 
 def test_a_track_follows_its_job(bench: Bench) -> None:
-    rules = Policy(1, exhausted=Disposition.DEAD)
+    policy = Policy(1, exhausted=Disposition.DEAD)
     seen = [shown(bench)]
-    bench.push("a", links=Links(tracked=True), rules=rules)
+    bench.push("a", links=Links(tracked=True), policy=policy)
     seen.append(shown(bench))
     for _ in range(2):
         bench.lease()
@@ -38,7 +38,7 @@ def test_a_track_follows_its_job(bench: Bench) -> None:
 
 @pytest.mark.parametrize("how", ["given back", "lapsed", "restarted"])
 def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str) -> None:
-    bench.push("a", links=Links(tracked=True), rules=Policy(1, lapse=LeaseExpiry.RETURN))
+    bench.push("a", links=Links(tracked=True), policy=Policy(1, lease_expiry=LeaseExpiry.RETURN))
     job = bench.lease(terms=LeaseTerms(60.0, 60.0, 60.0, LeaseBinding.CONNECTION))
     if how == "given back":
         bench.give_back(held(job))
@@ -55,7 +55,7 @@ def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> Non
     bench.do(SetProgress("a", 50, None))
     bench.after(1_799.0)
     assert shown(bench) == "enqueued"
-    assert bench.state.tracks["a"].percent == 50
+    assert bench.state.progress["a"].percent == 50
     bench.after(1.0)
     assert shown(bench) is None
 
@@ -65,7 +65,7 @@ def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> Non
     bench.clock.jump(-DAY)
     bench.do(SetProgress("a", 50, None))
     bench.after(1_800.0)
-    assert bench.state.tracks == {}
+    assert bench.state.progress == {}
 
 
 def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:

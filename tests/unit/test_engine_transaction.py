@@ -25,8 +25,18 @@ RULES = Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 FOR_EVER = LeaseTerms(float("inf"), float("inf"), float("inf"), LeaseBinding.CONNECTION)
 
 
-def spec(jid: str, *needs: Number) -> Spec:
-    return Spec(jid, "q", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(needs=needs)) if needs else None)
+def spec(jid: str, *depends_on: Number) -> Spec:
+    return Spec(
+        jid,
+        "q",
+        "kind",
+        b"",
+        Form.NONE,
+        0,
+        RULES,
+        0.0,
+        Extra(links=Links(depends_on=depends_on)) if depends_on else None,
+    )
 
 
 def transact(bench: Bench, *steps: Spec | Succeed) -> Transacted:

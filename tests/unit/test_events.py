@@ -125,15 +125,15 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "uid:again": 43,
         "uid:running": 44,
     }
-    assert {name: (stage.phase.name, stage.total) for name, stage in state.resqu.stages.items()} == {
+    assert {name: (stage.phase.name, stage.total) for name, stage in state.resqu.batches.items()} == {
         "after it": ("ACTIVE", 1),
         "lane": ("BACKLOG", 2),
     }
     assert list(state.resqu.deferred) == ["uid:handed"]
-    assert {name: (group.total, group.pending, group.called) for name, group in state.groups.items()} == {
+    assert {name: (group.total, group.pending, group.called) for name, group in state.batches.items()} == {
         "group": (1, 0, Callback.SUCCESS)
     }
-    assert {jid: (track.state, track.percent, track.text) for jid, track in state.tracks.items()} == {
+    assert {jid: (track.state, track.percent, track.text) for jid, track in state.progress.items()} == {
         "leased": ("unknown", 75, None),
         "dated": ("unknown", 25, "quarter"),
     }
@@ -146,7 +146,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "gate": ([], {}),
         "ql:q:gates": (["holder"], {}),
     }
-    assert [(each.name, each.schedule, each.zone) for each in state.recurrences.values()] == [
+    assert [(each.name, each.schedule, each.zone) for each in state.schedules.values()] == [
         ("again", "0 * * * *", "Europe/Berlin"),
         ("\0plan:acc_plan", "P1M", "UTC"),
     ]
@@ -195,13 +195,13 @@ def test_a_field_added_at_the_end_with_a_default_reads_old_events(kind: type[e.E
 def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) -> None:
     """Snapshots keep whole jobs."""
     bench = story()
-    job = bench.state.jobs[bench.state.shelves[State.LEASED][0][1]]
+    job = bench.state.jobs[bench.state.by_state[State.LEASED][0][1]]
     parts: dict[type[msgspec.Struct], msgspec.Struct | None] = {
         Job: job,
         Spec: spec("a"),
         Lease: job.lease,
         Extra: Extra(b"{}"),
-        Policy: job.rules,
+        Policy: job.policy,
         Links: Links(tracked=True),
     }
     newer: Any = msgspec.defstruct("Newer", [("added", int, 7)], bases=(kind,), array_like=True)

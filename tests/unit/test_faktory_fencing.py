@@ -158,7 +158,7 @@ def test_anybody_who_was_given_nothing_may_settle(dispatcher: PlainDispatcher, d
         push(holder)
         fetch(holder)
         assert peer.ask(line) == OK
-        assert dispatcher.state.shelves[State.LEASED] == []
+        assert dispatcher.state.by_state[State.LEASED] == []
 
 
 def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispatcher, door: Door) -> None:

@@ -23,7 +23,7 @@ cuts = st.lists(st.integers(0, 2_000), max_size=12)
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    edges = [0, *sorted(min(place, len(stream)) for place in places), len(stream)]
+    edges = [0, *sorted(min(sort_key, len(stream)) for sort_key in places), len(stream)]
     return [stream[a:b] for a, b in pairwise(edges)]
 
 

@@ -54,7 +54,7 @@ def test_mutate_yields_and_reaches_all(dispatcher: PlainDispatcher, peer: Conver
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"%b","target":"scheduled"}' % what.encode())
     assert steps(work) > JOBS // SLICE
-    assert not dispatcher.state.shelves[State.SCHEDULED]
+    assert not dispatcher.state.by_state[State.SCHEDULED]
     assert len(dispatcher.state.jobs) == (JOBS if what in ("kill", "requeue") else 0)
 
 

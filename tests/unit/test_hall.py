@@ -71,7 +71,7 @@ def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
     assert house.unfinished == 0 and modest.heard.count(b"-ERR") == 1
     three, _ = peer(house)
     three.data_received(b"PUSH " + b"a" * 1_000)
-    assert three.is_closing() and caplog.text.count("is cut off") == 1, "the log is not filled"
+    assert three.is_closing() and caplog.text.count("closed the largest") == 1, "the log is not filled"
 
 
 def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -> None:

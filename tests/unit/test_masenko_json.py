@@ -38,12 +38,12 @@ class TestPush:
     )
     def test_keys(self, body: bytes) -> None:
         spec = push.read(body).spec
-        assert (spec.kind, spec.queue, spec.rules.max_failures) == ("a", "q", 3)
+        assert (spec.kind, spec.queue, spec.policy.max_failures) == ("a", "q", 3)
         assert (spec.form, spec.payload, spec.due, spec.extra) == (Form.NONE, b"", 0.0, None)
 
     def test_defaults(self) -> None:
         spec = push.read(b'{"name":"a"}').spec
-        assert (spec.queue, spec.rules.max_failures, spec.form) == ("default", 20, Form.NONE)
+        assert (spec.queue, spec.policy.max_failures, spec.form) == ("default", 20, Form.NONE)
         assert push.read(b'{"name":"a","queue":""}').spec.queue == "default"
 
     @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ class TestLeases:
         peer.ask("ATOMIC\n" + 'PUSH {"name":"a"}\n' * count + "DONE")
         for _ in range(count):
             peer.ask("FETCH")
-        assert len(dispatcher.state.shelves[State.LEASED]) == count
+        assert len(dispatcher.state.by_state[State.LEASED]) == count
         if end == "quit":
             assert peer.ask("QUIT") == OK
         elif end == "silent":
@@ -106,10 +106,10 @@ class TestLeases:
         else:
             work = peer.session.closed()
             assert work is not None
-            assert len(dispatcher.state.shelves[State.LEASED]) == count - SLICE
+            assert len(dispatcher.state.by_state[State.LEASED]) == count - SLICE
             assert sum(1 for _ in work) == 3
-        assert not dispatcher.state.shelves[State.LEASED]
-        assert len(dispatcher.state.shelves[State.RETRYING]) == count
+        assert not dispatcher.state.by_state[State.LEASED]
+        assert len(dispatcher.state.by_state[State.RETRYING]) == count
 
     def test_a_stopping_server_fails_nothing(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')

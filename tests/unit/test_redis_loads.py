@@ -56,10 +56,10 @@ def test_jobs_as_json(talk: Talk) -> None:
     assert (one.queue, one.kind, one.payload, one.form, one.priority, one.due, one.origin) == (
         "mail", "k", b'{"a":[1.0,"\xc3\xbc"]}', Form.JSON, 3, 2e9, "crossdock",
     )  # fmt: skip
-    assert (one.rules.max_failures, one.rules.lease_s) == (3, 60)
+    assert (one.policy.max_failures, one.policy.lease_s) == (3, 60)
     assert one.extra is not None
     assert (one.extra.custom, one.extra.tags, one.extra.replayed_from) == (b'{"c":1}', ("red", "blue"), "zero")
-    assert (two.queue, two.payload, two.rules.max_failures, two.extra) == ("default", b"[]", 25, None)
+    assert (two.queue, two.payload, two.policy.max_failures, two.extra) == ("default", b"[]", 25, None)
 
 
 def test_jobs_as_msgpack(talk: Talk) -> None:

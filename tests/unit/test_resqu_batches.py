@@ -88,7 +88,7 @@ def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquB
     bench.sound()
     bench.tick(3)
     assert not bench.state.jobs
-    assert not bench.state.resqu.stages
+    assert not bench.state.resqu.batches
     assert bench.engine.due_in(bench.now) is None
     assert bench.enqueue("0") == 0, "what was never seen is no repeat"
 
@@ -242,7 +242,7 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     assert bench.pop_staged("a2", "w2") is None
     assert lease(bench) == "2"
     assert bench.pop_staged("a1", "w2") is None
-    assert "a1" in bench.state.resqu.stages, "until its allocator says that it is finished"
+    assert "a1" in bench.state.resqu.batches, "until its allocator says that it is finished"
     assert bench.do(r.FinishResquBatch("a1")) == "a2"
     assert bench.do(r.FinishResquBatch("a1")) is None
     assert lease(bench) is None
@@ -280,7 +280,7 @@ def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand
     assert bench.do(r.FinishResquBatch("b1")) == "b2"
     bench.mapped()
     assert lease(bench) == "b2"
-    assert "b2" not in bench.state.resqu.stages
+    assert "b2" not in bench.state.resqu.batches
 
 
 def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
@@ -289,7 +289,7 @@ def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.do(admin.Flush("faktory"))
     assert lease(bench) is None
-    assert not bench.state.resqu.stages
+    assert not bench.state.resqu.batches
     assert bench.enqueue("j", "u") == 0
     assert bench.jids("static") == ["j"], "the mapping is the configuration's"
 

@@ -31,7 +31,7 @@ def test_a_job_popped_and_not_heard_of_succeeded(bench: ResquBench) -> None:
     job = bench.pop()
     assert job is not None
     text = bench.rpop()
-    assert text == job_spec("j").extra.face.text  # type: ignore[union-attr]
+    assert text == job_spec("j").extra.protocol_data.text  # type: ignore[union-attr]
     assert not bench.state.jobs
     assert bench.state.counters.processed == 1
     assert bench.rpop() is None
@@ -59,7 +59,7 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     job = bench.job(number)
     assert (job.jid, job.state, job.failures, job.attempts) == ("j-2", State.READY, 1, 1)
     assert bench.lock_state("u") == "queued"
-    assert bench.rpop() == job_spec("j", "u").extra.face.text, "as it was popped"  # type: ignore[union-attr]
+    assert bench.rpop() == job_spec("j", "u").extra.protocol_data.text, "as it was popped"  # type: ignore[union-attr]
     assert bench.jids("static") == ["j-2"]
     assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.REPEATED
     assert again(bench, "j", "u", by=13) is Pushing.REPEATED
@@ -139,8 +139,8 @@ def test_a_monitored_job_is_told_of_under_each_of_its_ids(bench: ResquBench) -> 
     bench.pop()
     bench.delete("u")
     bench.do(resqu.PushJob("resqu", 50, job_spec("j-2", "u", failures=1, monitored=True)))
-    assert bench.state.tracks["j"].state == "failed"
-    assert bench.state.tracks["j-2"].state == "enqueued"
+    assert bench.state.progress["j"].state == "failed"
+    assert bench.state.progress["j-2"].state == "enqueued"
 
 
 def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBench) -> None:

@@ -81,4 +81,4 @@ def test_faktory_counts_fetches_and_clears_them(
     assert b'"jid":"b2-0"' in client.ask("FETCH batch")
     assert client.ask("QUEUE REMOVE batch") == b"+OK\r\n"
     assert held(peer) == []
-    assert not dispatcher.state.resqu.stages
+    assert not dispatcher.state.resqu.batches

@@ -149,7 +149,7 @@ def test_a_deferred_job_handed_to_a_child_is_pushed_by_it(bench: ResquBench) -> 
     bench.defer("d", "u", 0)
     done = bench.finalise("u", by=7)
     assert done.running
-    assert done.deferred == job_spec("d", "u", defer=0, stamped=False).extra.face.text  # type: ignore[union-attr]
+    assert done.deferred == job_spec("d", "u", defer=0, stamped=False).extra.protocol_data.text  # type: ignore[union-attr]
     assert bench.enqueue("intruder", "u", by=8) is None
     assert bench.enqueue("d-again", "u", by=7, defer=0.0) is Pushing.PUSHED
     bench.do(resqu.Release(7))
@@ -223,12 +223,12 @@ def test_a_job_of_faktory_may_hold_the_same_id(bench: ResquBench) -> None:
 
 def test_monitored_jobs_are_known_for_a_day(bench: ResquBench) -> None:
     bench.enqueue("j", monitored=True)
-    assert bench.state.tracks["j"].state == "enqueued"
+    assert bench.state.progress["j"].state == "enqueued"
     bench.pop()
-    assert bench.state.tracks["j"].state == "working"
+    assert bench.state.progress["j"].state == "working"
     bench.rpop()
-    assert bench.state.tracks["j"].state == "success"
+    assert bench.state.progress["j"].state == "success"
     bench.after(86_399)
-    assert "j" in bench.state.tracks
+    assert "j" in bench.state.progress
     bench.after(2)
-    assert "j" not in bench.state.tracks
+    assert "j" not in bench.state.progress

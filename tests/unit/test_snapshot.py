@@ -84,7 +84,7 @@ def test_whatever_a_job_carries_counts() -> None:
         Extra(result=Result(True, b"x" * 1_000_000)),
         Extra(error=Failure("", "x" * 500_000, ("x" * 500_000,), 0.0, 0.0, 0.0, lost=False)),
         Extra(history=(HistoryEntry(0.0, HistoryKind.SAID, "x" * 500_000, data=b"x" * 500_000),)),
-        Extra(face=ResquData(b"x" * 1_000_000, "", "")),
+        Extra(protocol_data=ResquData(b"x" * 1_000_000, "", "")),
     ]
     for extra in extras:
         story = Story()
@@ -163,18 +163,18 @@ def test_a_file_of_an_older_format_is_read(
     """It has jobs one by one. The first one's places have no tie: only jobs of qless have one, and there were none."""
     path = tmp_path / "snapshot"
     before = picture(story.state)
-    places: dict[int, Any] = {number: job.place for number, job in story.state.jobs.items()}
-    for number, place in places.items():
-        if place is not None and form == 1:
-            assert place[3] == b""
-            story.state.jobs[number].place = (*place[:3], place[4])  # as it was then
+    places: dict[int, Any] = {number: job.sort_key for number, job in story.state.jobs.items()}
+    for number, sort_key in places.items():
+        if sort_key is not None and form == 1:
+            assert sort_key[3] == b""
+            story.state.jobs[number].sort_key = (*sort_key[:3], sort_key[4])  # as it was then
     monkeypatch.setattr(snapshot_file, "_FORMAT", form)
     monkeypatch.setattr(snapshot_file, "pack", list)
     snapshot_file.write(path, story.state, 1, 0.0, 0.0)
     monkeypatch.undo()
     assert picture(snapshot_file.load(path).state) == before
-    for number, place in places.items():
-        story.state.jobs[number].place = place
+    for number, sort_key in places.items():
+        story.state.jobs[number].sort_key = sort_key
 
 
 def test_columns_that_do_not_fit_each_other_are_refused(
@@ -203,10 +203,10 @@ def test_what_jobs_have_in_common_is_one_object(tmp_path: Path) -> None:
     story.do(Enqueue("faktory", specs))
     snapshot_file.write(path, story.state, 1, 0.0, 0.0)
     one, two = snapshot_file.load(path).state.jobs.values()
-    for name in ("queue", "kind", "origin", "rules"):
+    for name in ("queue", "kind", "origin", "policy"):
         assert getattr(one, name) is getattr(two, name), name
     assert one.extra is not None and two.extra is not None
-    assert one.extra.face is two.extra.face
-    assert one.place is not None
-    assert (one.since, one.place[2]) == (one.created, one.created)
-    assert one.since is one.created is one.place[2]
+    assert one.extra.protocol_data is two.extra.protocol_data
+    assert one.sort_key is not None
+    assert (one.since, one.sort_key[2]) == (one.created, one.created)
+    assert one.since is one.created is one.sort_key[2]

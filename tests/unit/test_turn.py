@@ -297,7 +297,7 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(dispatcher: 
 def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher: Desk) -> None:
     peer, asked = Peer(), 0
     dispatcher.push(peer, "job-0000")
-    links = Extra(links=Links(needs=(1,)))
+    links = Extra(links=Links(depends_on=(1,)))
     dispatcher.turn.do(
         Enqueue("faktory", [replace(spec(f"dependent-{n:05d}", "after"), extra=links) for n in range(5_000)])
     )

@@ -16,7 +16,7 @@ from tests.support.dispatcher import PlainDispatcher
 FREE = Claim("workq", "", free=True)
 KEPT = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
 ONCE = Policy(0, 1, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
-FOREGROUND = Policy(0, 0, 60.0, lapse=LeaseExpiry.DROP)
+FOREGROUND = Policy(0, 0, 60.0, lease_expiry=LeaseExpiry.DROP)
 
 
 class Hall:
@@ -164,9 +164,9 @@ class Ear:
         self.dispatcher = PlainDispatcher()
         self.heard: list[tuple[str, Answer]] = []
 
-    def push(self, jid: str, rules: Policy = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
+    def push(self, jid: str, policy: Policy = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
         extra = Extra(links=Links(ttl_s=ttl))
-        self.dispatcher.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, rules, due, extra)]))
+        self.dispatcher.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, policy, due, extra)]))
         return self.dispatcher.state.counters.number
 
     def lease(self, via: str = "workq") -> None:
@@ -209,9 +209,9 @@ def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None
     ("flushed", b"0 0 "),
 ])  # fmt: skip
 def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
-    rules = {"last lapse": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
+    policy = {"last lapse": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
     due = ear.dispatcher.now.wall + 9.0 if how == "buried" else 0.0
-    job = ear.push("a", rules, due=due, ttl=99.0 if how == "ttl" else 0.0)
+    job = ear.push("a", policy, due=due, ttl=99.0 if how == "ttl" else 0.0)
     ear.wait("me", job)
     if how in ("fail by another door", "success by another door", "last lapse", "dropped"):
         ear.lease("faktory")

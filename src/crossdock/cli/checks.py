@@ -60,7 +60,7 @@ def notes(settings: Settings) -> list[str]:
 def bad_settings(settings: Settings) -> list[str]:
     """What `crossdock up` refuses in settings that are well written each by itself."""
     found = []
-    for read in (addresses, static_config.throttles, static_config.recurrences, static_config.mapping):
+    for read in (addresses, static_config.throttles, static_config.schedules, static_config.mapping):
         try:
             read(settings)
         except BadSetting as error:

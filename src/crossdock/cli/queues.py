@@ -23,7 +23,7 @@ def queues(as_json: bool, **values: Any) -> None:
     too many jobs; crossdock jobs --count counts them.
     """
     with server(values) as client:
-        rows = list(client.rows("queues", shelves=True))
+        rows = list(client.rows("queues", by_state=True))
     if as_json:
         print_json({"queues": rows})
         return

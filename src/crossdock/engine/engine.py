@@ -75,7 +75,7 @@ _APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.BatchCommitted: batches.group_committed,
     e.BatchCallbackPushed: batches.group_called,
     e.BatchFinished: batches.group_finished,
-    e.ProgressSet: progress.tracked,
+    e.ProgressSet: progress.progress_set,
     e.Renewed: progress.renewed,
     e.ThrottlesSet: throttles.throttles_set,
     e.SchedulesSet: schedules.recurrences_set,
@@ -220,9 +220,9 @@ class Engine:
             for event in events:
                 state.counters.at = event.at
                 _APPLY[type(event)](state, event)
-            if state.touched or state.loose:
+            if state.follow_ups or state.resolved_dependents:
                 events, ready_queues = list(events), list(ready_queues)
-                while state.touched or state.loose:
+                while state.follow_ups or state.resolved_dependents:
                     more, _, woken = self.decide(self._what_follows(command), now)
                     for event in more:
                         self.apply(event)
@@ -244,11 +244,11 @@ class Engine:
 
     def _what_follows(self, command: c.Command[Any]) -> c.Follow | c.Resolve:
         state = self.state
-        if state.loose:
-            loose, state.loose = state.loose, []
+        if state.resolved_dependents:
+            loose, state.resolved_dependents = state.resolved_dependents, []
             first = isinstance(command, c.Succeed) and command.whole
             return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
-        touched, state.touched = state.touched, []
+        touched, state.follow_ups = state.follow_ups, []
         return c.Follow(touched, getattr(command, "t", None))
 
     def has_work(self, topic: Topic, now: Now) -> bool:

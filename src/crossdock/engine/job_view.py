@@ -13,16 +13,16 @@ from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDU
 
 def dependencies_of(job: Job) -> tuple[Number, ...]:
     """What a blocked job still waits for."""
-    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
+    return job.extra.links.depends_on if job.extra is not None and job.extra.links is not None else ()
 
 
 def edges_of(job: Job) -> tuple[Number, ...]:
     """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
-    needs = dependencies_of(job)
-    if not needs or job.state is BLOCKED:
-        return needs
-    face = qless_data(job)
-    return needs if face is not None and face.old else ()
+    depends_on = dependencies_of(job)
+    if not depends_on or job.state is BLOCKED:
+        return depends_on
+    protocol_data = qless_data(job)
+    return depends_on if protocol_data is not None and protocol_data.old else ()
 
 
 def group_of(job: Job) -> str:
@@ -37,8 +37,8 @@ def listed_in(job: Job) -> str:
 
 def qless_data(job: Job) -> QlessData | None:
     """qless' face, of a job that has that one."""
-    face = job.extra.face if job.extra is not None else None
-    return face if type(face) is QlessData else None
+    protocol_data = job.extra.protocol_data if job.extra is not None else None
+    return protocol_data if type(protocol_data) is QlessData else None
 
 
 def state_index_key(job: Job) -> tuple[float, Number]:
@@ -46,8 +46,8 @@ def state_index_key(job: Job) -> tuple[float, Number]:
     that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
     state = job.state
     if state is SCHEDULED or state is RETRYING:
-        face = qless_data(job)
-        if face is not None and face.due is not None:
+        protocol_data = qless_data(job)
+        if protocol_data is not None and protocol_data.due is not None:
             return inf, job.number
     if state is RETRYING or state is DEAD:
         return job.due_steady or inf, job.number
@@ -55,19 +55,19 @@ def state_index_key(job: Job) -> tuple[float, Number]:
 
 
 def blocked_key(job: Job) -> tuple[float, str, Number]:
-    face = qless_data(job)
-    return job.created if face is None else face.time, job.jid, job.number
+    protocol_data = qless_data(job)
+    return job.created if protocol_data is None else protocol_data.time, job.jid, job.number
 
 
 def held_key(job: Job) -> tuple[float, str, Number]:
-    face = qless_data(job)
-    return job.created if face is None else face.held, job.jid, job.number
+    protocol_data = qless_data(job)
+    return job.created if protocol_data is None else protocol_data.held, job.jid, job.number
 
 
 def sort_key_of(job: Job) -> SortKey:
-    if job.place is None:
+    if job.sort_key is None:
         raise Damaged(f"job {job.number} is ready and has no place")
-    return job.place
+    return job.sort_key
 
 
 def lease_of(job: Job) -> Lease:
@@ -78,7 +78,7 @@ def lease_of(job: Job) -> Lease:
 
 def row(job: Job, ended: EndedLease | None = None) -> JobRow:
     extra, failed, over = job.extra, None, False
-    face = extra.face if extra is not None else None
+    protocol_data = extra.protocol_data if extra is not None else None
     if job.state in OVER:
         failed, over = failed_at(job), True
     return JobRow(
@@ -91,7 +91,7 @@ def row(job: Job, ended: EndedLease | None = None) -> JobRow:
         job.priority,
         len(job.payload),
         ended,
-        face.worker if type(face) is QlessData else "",
+        protocol_data.worker if type(protocol_data) is QlessData else "",
         failed,
         over,
     )
@@ -108,5 +108,7 @@ def failed_at(job: Job) -> float | None:
 def without_dependencies(extra: Extra) -> Extra:
     """Without what it waited for: a job that lost a need and failed still names it."""
     links = extra.links
-    kept = isinstance(extra.face, QlessData) and extra.face.old
-    return extra if links is None or not links.needs or kept else replace(extra, links=replace(links, needs=()))
+    kept = isinstance(extra.protocol_data, QlessData) and extra.protocol_data.old
+    return (
+        extra if links is None or not links.depends_on or kept else replace(extra, links=replace(links, depends_on=()))
+    )

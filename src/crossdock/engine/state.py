@@ -50,7 +50,10 @@ class Lock(NamedTuple):
 class EngineState:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
+        "batch_ends",
+        "batches",
         "blocked_in",
+        "by_state",
         "completed",
         "config",
         "configured",
@@ -59,9 +62,8 @@ class EngineState:
         "discarded",
         "failed_in",
         "failures",
+        "follow_ups",
         "foreground",
-        "group_ends",
-        "groups",
         "held_in",
         "intervals",
         "jids",
@@ -74,28 +76,26 @@ class EngineState:
         "loads",
         "lock_ends",
         "locks",
-        "loose",
         "names",
+        "next_runs",
         "owed",
         "pending",
+        "progress",
+        "progress_ends",
         "queues",
-        "recurrences",
-        "recurring",
+        "resolved_dependents",
         "resqu",
         "retrying_in",
         "room",
         "scheduled_in",
+        "schedules",
         "scripts",
-        "shelves",
-        "stale",
+        "stale_listings",
         "stats",
-        "strays",
+        "stray_entries",
         "strict",
         "tags",
         "throttles",
-        "touched",
-        "track_ends",
-        "tracks",
         "unresolved",
         "watched",
         "workers",
@@ -105,8 +105,8 @@ class EngineState:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
         self.configured: list[str] = []  #: of them: those of the configuration
-        self.recurrences: dict[str, Schedule] = {}
-        self.recurring: SortedList[tuple[float, str]] = SortedList()
+        self.schedules: dict[str, Schedule] = {}
+        self.next_runs: SortedList[tuple[float, str]] = SortedList()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
         self.keys = KeyStore()
         self.resqu = ResquState()
@@ -120,7 +120,7 @@ class EngineState:
             *self.jobs.blocks.values(),
             *self.jids.parts,
             *(queue.ready for queue in self.queues.values()),
-            *self.shelves.values(),
+            *self.by_state.values(),
             self.job_ends,
             self.dependents,
             self.strict,
@@ -140,22 +140,22 @@ class EngineState:
             *(load.jids for load in self.loads.by_run.values()),
             self.loads.once,
         )
-        self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
-        self.recurring = SortedList((each.next, name) for name, each in self.recurrences.items())
+        self.schedules = {name: each for name, each in self.schedules.items() if not each.plan}
+        self.next_runs = SortedList((each.next, name) for name, each in self.schedules.items())
         self._empty()
 
     def _empty(self) -> None:
         self.jobs = JobTable()
         self.jids = JidIndex()
         self.queues: dict[str, Queue] = {}
-        self.shelves: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
+        self.by_state: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
         self.locks: dict[str, Lock] = {}
-        self.groups: dict[str, Batch] = {}
-        self.tracks: dict[str, Progress] = {}
+        self.batches: dict[str, Batch] = {}
+        self.progress: dict[str, Progress] = {}
         # With the holder before the name: locks of one turn end together, and are added at the end all the same.
         self.lock_ends: SortedList[tuple[float, Number, str]] = SortedList()
-        self.group_ends: SortedList[tuple[float, str]] = SortedList()
-        self.track_ends: SortedList[tuple[float, str]] = SortedList()  #: of those that are dated
+        self.batch_ends: SortedList[tuple[float, str]] = SortedList()
+        self.progress_ends: SortedList[tuple[float, str]] = SortedList()  #: of those that are dated
         self.job_ends: SortedList[tuple[float, Number]] = SortedList()
         self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
@@ -163,8 +163,8 @@ class EngineState:
         self.pending: dict[str, SortedList[tuple[float, str]]] = {}  #: by throttle: since when, and who
         self.owed: dict[str, tuple[int, float]] = {}  #: by throttle: how many more have room, by their caller's time
         self.keys = self.keys.emptied()
-        self.touched: list[FollowUp] = []  #: to look at before the command is over; empty between commands
-        self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
+        self.follow_ups: list[FollowUp] = []  #: to look at before the command is over; empty between commands
+        self.resolved_dependents: list[tuple[Number, bool]] = []  #: as `follow_ups`, for `Resolve`
         self.dependents: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
         self.unresolved: dict[
@@ -180,8 +180,8 @@ class EngineState:
         self.failed_in: dict[str, SortedList[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.failures = FailureIndex()
         self.completed: SortedList[ByCaller] = SortedList()  #: kept successes with qless' face
-        self.stale = StaleListings()
-        self.strays = StrayEntries()
+        self.stale_listings = StaleListings()
+        self.stray_entries = StrayEntries()
         self.tags = TagIndex()
         self.workers = WorkerIndex()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -261,16 +261,16 @@ class EngineState:
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is not FaktoryData:  # what most have
+            if type(extra.protocol_data) is not FaktoryData:  # what most have
                 self._leave(job, extra)
         self.jids.take(job.jid, job.number)
 
     def _leave(self, job: Job, extra: Extra) -> None:
         """What is remembered of a job that had that face."""
-        face = extra.face
-        if type(face) is QlessData:
+        protocol_data = extra.protocol_data
+        if type(protocol_data) is QlessData:
             lists.forget(self, job)
-        elif type(face) is ResquData and job.state is not HELD:  # what nobody saw was not pushed
+        elif type(protocol_data) is ResquData and job.state is not HELD:  # what nobody saw was not pushed
             self.resqu.once.mark(job.jid, self.counters.at)
 
     def rename(self, job: Job, jid: str) -> None:

@@ -35,10 +35,10 @@ from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 def due_in(state: EngineState, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
-    shelves = state.shelves
-    wall = [each.first()[0] for each in (shelves[SCHEDULED], state.recurring) if each]
-    steady = [each.first()[0] for each in (shelves[LEASED], shelves[RETRYING], state.lock_ends) if each]
-    kept = (shelves[DEAD], state.job_ends, state.group_ends, state.track_ends, state.resqu.stage_ends)
+    by_state = state.by_state
+    wall = [each.first()[0] for each in (by_state[SCHEDULED], state.next_runs) if each]
+    steady = [each.first()[0] for each in (by_state[LEASED], by_state[RETRYING], state.lock_ends) if each]
+    kept = (by_state[DEAD], state.job_ends, state.batch_ends, state.progress_ends, state.resqu.batch_ends)
     if any(kept):
         end = min([each.first()[0] for each in kept if each])
         steady.append(end if state.counters.held_until <= now.steady else _purged_at(state, end, now))
@@ -72,7 +72,7 @@ def _names(
 
 
 def _due(state: EngineState, job_state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
-    shelf = state.shelves[job_state]
+    shelf = state.by_state[job_state]
     jobs: list[Job] = []
     for due, number in shelf.front(limit + len(ended)):
         if due > until or len(jobs) >= limit:
@@ -112,7 +112,7 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    runs = schedules.spawn(state, _names(state.recurring, now.wall, left), command.room, now, random)
+    runs = schedules.spawn(state, _names(state.next_runs, now.wall, left), command.room, now, random)
     events += runs
     spawned = [each for each in runs if isinstance(each, Spawned)]
     woken.update((each.spec.queue, None) for each in spawned)
@@ -143,8 +143,8 @@ def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[An
     purge = purge_clock(state, now)
     names = (
         _names(state.lock_ends, now.steady, limit),
-        _names(state.group_ends, purge, limit),
-        _names(state.track_ends, purge, limit),
+        _names(state.batch_ends, purge, limit),
+        _names(state.progress_ends, purge, limit),
     )
     holders = throttles.over(state, now.steady, limit)
     if any(names) or holders:
@@ -155,7 +155,7 @@ def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[An
 
 def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
     """Batches that were abandoned; jobs whose pool is known by now."""
-    if not state.resqu.stages and not state.resqu.mapping.static:
+    if not state.resqu.batches and not state.resqu.mapping.static:
         return 0
     abandoned, done = resqu_batches.abandon(state, now, purge_clock(state, now), limit)
     assigned = mapping.assign(state, now, limit - done)
@@ -169,14 +169,14 @@ def expired(state: EngineState, event: Expired) -> None:
     for name in event.locks:
         if name in state.locks and state.locks[name].end <= event.steady:
             links.free(state, name)
-    records_batches.forget(state, event.groups)
+    records_batches.forget(state, event.batches)
     throttles.time_over(state, event.holders)
     progress.forget(state, event)
 
 
 def start(state: EngineState, command: Start, now: Now) -> Decision[None]:
     at = later(state, now)
-    fallen = [job for _, number in state.shelves[LEASED] if _falls_back(job := state.jobs[number])]
+    fallen = [job for _, number in state.by_state[LEASED] if _falls_back(job := state.jobs[number])]
     counters = state.counters
     started = Started(at, counters.epoch + 1, now.steady, last_rows(fallen, at), command.boot, command.offset)
     if command.hold_at is not None:
@@ -207,7 +207,7 @@ def started(state: EngineState, event: Started) -> None:
     counters.boot, counters.offset = event.boot, event.offset
     counters.held_at, counters.held_until = event.held_at, event.held_until
     _date(state, event)
-    for job in [state.jobs[number] for _, number in state.shelves[LEASED]]:
+    for job in [state.jobs[number] for _, number in state.by_state[LEASED]]:
         if not _falls_back(job):
             continue
         job.attempts -= 1
@@ -222,7 +222,7 @@ def _date(state: EngineState, event: Started) -> None:
     """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
     known for certain: a dead one is kept for the whole of it."""
     for job_state in (RETRYING, DEAD):
-        for job in [state.jobs[number] for _, number in state.shelves[job_state].irange((inf, 0))]:
+        for job in [state.jobs[number] for _, number in state.by_state[job_state].irange((inf, 0))]:
             if not job.due_steady:
                 left = max(0.0, job.due - event.at) if job_state is RETRYING else DEAD_FOR
                 placement.remove(state, job)

@@ -68,5 +68,5 @@ def fold(found: Recovered, seq: int, batch: JournalEntry, events: Iterable[AnyEv
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
     state.discarded.clear()
-    state.touched.clear()
-    state.loose.clear()  # what followed from it is in the same batch
+    state.follow_ups.clear()
+    state.resolved_dependents.clear()  # what followed from it is in the same batch

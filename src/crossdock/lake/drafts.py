@@ -20,10 +20,10 @@ DATE_KEY: Final = b"crossdock.date"
 
 #: Columns of few different values. A dictionary of all the others is made in vain: half as much time again.
 _FEW: Final = [
-    "era", "event", "state", "outcome", "why", "queue", "kind", "origin", "via", "worker", "attempt", "priority",
-    "size", "lease_via", "beats", "booked_queue", "booked_day", "booked_failures", "booked_failed", "booked_retries",
-    "to_queue", "error_group", "error_message", "group_name", "callback_of", "callback", "parent_group",
-    "spawned_from", "retries", "lease_s", "form",
+    "flush_epoch", "event", "state", "outcome", "why", "queue", "kind", "origin", "via", "worker", "attempt",
+    "priority", "size", "lease_via", "beats", "booked_queue", "booked_day", "booked_failures", "booked_failed",
+    "booked_retries", "to_queue", "error_group", "error_message", "group_name", "callback_of", "callback",
+    "parent_group", "spawned_from", "retries", "lease_s", "form",
 ]  # fmt: skip
 
 _HOW: Final[dict[str, Any]] = {

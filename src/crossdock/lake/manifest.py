@@ -91,7 +91,7 @@ class Done(msgspec.Struct, frozen=True):
     first: int  #: batch it begins with
     last: int  #: and the newest that is in it
     crc: int  #: of the batch `last`: another journal has another one
-    era: int = 0
+    flush_epoch: int = 0
     at: float = 0.0  #: of its newest event
     newest: list[File] = []  #: files of the last range
     dates: dict[str, Total] = {}

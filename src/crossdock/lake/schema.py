@@ -6,7 +6,7 @@ Columns are only ever added, at the end; a changed meaning is a new `LAKE_VERSIO
 * A row that has an `outcome` ends a lease and says all about it: attempts are a filter, never a join.
 * What the engine booked for the statistics is in the `booked_` columns of the very row. A row books on one page only,
   (`booked_queue`, `booked_day`), and nothing where `booked_day` is null. Sums of these columns over the rows of the
-  newest `era` are the live statistics.
+  newest `flush_epoch` are the live statistics.
 * Rows without a `number` are about no job: the server's starts, flushes, queues, groups, settings.
 """
 
@@ -35,7 +35,7 @@ _S, _I, _F, _B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 EVENTS: Final = pa.schema(
     [
         _column("seq", _I, "unique and ascending: the batch in the journal << 22, and the row in it", always=True),
-        _column("era", _I, "flushes before it, as this lake saw them; statistics begin anew with each", always=True),
+        _column("flush_epoch", _I, "number of flushes before it; statistics restart with each flush", always=True),
         _column("at", _F, "seconds since 1970 by the server's clock, never decreasing; date in the path", always=True),
         _column("t", _F, "the same by the clock of the caller who made the change, where that one counts (qless)"),
         _column("event", _S, "the kind of transition: docs/reference/lake.md lists them", always=True),

@@ -60,7 +60,7 @@ class Writer:
             raise
 
     def _begin(self) -> None:
-        self._tables = Tables(self._drafts.take, self.done.era, self._payloads)
+        self._tables = Tables(self._drafts.take, self.done.flush_epoch, self._payloads)
         self._tables.at = self.done.at
         self.read = self.done.last  #: the last batch that is in the drafts
         self._newest = b""  #: that batch
@@ -119,7 +119,7 @@ class Writer:
             done,
             last=self.read,
             crc=checksum(self.read, self._newest),
-            era=self._tables.era,
+            flush_epoch=self._tables.flush_epoch,
             at=self._tables.at,
             newest=files,
             dates=manifest.added(done.dates, files, newest),

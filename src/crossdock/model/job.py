@@ -125,7 +125,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     call: Callback | None = None
     expires: float = 0.0  #: wall; gone if it is about to be leased later than this
     tracked: bool = False
-    needs: tuple[Number, ...] = ()  #: it waits for these. In a transaction -n is the n-th spec before this one
+    depends_on: tuple[Number, ...] = ()  #: it waits for these. In a transaction -n is the n-th spec before this one
     ttl_s: float = 0.0  #: gone, in whatever state, this long after it was pushed or, if scheduled, due; 0: never
     foreground: bool = False  #: its pusher waits for it and nobody else will: gone with a restart
     expires_steady: float = 0.0  #: `expires` on the steady clock: gone only if both clocks agree. 0: an older journal
@@ -133,7 +133,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
-    face: FaktoryData | WorkqData | QlessData | ResquData | None = None
+    protocol_data: FaktoryData | WorkqData | QlessData | ResquData | None = None
     error: Failure | None = None
     links: Links | None = None
     result: Result | None = None
@@ -171,12 +171,12 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     payload: bytes
     form: Form
     priority: int | float  #: higher first, 0 is normal
-    rules: Policy
+    policy: Policy
     state: State
     created: float  #: wall
     since: float  #: wall; when it last became ready (Faktory enqueued_at)
     due: float = 0.0  #: wall; when a scheduled or retrying job becomes ready, when a dead one is purged
-    place: SortKey | None = None  #: kept while leased: a lease given back returns to it
+    sort_key: SortKey | None = None  #: kept while leased: a lease given back returns to it
     attempts: int = 0  #: leases, never reset
     failures: int = 0
     lease: Lease | None = None
@@ -200,7 +200,7 @@ class Spec(msgspec.Struct, array_like=True, frozen=True, gc=False):
     payload: bytes
     form: Form
     priority: int | float  #: higher first, 0 is normal
-    rules: Policy
+    policy: Policy
     due: float = 0.0  #: wall; 0 or past: ready at once
     extra: Extra | None = None
     failures: int = 0

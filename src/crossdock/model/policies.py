@@ -67,7 +67,7 @@ class Policy(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=
     backoff: Backoff = Backoff.NONE
     exhausted: Disposition = Disposition.GONE
     success: Disposition = Disposition.GONE
-    lapse: LeaseExpiry = LeaseExpiry.FAILURE
+    lease_expiry: LeaseExpiry = LeaseExpiry.FAILURE
     due_band: int = 1  #: the band of a job made ready by its due time: Masenko 0, Workq 2
     lost: DependencyLoss = DependencyLoss.FAILS_TOO
 
@@ -75,14 +75,14 @@ class Policy(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=
 _interned: dict[Policy, Policy] = {}
 
 
-def intern(rules: Policy) -> Policy:
-    known = _interned.get(rules)
+def intern(policy: Policy) -> Policy:
+    known = _interned.get(policy)
     if known is not None:
         return known
     if len(_interned) >= _INTERNED_AT_MOST:
         _interned.clear()  # jobs keep their own; only sharing with later ones is lost
-    _interned[rules] = rules
-    return rules
+    _interned[policy] = policy
+    return policy
 
 
 STATE_AFTER = {

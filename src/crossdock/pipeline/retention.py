@@ -84,17 +84,17 @@ def _aged(works: PipelineContext, days: Collection[dt.date]) -> list[dt.date]:
 
 
 def _kept_pages(works: PipelineContext, keep: Keep, rows: DataFrame) -> DataFrame:
-    """Pages of an era that was flushed are gone with the dates, too: nobody books there any more."""
+    """Pages of a flush epoch that was flushed are gone with the dates, too: nobody books there any more."""
     held = stats_retention.held(works)
-    over = (F.col("era") < held[-1].era) & (F.col("date") <= F.lit(stats_retention.gone(works, held)))
+    over = (F.col("flush_epoch") < held[-1].flush_epoch) & (F.col("date") <= F.lit(stats_retention.gone(works, held)))
     last = F.coalesce(_BY_PAGE[keep], F.unix_date("date"))  # of a queue without a page everything is gone
     pages = (
-        rows.select("era", "queue", "date")
+        rows.select("flush_epoch", "queue", "date")
         .distinct()
-        .join(stats_retention.pages_gone(works, held), ["era", "queue"], "left")
+        .join(stats_retention.pages_gone(works, held), ["flush_epoch", "queue"], "left")
     )
-    old = pages.where(over | (F.unix_date("date") <= last)).select("era", "queue", "date")
-    return rows.join(F.broadcast(old), ["era", "queue", "date"], "left_anti").select(*rows.columns)
+    old = pages.where(over | (F.unix_date("date") <= last)).select("flush_epoch", "queue", "date")
+    return rows.join(F.broadcast(old), ["flush_epoch", "queue", "date"], "left_anti").select(*rows.columns)
 
 
 def compact(works: PipelineContext) -> int:

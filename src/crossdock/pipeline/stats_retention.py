@@ -21,7 +21,7 @@ _NEVER: Final = 2**63 - 1
 
 
 class Term(NamedTuple):
-    era: int
+    flush_epoch: int
     until: int  #: the event that ended it
     date: dt.date | None  #: and on which date of the lake; None: it holds
     stats: float  #: days
@@ -31,16 +31,16 @@ class Term(NamedTuple):
 def held(works: PipelineContext) -> list[Term]:
     """Those that count, oldest first. The last one holds."""
     config: dict[str, str | None] = {}
-    found, era = [], 0
+    found, flush_epoch = [], 0
     for row in _told(works):
-        if row["era"] != era:  # by a flush whose event is not in the tables
-            config, era = {}, row["era"]
-        found.append(Term(era, row["seq"], row["date"], *stats_retention.of(config)))
+        if row["flush_epoch"] != flush_epoch:  # by a flush whose event is not in the tables
+            config, flush_epoch = {}, row["flush_epoch"]
+        found.append(Term(flush_epoch, row["seq"], row["date"], *stats_retention.of(config)))
         if row["event"] == "flushed":
-            config, era = {}, era + 1
+            config, flush_epoch = {}, flush_epoch + 1
         else:
             config[row["option"]] = row["value"]
-    return _few([*found, Term(era, _NEVER, None, *stats_retention.of(config))])
+    return _few([*found, Term(flush_epoch, _NEVER, None, *stats_retention.of(config))])
 
 
 def _told(works: PipelineContext) -> list[dict[str, Any]]:
@@ -52,12 +52,12 @@ def _told(works: PipelineContext) -> list[dict[str, Any]]:
 
 def _few(found: list[Term]) -> list[Term]:
     few: list[Term] = []
-    era, stats, histogram = -1, 0.0, 0.0
+    flush_epoch, stats, histogram = -1, 0.0, 0.0
     for each in reversed(found):
-        if each.era != era or each.stats < stats or each.histogram < histogram:
+        if each.flush_epoch != flush_epoch or each.stats < stats or each.histogram < histogram:
             few.append(each)
-            if each.era != era:
-                era, stats, histogram = each.era, each.stats, each.histogram
+            if each.flush_epoch != flush_epoch:
+                flush_epoch, stats, histogram = each.flush_epoch, each.stats, each.histogram
             stats, histogram = min(stats, each.stats), min(histogram, each.histogram)
     return few[::-1]
 
@@ -74,16 +74,23 @@ def _before(date: dt.date, days: float) -> dt.date:
 
 
 def pages_gone(works: PipelineContext, held: list[Term]) -> DataFrame:
-    """Of each era and queue: days since 1970, up to which `pages` and `histograms` are gone."""
-    columns = {"era": [], "until": [], "stats": [], "histogram": []}  # type: dict[str, list[Any]]
+    """Of each flush epoch and queue: days since 1970, up to which `pages` and `histograms` are gone."""
+    columns = {"flush_epoch": [], "until": [], "stats": [], "histogram": []}  # type: dict[str, list[Any]]
     for each in held:
         for name, values in columns.items():
             values.append(getattr(each, name))
     named = works.spark.createDataFrame(pa.table(columns))
-    begun = works.catalog["bookings"].read(works.spark).groupBy("era", "queue", "date").agg(F.min("seq").alias("seq"))
-    pages = begun.join(F.broadcast(named), "era", "left")  # an era in which nothing was set has one term, the usual
+    begun = (
+        works.catalog["bookings"]
+        .read(works.spark)
+        .groupBy("flush_epoch", "queue", "date")
+        .agg(F.min("seq").alias("seq"))
+    )
+    pages = begun.join(
+        F.broadcast(named), "flush_epoch", "left"
+    )  # an epoch in which nothing was set has one term, the usual
     there = F.coalesce(F.col("seq") < F.col("until"), F.lit(True))
-    found = pages.groupBy("era", "queue").agg(
+    found = pages.groupBy("flush_epoch", "queue").agg(
         _last(there, "stats", stats_retention.STATS_DAYS).alias("pages"),
         _last(there, "histogram", stats_retention.HISTOGRAM_DAYS).alias("histograms"),
     )

@@ -91,7 +91,7 @@ def _named(state: EngineState) -> dict[str, int]:
 
 def _temporary(state: EngineState) -> dict[str, int]:
     """They end by themselves, and none of them is free."""
-    return {"batches of Faktory": len(state.groups), "states of TRACK": len(state.tracks)}
+    return {"batches of Faktory": len(state.batches), "states of TRACK": len(state.progress)}
 
 
 # Disk space: new jobs are refused in good time, so that what is there can still be worked off.

@@ -75,7 +75,7 @@ class Server:
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
         self._orders = (
             static_config.throttles(settings),
-            static_config.recurrences(settings),
+            static_config.schedules(settings),
             static_config.mapping(settings),
         )
         limits = settings.limits

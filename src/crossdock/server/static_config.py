@@ -64,7 +64,7 @@ def _pools(pools: dict[str, dict[str, str]]) -> set[str]:
     return {pool for names in pools.values() for pool in names.values()}
 
 
-def recurrences(settings: Settings) -> SetSchedules:
+def schedules(settings: Settings) -> SetSchedules:
     found: dict[str, Schedule] = {}
     for entry in settings.cron:
         one = _recurrence(entry)

@@ -83,9 +83,7 @@ class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password: Annotated[str, _secret("Clients must know it. Needed to listen beyond loopback")] = ""
     allow_legacy_hash: Annotated[
         bool,
-        Meta(
-            description="Accept the one-round password hash of clients below protocol version 2 (PyPI faktory)"
-        ),
+        Meta(description="Accept the one-round password hash of clients below protocol version 2 (PyPI faktory)"),
     ] = True
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="A client must have said HELLO by then")] = 2.0

@@ -13,7 +13,7 @@ from tests.model.acts.scene import Client, Scene
 
 def _some(scene: Scene) -> list[Number]:
     """A few numbers of jobs in any state but ready, one of them twice, and one that was never given."""
-    some = [number for shelf in scene.state.shelves.values() for _, number in shelf]
+    some = [number for shelf in scene.state.by_state.values() for _, number in shelf]
     scene.random.shuffle(some)
     few = some[: 1 + int(scene.random.random() * 4)]
     return [*few, *few[:1], scene.state.counters.number + 1]
@@ -21,7 +21,7 @@ def _some(scene: Scene) -> list[Number]:
 
 def _ready(scene: Scene) -> list[Number]:
     queue = scene.state.queues.get(scene.one_of(values.QUEUES))
-    return [] if queue is None else [place[4] for place in queue.ready.islice(0, 5)]
+    return [] if queue is None else [sort_key[4] for sort_key in queue.ready.islice(0, 5)]
 
 
 def requeue(scene: Scene, client: Client) -> c.Command[Any]:
@@ -67,17 +67,17 @@ def flush(scene: Scene, client: Client) -> c.Command[Any]:
 
 
 def open_group(scene: Scene, client: Client) -> c.Command[Any] | None:
-    if len(scene.state.groups) > 8:
+    if len(scene.state.batches) > 8:
         return None
     scene.groups += 1
     name = f"group {scene.groups}"
-    parent = scene.one_of([*scene.state.groups, "no such group"]) if scene.chance(0.4) else ""
+    parent = scene.one_of([*scene.state.batches, "no such group"]) if scene.chance(0.4) else ""
     complete, success = (values.callback(name, call) if scene.chance(0.7) else None for call in Callback)
     return c.OpenBatch(name, client.via, parent, "text", complete, success)
 
 
 def commit_group(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.CommitBatch(scene.one_of([*scene.state.groups, "no such group"]))
+    return c.CommitBatch(scene.one_of([*scene.state.batches, "no such group"]))
 
 
 def set_throttles(scene: Scene, client: Client) -> c.Command[Any]:

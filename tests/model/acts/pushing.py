@@ -41,19 +41,19 @@ def _extra(scene: Scene) -> Extra | None:
     if scene.chance(0.4):
         end = now.steady + scene.one_of((1.0, 60.0, 3_600.0))
         lock = LockTerms(f"lock {scene.one_of('abcdef')}", end, scene.one_of(tuple(LockRelease)))
-    group = scene.one_of([*scene.state.groups, "no such group"]) if scene.chance(0.5) else ""
+    group = scene.one_of([*scene.state.batches, "no such group"]) if scene.chance(0.5) else ""
     expires = now.wall + scene.one_of((1.0, 900.0)) if scene.chance(0.2) else 0.0
     links = Links(
         lock,
         group,
         expires=expires,
         tracked=scene.chance(0.3),
-        needs=_needs(scene) if scene.chance(0.3) else (),
+        depends_on=_needs(scene) if scene.chance(0.3) else (),
         ttl_s=scene.one_of((5.0, 90.0, 3_600.0)) if scene.chance(0.2) else 0.0,
         foreground=scene.chance(0.05),
     )
     deadqueue = "dead letters" if scene.chance(0.6) else ""
-    return Extra(plain.custom if plain else b"", plain.face if plain else None, None, links, None, deadqueue)
+    return Extra(plain.custom if plain else b"", plain.protocol_data if plain else None, None, links, None, deadqueue)
 
 
 def _needs(scene: Scene) -> tuple[Number, ...]:

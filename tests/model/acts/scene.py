@@ -49,7 +49,7 @@ class Client:
         """The server was restarted. With its memory at hand it counts leases of this name as given."""
         self.given = {}
         if state is not None and self.worker:
-            for _, number in state.shelves[State.LEASED]:
+            for _, number in state.by_state[State.LEASED]:
                 if (job := state.jobs[number]).lease is not None and job.lease.worker == self.worker:
                     self.is_given(job)
 

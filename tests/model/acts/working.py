@@ -33,7 +33,7 @@ def fail(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 def settle_of_another(scene: Scene, client: Client) -> c.Command[Any] | None:
     """Somebody else's job: by its jid alone."""
-    leased = scene.state.shelves[State.LEASED]
+    leased = scene.state.by_state[State.LEASED]
     if not leased:
         return None
     jid = scene.state.jobs[leased[int(scene.random.random() * len(leased))][1]].jid
@@ -47,11 +47,11 @@ def settle_freely(scene: Scene, client: Client) -> c.Command[Any] | None:
     if not state.jobs:
         return None
     numbers = list(state.jobs)
-    blocked = [number for _, number in state.shelves[State.BLOCKED]]
+    blocked = [number for _, number in state.by_state[State.BLOCKED]]
     at_rest = [
         number
         for job_state in (State.BLOCKED, State.RETRYING, State.SCHEDULED)
-        for _, number in state.shelves[job_state]
+        for _, number in state.by_state[job_state]
     ]
     job = state.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, at_rest or numbers)))]
     via = job.origin if scene.chance(0.8) else client.via

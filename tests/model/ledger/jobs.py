@@ -14,11 +14,11 @@ class Jobs(Leases):
         assert number == self.number + 1, "numbers are never used again, nor left out"
         self.number = number
         links = spec.extra.links if spec.extra is not None else None
-        needs = set(links.needs) if links is not None else set()
-        state = State.BLOCKED if needs else State.READY if spec.due <= wall else State.SCHEDULED
+        depends_on = set(links.depends_on) if links is not None else set()
+        state = State.BLOCKED if depends_on else State.READY if spec.due <= wall else State.SCHEDULED
         life = Life(number, spec, state, spec.due, failures=spec.failures, executed=spec.failures > 0)
-        life.queue, life.needs = spec.queue, needs
-        assert all(need in self.live for need in needs), "it waits for what can never come"
+        life.queue, life.depends_on = spec.queue, depends_on
+        assert all(dependency in self.live for dependency in depends_on), "it waits for what can never come"
         self.lives[number] = self.live[number] = life
         self.pushed_to[spec.queue] += 1
         if life.group:
@@ -56,7 +56,7 @@ class Jobs(Leases):
             life = self._live(row.number)
             blocked = event.why == "met"
             assert life.state in ((State.BLOCKED,) if blocked else (State.SCHEDULED, State.RETRYING, State.DEAD))
-            assert not blocked or not life.needs, "not before all it needs has succeeded"
+            assert not blocked or not life.depends_on, "not before all it needs has succeeded"
             is_due = life.waits <= now.steady if life.state is State.RETRYING else life.due <= now.wall
             assert event.why == "requeued" or is_due, "not before it is due"
             life.state = State.READY
@@ -68,7 +68,7 @@ class Jobs(Leases):
         for row in event.rows:
             life = self._live(row.number)
             assert life.state is State.BLOCKED
-            assert not life.needs
+            assert not life.depends_on
             assert life.due > now.wall
             life.state = State.SCHEDULED
 
@@ -132,7 +132,7 @@ class Jobs(Leases):
 
     def _postponed(self, event: e.DependentsPostponed, now: Now) -> None:
         for life in self.live.values():
-            if event.number in life.needs and event.ending is not Ending.SUCCESS:
+            if event.number in life.depends_on and event.ending is not Ending.SUCCESS:
                 life.lost = True
 
     def _drawn(self, event: e.NumbersDrawn, now: Now) -> None:

@@ -59,21 +59,21 @@ class Leases(Lives):
         life.age = event.end or life.age
         self._let_go(life)
         for other in self.live.values():
-            other.needs.discard(event.number)
+            other.depends_on.discard(event.number)
         if event.then is GONE:
             self._ended(life, "succeeded")
 
     def _failed(self, event: e.Failed, now: Now) -> None:
         life = self._ended_lease(event, "ran out" if event.lost else "failed")
-        rules = life.spec.rules
-        used_up = 0 < rules.max_attempts <= life.attempt
-        assert not event.lost or (used_up or rules.lapse is LeaseExpiry.FAILURE)
+        policy = life.spec.policy
+        used_up = 0 < policy.max_attempts <= life.attempt
+        assert not event.lost or (used_up or policy.lease_expiry is LeaseExpiry.FAILURE)
         assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
         need_lost = not event.token and not event.counted
-        assert not need_lost or life.lost or any(self.lives[need].hopeless for need in life.needs), (
+        assert not need_lost or life.lost or any(self.lives[dependency].hopeless for dependency in life.depends_on), (
             "all it needs may still come"
         )
-        again = life.failures < rules.max_failures and not used_up and not need_lost
+        again = life.failures < policy.max_failures and not used_up and not need_lost
         ends = event.then in (State.DEAD, State.FAILED, GONE) or bool(event.to_queue)
         assert again != ends, "the rules say how often it is tried"
         assert event.token or ends or event.then is life.state
@@ -88,7 +88,7 @@ class Leases(Lives):
         if event.to_queue:
             self.pushed_to[event.to_queue] += 1
             self.ended_in[life.queue] += 1
-            life.queue, life.failures, life.needs = event.to_queue, 0, set()
+            life.queue, life.failures, life.depends_on = event.to_queue, 0, set()
         if event.then is GONE:
             self._ended(life, "failed")
 

@@ -75,7 +75,7 @@ class Ledger(Jobs):
                 life.spec.payload,
                 life.age,
             )
-            assert job.state is not State.BLOCKED or set(dependents.unmet(state, job)) == life.needs
+            assert job.state is not State.BLOCKED or set(dependents.unmet(state, job)) == life.depends_on
             assert (job.state, job.attempts, job.failures) == (life.state, life.attempt, life.failures)
             assert (job.lease and job.lease.token) == (life.lease and life.lease.token)
         present = Counter(job.queue for job in state.jobs.values())

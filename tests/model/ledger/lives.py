@@ -30,7 +30,7 @@ class Life:
     acknowledged_success: bool = False
     hopeless: bool = False  #: it cannot succeed any more, unless it is brought back
     queue: str = ""
-    needs: set[int] = field(default_factory=set)
+    depends_on: set[int] = field(default_factory=set)
     lost: bool = False  #: one of them ended without success, and it learns that later
     age: float = 0.0  #: steady; gone then, 0: never
     waits: float = 0.0  #: steady; until then it is retrying, or dead

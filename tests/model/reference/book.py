@@ -19,7 +19,7 @@ class Book:
     queues: dict[str, Queue] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
     throttles: dict[str, Throttle] = field(default_factory=dict)
-    recurrences: dict[str, Schedule] = field(default_factory=dict)
+    schedules: dict[str, Schedule] = field(default_factory=dict)
     booked: list[tuple[str, int, str, float]] = field(default_factory=list)  #: queue, UTC day, what, value
     number: int = 0
     token: int = 0
@@ -52,7 +52,7 @@ class Book:
         """How long until time acts on anything."""
         waits = [job.due - now.wall for job in self.shelf(State.SCHEDULED)]
         waits += [next_time(job) - now.steady for state in (State.RETRYING, State.LEASED) for job in self.shelf(state)]
-        waits += [each.next - now.wall for each in self.recurrences.values()]
+        waits += [each.next - now.wall for each in self.schedules.values()]
         waits += [end - now.steady for end, _, _ in self._slots()]
         locks, *purges = self.records.ends()
         waits += [end - now.steady for end, _ in locks]

@@ -12,8 +12,8 @@ from tests.model.reference.jobs import DAY, EXHAUSTED, Error, Job, Said, used_up
 
 class Fates(Book):
     def _make_ready(self, job: Job, since: float, due: float) -> None:
-        by_time = bool(due) and job.rules.due_band != 1
-        job.band, job.stamp = (job.rules.due_band, due) if by_time else (1, since)
+        by_time = bool(due) and job.policy.due_band != 1
+        job.band, job.stamp = (job.policy.due_band, due) if by_time else (1, since)
         job.state, job.since = State.READY, since
         self._register(job.queue)
         self.woken.add(job.queue)
@@ -38,10 +38,10 @@ class Fates(Book):
     def _lapse(self, job: Job, now: Now) -> None:
         self.woken.add(job.queue)
         told: Said = ("lease-expired", "the lease ran out", ())
-        if job.rules.lapse is LeaseExpiry.DROP:
+        if job.policy.lease_expiry is LeaseExpiry.DROP:
             self._gone(job, self.at, success=False)
-        elif job.rules.lapse is LeaseExpiry.FAILURE:
-            final = job.failures >= job.rules.max_failures or used_up(job)
+        elif job.policy.lease_expiry is LeaseExpiry.FAILURE:
+            final = job.failures >= job.policy.max_failures or used_up(job)
             self._failed(job, now, told, lost=True, final=final)
         elif used_up(job):
             self._failed(job, now, told, lost=True, final=True, counted=False)
@@ -51,7 +51,7 @@ class Fates(Book):
     def _failed(
         self, job: Job, now: Now, told: Said, *, lost: bool, final: bool, counted: bool = True, result: bytes = b""
     ) -> None:
-        after = job.rules.exhausted
+        after = job.policy.exhausted
         if final and after is Disposition.DEAD_QUEUE and job.deadqueue and not lost:
             self._tail_of_this_instant()
         at, before, leased = self.at, job.error, job.lease is not None
@@ -64,7 +64,7 @@ class Fates(Book):
         job.failures += counted
         if final:
             self._exhausted(job, now, result)
-        elif leased and job.rules.backoff is Backoff.NONE:
+        elif leased and job.policy.backoff is Backoff.NONE:
             next_at = now.wall
             self._to_old_place(job, counted=True)
         elif leased:
@@ -82,10 +82,10 @@ class Fates(Book):
             self.records.failed(job.number, job.spec.jid, job.links, at, shown, over=over)
 
     def _exhausted(self, job: Job, now: Now, result: bytes) -> None:
-        after = job.rules.exhausted
+        after = job.policy.exhausted
         if after is Disposition.DEAD_QUEUE and job.deadqueue:
             job.spec = replace(job.spec, queue=job.deadqueue)
-            job.deadqueue, job.spent, job.lease, job.failures, job.due, job.needs = "", True, None, 0, 0.0, []
+            job.deadqueue, job.spent, job.lease, job.failures, job.due, job.depends_on = "", True, None, 0, 0.0, []
             self._make_ready(job, self.at, 0.0)
             self.lost.append(job.number)
             return
@@ -98,9 +98,9 @@ class Fates(Book):
             self.lost.append(job.number)
 
     def _delay(self, job: Job, count: int) -> float:
-        if job.rules.backoff is Backoff.POLYNOMIAL:
+        if job.policy.backoff is Backoff.POLYNOMIAL:
             return count**4 + 15 + self.random.randrange(30) * (count + 1)
-        return (count + 1) ** 4 if job.rules.backoff is Backoff.QUARTIC else 0.0
+        return (count + 1) ** 4 if job.policy.backoff is Backoff.QUARTIC else 0.0
 
     def _keep(self, job: Job, state: State, result: Result, now: Now) -> None:
         if job.links.ttl_s and not job.end:
@@ -135,7 +135,7 @@ class Fates(Book):
 
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
-            if job.state is State.BLOCKED and number in job.needs:
+            if job.state is State.BLOCKED and number in job.depends_on:
                 self._happens(now)
                 told = ("need-lost", f"job {number}, which it needed, cannot succeed", ())
                 self._failed(job, now, told, lost=False, final=True, counted=False, result=told[1].encode())

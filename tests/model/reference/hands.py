@@ -27,7 +27,7 @@ class Hands(Fates):
         jobs = self._those(command.numbers, (State.READY, State.BLOCKED, *AT_REST))
         for job in jobs:
             at = self._happens(now)
-            job.state, job.due, job.needs = State.DEAD, now.wall + 180 * DAY, []
+            job.state, job.due, job.depends_on = State.DEAD, now.wall + 180 * DAY, []
             job.waits = now.steady + 180 * DAY
             self.records.failed(job.number, job.spec.jid, job.links, at, "dead", over=True)
             self.lost.append(job.number)
@@ -108,12 +108,12 @@ class Hands(Fates):
                     job.lease.slot_over = False
 
     def set_recurrences(self, command: c.SetSchedules, now: Now) -> None:
-        before = self.recurrences
-        self.recurrences = {}
-        for wanted in command.recurrences:
+        before = self.schedules
+        self.schedules = {}
+        for wanted in command.schedules:
             known = before.get(wanted.name)
             same = known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone)
             due = known.next if known is not None and same else next_run(wanted, now.wall)
-            self.recurrences[wanted.name] = replace(wanted, next=due)
-        if self.recurrences != before:
+            self.schedules[wanted.name] = replace(wanted, next=due)
+        if self.schedules != before:
             self._happens(now)

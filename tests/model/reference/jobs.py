@@ -56,7 +56,7 @@ class Job:
     attempts: int = 0
     lease: Lease | None = None
     error: Error | None = None
-    needs: list[int] = field(default_factory=list)
+    depends_on: list[int] = field(default_factory=list)
     deadqueue: str = ""
     spent: bool = False  #: it went there
     end: float = 0.0  #: steady; gone then, 0: never
@@ -64,8 +64,8 @@ class Job:
     waits: float = 0.0  #: steady; until then it is retrying, or dead
 
     @property
-    def rules(self) -> Policy:
-        return self.spec.rules
+    def policy(self) -> Policy:
+        return self.spec.policy
 
     @property
     def queue(self) -> str:
@@ -83,7 +83,7 @@ class Queue:
 
 
 def used_up(job: Job) -> bool:
-    return 0 < job.rules.max_attempts <= job.attempts
+    return 0 < job.policy.max_attempts <= job.attempts
 
 
 def next_time(job: Job) -> float:

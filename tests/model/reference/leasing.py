@@ -49,7 +49,7 @@ class Leasing(Fates):
         self.token += 1
         job.state = State.LEASED
         job.attempts += 1
-        end = now.steady + lease_seconds(job.rules.lease_s, command.terms)
+        end = now.steady + lease_seconds(job.policy.lease_s, command.terms)
         wait = max(0.0, at - job.since)
         job.lease = Lease(self.token, command.via, command.worker, at, now.steady, end, wait, command.terms.bound)
         self._book(job, "wait", wait)

@@ -35,12 +35,12 @@ class Pushing(Fates):
         self._register(spec.queue)
         job = Job(self.number, spec, via, State.SCHEDULED, at, at, spec.due, spec.failures)
         job.deadqueue = spec.extra.deadqueue if spec.extra else ""
-        named = [self.number + need if need < 0 else need for need in job.links.needs]
-        job.needs = [need for need in dict.fromkeys(named) if self._can_succeed(need, first)]
+        named = [self.number + dependency if dependency < 0 else dependency for dependency in job.links.depends_on]
+        job.depends_on = [dependency for dependency in dict.fromkeys(named) if self._can_succeed(dependency, first)]
         self.jobs[self.number] = job
         if job.links.ttl_s and now is not None and spec.due <= wall:
             job.end = now.steady + job.links.ttl_s - (now.wall - spec.due if spec.due else 0.0)
-        if job.needs:
+        if job.depends_on:
             job.state = State.BLOCKED
         elif spec.due <= wall:
             self._make_ready(job, at, spec.due)

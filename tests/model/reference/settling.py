@@ -19,16 +19,16 @@ class Settling(Pushing):
             self.processed += 1
             self._book(job, "run", max(0.0, at - job.lease.at))
         self._settled(job)
-        if job.rules.success is Disposition.COMPLETE:
+        if job.policy.success is Disposition.COMPLETE:
             self._keep(job, State.COMPLETE, Result(True, command.result), now)
             job.due = 0.0
             self.records.gone(job.number, job.spec.jid, job.links, at, success=True)
         else:
             self._gone(job, at, success=True)
         for waiting in sorted(self.jobs.values(), key=lambda each: each.number):
-            if waiting.state is State.BLOCKED and job.number in waiting.needs:
-                waiting.needs.remove(job.number)
-                if not waiting.needs:
+            if waiting.state is State.BLOCKED and job.number in waiting.depends_on:
+                waiting.depends_on.remove(job.number)
+                if not waiting.depends_on:
                     self.freed.append(waiting.number)
         return c.Verdict.DONE
 
@@ -39,7 +39,7 @@ class Settling(Pushing):
         self._settled(job)
         self._happens(now)
         told = (command.group, command.message, command.backtrace)
-        final = job.failures >= job.rules.max_failures or used_up(job)
+        final = job.failures >= job.policy.max_failures or used_up(job)
         self._failed(job, now, told, lost=False, final=final, result=command.result or command.message.encode())
         return c.Verdict.DONE
 

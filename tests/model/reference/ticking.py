@@ -19,7 +19,7 @@ class Ticking(Pushing):
         done: list[int] = []
         ends = self.records.ends()
         slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
-        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
+        runs = sorted(self.schedules.values(), key=lambda each: (each.next, each.name))
         runs = [each for each in runs if each.next <= now.wall]
         free = {each.name for each in runs if self._refused(each.spec, now) is None}  # before anything else happens
         over_age = sorted((job for job in self.jobs.values() if job.end), key=lambda job: (job.end, job.number))
@@ -47,7 +47,7 @@ class Ticking(Pushing):
                 self._push(spec, run.via, at, at)
                 taken |= {lock} - {""}
             self.woken.add(run.spec.queue)
-            self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
+            self.schedules[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
         clocks_of_records = (now.steady, purge, purge)

@@ -30,7 +30,7 @@ class Book:
 
     def ready(self, queue: str) -> list[Job]:
         waiting = [job for job in self.jobs.values() if job.state == "ready" and job.queue == queue]
-        return sorted(waiting, key=lambda job: job.place)
+        return sorted(waiting, key=lambda job: job.sort_key)
 
     def _pool(self, source: str, name: str, pools: r.Pools) -> str:
         of_all = pools.get("default", {})

@@ -38,7 +38,7 @@ class Buffers(Fates):
         self._happens(now)
         job = self._on_its_way(buffer)
         if job is not None:
-            job.state, job.place = "ready", (self.at, job.number)
+            job.state, job.sort_key = "ready", (self.at, job.number)
         elif command.lost or buffer.said == "again":
             self._lost(command.key)
         elif (held := self.jobs.get(buffer.number)) is not None and self._in_buffer(held) is buffer:
@@ -73,7 +73,7 @@ class Buffers(Fates):
         job = self._on_its_way(buffer)
         if job is not None:
             self.at = nextafter(self.at, inf)
-            job.queue, job.state, job.place = command.queue, "ready", (self.at, job.number)
+            job.queue, job.state, job.sort_key = command.queue, "ready", (self.at, job.number)
         else:
             self._lost(command.key)
         del self.buffers[command.key]

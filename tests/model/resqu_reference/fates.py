@@ -6,20 +6,20 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.book import Book
-from tests.model.resqu_reference.jobs import Job, due_at, face, uid_of
+from tests.model.resqu_reference.jobs import Job, due_at, protocol_data, uid_of
 
 
 class Fates(Book):
     def _enter(self, spec: Spec, now: Now, wall: float) -> None:
         self._happens(now)
         self.number += 1
-        shown, uid = face(spec), uid_of(spec)
+        shown, uid = protocol_data(spec), uid_of(spec)
         queue = self._pool(shown.source, shown.name, self.static) or r.UNASSIGNED
         job = Job(self.number, spec.jid, shown.text, shown.stamped, uid, shown.source, shown.name, queue, "scheduled")
         job.due, job.failures = spec.due, spec.failures
         self.jobs[self.number] = job
         if spec.due <= wall:
-            job.state, job.place = "ready", (self.at, job.number)
+            job.state, job.sort_key = "ready", (self.at, job.number)
         if uid:
             self.locks[uid] = job.number
             self.reserved.pop(uid, None)
@@ -36,7 +36,7 @@ class Fates(Book):
         self.running.discard(uid)
         spec = self.deferred.pop(uid, None)
         if spec is not None:
-            delay = face(spec).defer
+            delay = protocol_data(spec).defer
             due = now.wall + delay if delay else 0.0
             self._enter(due_at(spec, due), now, now.wall)
 

@@ -18,7 +18,7 @@ class Hands(Fates):
         for job in jobs:
             self._happens(now)
             if job in staged:
-                job.place = (self.stages[job.stage].since, job.number)
+                job.sort_key = (self.stages[job.stage].since, job.number)
                 self._begun(job)
                 job.state, job.stage = "ready", ""
             job.queue = command.queue
@@ -45,5 +45,5 @@ class Hands(Fates):
         found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
         jobs = [job for job in found if job.state in ("scheduled", "dead")]
         for job in jobs:
-            job.state, job.place, job.due = "ready", (self._happens(now), job.number), 0.0
+            job.state, job.sort_key, job.due = "ready", (self._happens(now), job.number), 0.0
         return len(jobs)

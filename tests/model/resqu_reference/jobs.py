@@ -23,7 +23,7 @@ class Job:
     name: str
     queue: str
     state: str  #: ready, scheduled, leased, held, dead
-    place: tuple[float, int] = (0.0, 0)
+    sort_key: tuple[float, int] = (0.0, 0)
     due: float = 0.0
     dead_until: float = 0.0  #: steady
     failures: int = 0
@@ -63,10 +63,10 @@ class Plan:
     source: str
 
 
-def face(spec: Spec) -> ResquData:
+def protocol_data(spec: Spec) -> ResquData:
     assert spec.extra is not None
-    assert isinstance(spec.extra.face, ResquData)
-    return spec.extra.face
+    assert isinstance(spec.extra.protocol_data, ResquData)
+    return spec.extra.protocol_data
 
 
 def uid_of(spec: Spec) -> str:

@@ -31,7 +31,7 @@ class Leasing(Fates):
             self.turns[queue].remove(lane)
             self.turns[queue].append(lane)
         if lane:
-            job.queue, job.place = queue, (self.stages[lane].since, job.number)
+            job.queue, job.sort_key = queue, (self.stages[lane].since, job.number)
             self._begun(job)
         job.state, job.token, job.attempts, job.end = (
             "leased",

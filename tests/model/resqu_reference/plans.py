@@ -5,7 +5,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as r
 from tests.model.resqu_reference.fates import Fates
-from tests.model.resqu_reference.jobs import Plan, due_at, face, uid_of
+from tests.model.resqu_reference.jobs import Plan, due_at, protocol_data, uid_of
 
 
 class Plans(Fates):
@@ -50,7 +50,7 @@ class Plans(Fates):
         for job in sorted(self.jobs.values(), key=lambda job: (job.due, job.number)):
             if job.state == "scheduled" and job.due <= now.wall:
                 since = min(job.due, self._happens(now))
-                job.state, job.place, job.due = "ready", (since, job.number), 0.0
+                job.state, job.sort_key, job.due = "ready", (since, job.number), 0.0
         for job in [job for job in self.jobs.values() if job.state == "dead" and job.dead_until <= now.steady]:
             self._gone(job, now)
         for job in sorted(self.jobs.values(), key=lambda job: (job.end, job.number)):
@@ -65,7 +65,7 @@ class Plans(Fates):
         if self.static:
             for job in unassigned:
                 job.queue = self._pool(job.source, job.name, self.static)
-                job.place = (self._happens(now), job.number)
+                job.sort_key = (self._happens(now), job.number)
 
     def _run_plans(self, now: Now, busy: list[str]) -> None:
         due = sorted((plan.next, name) for name, plan in self.plans.items() if plan.next <= now.wall)
@@ -80,7 +80,7 @@ class Plans(Fates):
             uid = uid_of(plan.spec)
             if uid not in self.locks:
                 self._enter(due_at(plan.spec, 0.0), now, now.wall)
-            elif face(plan.spec).defer is not None and uid in busy:
+            elif protocol_data(plan.spec).defer is not None and uid in busy:
                 self.deferred.setdefault(uid, plan.spec)
 
     def start(self, command: c.Start, now: Now) -> None:

@@ -7,7 +7,7 @@ from crossdock.model.commands import resqu as b
 from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.fates import Fates
-from tests.model.resqu_reference.jobs import Job, Stage, face
+from tests.model.resqu_reference.jobs import Job, Stage, protocol_data
 
 
 class Stages(Fates):
@@ -28,7 +28,7 @@ class Stages(Fates):
     def _stage(self, name: str, spec: Spec, now: Now) -> None:
         self._happens(now)
         self.number += 1
-        stage, shown = self.stages[name], face(spec)
+        stage, shown = self.stages[name], protocol_data(spec)
         pool = self._pool(stage.source, stage.name, self.batch) or r.UNASSIGNED
         job = Job(self.number, spec.jid, shown.text, shown.stamped, "", shown.source, shown.name, pool, "held")
         job.stage, job.failures = name, spec.failures
@@ -86,7 +86,7 @@ class Stages(Fates):
             following, own = "", following
         for number in stage.numbers:
             job = self.jobs[number]
-            job.state, job.queue, job.place, job.stage = "ready", stage.queue, (stage.since, number), ""
+            job.state, job.queue, job.sort_key, job.stage = "ready", stage.queue, (stage.since, number), ""
         del self.stages[command.name]
         if own:
             self._into_pool(own, stage.queue)

@@ -8,7 +8,7 @@ from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.fates import Fates
-from tests.model.resqu_reference.jobs import Buffer, Job, face, uid_of
+from tests.model.resqu_reference.jobs import Buffer, Job, protocol_data, uid_of
 
 
 class Uniques(Fates):
@@ -28,7 +28,7 @@ class Uniques(Fates):
             self._free(uid, now)
 
     def push(self, command: r.PushJob, now: Now) -> r.Pushing:
-        spec, uid, shown = command.spec, uid_of(command.spec), face(command.spec)
+        spec, uid, shown = command.spec, uid_of(command.spec), protocol_data(command.spec)
         if spec.jid in self.gone or any(job.jid == spec.jid for job in self.jobs.values()):
             return r.Pushing.REPEATED
         if uid:
@@ -48,19 +48,19 @@ class Uniques(Fates):
     def _says(self, buffer: Buffer, job: Job, command: r.PushJob) -> bool:
         """The child that spoke, or who pushes the same job."""
         args = json.loads(job.text).get("args")
-        return buffer.by == command.by or bool(args == json.loads(face(command.spec).text).get("args"))
+        return buffer.by == command.by or bool(args == json.loads(protocol_data(command.spec).text).get("args"))
 
     def _again(self, job: Job, spec: Spec, now: Now, *, failed: bool) -> None:
         self._happens(now)
         self.at = nextafter(self.at, inf)
-        shown = face(spec)
+        shown = protocol_data(spec)
         self._remember(job.jid)
         job.failures = max(spec.failures, job.failures + 1) if failed else job.failures
         job.jid, job.text, job.stamped = spec.jid, shown.text, shown.stamped
         job.queue = self._pool(shown.source, shown.name, self.static) or r.UNASSIGNED
         job.stage, job.token, job.end = "", 0, inf
         job.due = spec.due if spec.due > now.wall else 0.0
-        job.state, job.place = ("scheduled", (0.0, 0)) if job.due else ("ready", (self.at, job.number))
+        job.state, job.sort_key = ("scheduled", (0.0, 0)) if job.due else ("ready", (self.at, job.number))
         self.running.discard(job.uid)
 
     def reschedule(self, command: r.Reschedule, now: Now) -> c.Verdict:
@@ -124,7 +124,7 @@ class Uniques(Fates):
     def finalise(self, command: r.Finalise, now: Now) -> r.Finalised:
         uid, holder = command.uid, self._holder(command.uid)
         waits = uid in self.deferred
-        text = face(self.deferred[uid]).text if waits else b""
+        text = protocol_data(self.deferred[uid]).text if waits else b""
         buffer = self._in_buffer(holder)
         if holder is None or (buffer is None and uid not in self.running):
             return r.Finalised(False)

@@ -34,37 +34,37 @@ class PostponedDependents(msgspec.Struct, array_like=True):
 Key: TypeAlias = tuple[Number, Ending]
 
 
-def add(state: "EngineState", need: Number, job: Job) -> None:
+def add(state: "EngineState", dependency: Number, job: Job) -> None:
     """The job waits for that one."""
-    waiting = state.dependents.setdefault(need, {})
+    waiting = state.dependents.setdefault(dependency, {})
     if job.number not in waiting:
         waiting[job.number] = None
-        if job.rules.lost is _FAILS_TOO:
-            state.strict[need] = state.strict.get(need, 0) + 1
+        if job.policy.lost is _FAILS_TOO:
+            state.strict[dependency] = state.strict.get(dependency, 0) + 1
 
 
-def take(state: "EngineState", need: Number, job: Job) -> None:
+def take(state: "EngineState", dependency: Number, job: Job) -> None:
     """It does not wait for that one any more."""
-    waiting = state.dependents[need]
+    waiting = state.dependents[dependency]
     del waiting[job.number]
     if not waiting:
-        del state.dependents[need]
-    if job.rules.lost is _FAILS_TOO:
-        state.strict[need] -= 1
-        if not state.strict[need]:
-            del state.strict[need]
+        del state.dependents[dependency]
+    if job.policy.lost is _FAILS_TOO:
+        state.strict[dependency] -= 1
+        if not state.strict[dependency]:
+            del state.strict[dependency]
 
 
-def take_all(state: "EngineState", need: Number) -> dict[Number, None]:
+def take_all(state: "EngineState", dependency: Number) -> dict[Number, None]:
     """All that waited for that one, in the order they came."""
-    state.strict.pop(need, None)
-    return state.dependents.pop(need, {})
+    state.strict.pop(dependency, None)
+    return state.dependents.pop(dependency, {})
 
 
-def postponed(state: "EngineState", need: Number, number: Number) -> Ending | None:
+def postponed(state: "EngineState", dependency: Number, number: Number) -> Ending | None:
     """How that need of that job ended, if it ended and the job does not know it yet."""
     for ending in Ending:
-        found = state.unresolved.get((need, ending))
+        found = state.unresolved.get((dependency, ending))
         if found is not None and number in found.waiting:
             return ending
     return None
@@ -72,18 +72,20 @@ def postponed(state: "EngineState", need: Number, number: Number) -> Ending | No
 
 def unmet(state: "EngineState", job: Job) -> tuple[Number, ...]:
     """What the job still needs; what succeeded without its knowledge is left out."""
-    needs = dependencies_of(job)
+    depends_on = dependencies_of(job)
     if not state.unresolved:
-        return needs
-    return tuple(need for need in needs if postponed(state, need, job.number) is not Ending.SUCCESS)
+        return depends_on
+    return tuple(
+        dependency for dependency in depends_on if postponed(state, dependency, job.number) is not Ending.SUCCESS
+    )
 
 
-def leave(state: "EngineState", job: Job, needs: tuple[Number, ...]) -> None:
+def leave(state: "EngineState", job: Job, depends_on: tuple[Number, ...]) -> None:
     """The job gets new needs. It does not wait for the others any more, nor for an earlier success of one of these."""
-    for need in dependencies_of(job):
+    for dependency in dependencies_of(job):
         for ending in Ending:
-            found = state.unresolved.get((need, ending))
-            if found is not None and (ending is Ending.SUCCESS or need not in needs):
+            found = state.unresolved.get((dependency, ending))
+            if found is not None and (ending is Ending.SUCCESS or dependency not in depends_on):
                 found.waiting.pop(job.number, None)
                 if not found.waiting:
-                    del state.unresolved[need, ending]
+                    del state.unresolved[dependency, ending]

@@ -15,39 +15,39 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def keep(state: "EngineState", job: Job, face: QlessData) -> None:
+def keep(state: "EngineState", job: Job, protocol_data: QlessData) -> None:
     """A job with that face stands on its shelf."""
     job_state = job.state
     if job_state is COMPLETE:  # as most of them end
-        state.completed.add((face.time, job.jid, job.number))
+        state.completed.add((protocol_data.time, job.jid, job.number))
     elif job_state is SCHEDULED or job_state is RETRYING:
-        if face.due is not None:
-            state.lazy.wait(job, face.due)
+        if protocol_data.due is not None:
+            state.lazy.wait(job, protocol_data.due)
     elif job_state is FAILED:
-        entry(state.failed_in, group_of(job)).add((face.order, job.number))
+        entry(state.failed_in, group_of(job)).add((protocol_data.order, job.number))
 
 
-def keep_no_more(state: "EngineState", job: Job, face: QlessData) -> None:
+def keep_no_more(state: "EngineState", job: Job, protocol_data: QlessData) -> None:
     job_state = job.state
     if job_state is SCHEDULED or job_state is RETRYING:
-        if face.due is not None:
-            state.lazy.wait_no_more(job, face.due)
+        if protocol_data.due is not None:
+            state.lazy.wait_no_more(job, protocol_data.due)
     elif job_state is FAILED:
-        take(state.failed_in, group_of(job), (face.order, job.number))
+        take(state.failed_in, group_of(job), (protocol_data.order, job.number))
     elif job_state is COMPLETE:
-        state.completed.take((face.time, job.jid, job.number))
+        state.completed.take((protocol_data.time, job.jid, job.number))
 
 
 def schedule(state: "EngineState", job: Job) -> None:
     """It waits for its time; Resqu shows those of its own."""
     entry(state.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.face) is ResquData:
+    if job.extra is not None and type(job.extra.protocol_data) is ResquData:
         state.resqu.delayed[int(job.due)] += 1
 
 
 def schedule_no_more(state: "EngineState", job: Job) -> None:
     take(state.scheduled_in, job.queue, (-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.face) is ResquData:
+    if job.extra is not None and type(job.extra.protocol_data) is ResquData:
         delayed, second = state.resqu.delayed, int(job.due)
         delayed[second] -= 1
         if not delayed[second]:
@@ -71,7 +71,7 @@ def block_no_more(state: "EngineState", job: Job) -> None:
     take(state.blocked_in, job.queue, blocked_key(job))
 
 
-def need(state: "EngineState", job: Job) -> None:
+def add_dependencies(state: "EngineState", job: Job) -> None:
     """Those it needs know of it."""
     for each in edges_of(job):
         if state.unresolved and dependents.postponed(state, each, job.number):
@@ -80,7 +80,7 @@ def need(state: "EngineState", job: Job) -> None:
             dependents.add(state, each, job)
 
 
-def need_no_more(state: "EngineState", job: Job) -> None:
+def remove_dependencies(state: "EngineState", job: Job) -> None:
     for each in dependencies_of(job):
         waiting = state.dependents.get(each)
         if waiting is not None and job.number in waiting:
@@ -89,12 +89,12 @@ def need_no_more(state: "EngineState", job: Job) -> None:
 
 def forget(state: "EngineState", job: Job) -> None:
     """A job with qless' face is gone, and all that the lists still say of it."""
-    face = qless_data(job)
-    if face is not None and face.sticky:
-        state.tags.lose(job.number, job.jid, face.sticky)
-    need_no_more(state, job)
-    state.stale.forget(job.number)
-    state.strays.forget(job.number)
+    protocol_data = qless_data(job)
+    if protocol_data is not None and protocol_data.sticky:
+        state.tags.lose(job.number, job.jid, protocol_data.sticky)
+    remove_dependencies(state, job)
+    state.stale_listings.forget(job.number)
+    state.stray_entries.forget(job.number)
 
 
 def hold(state: "EngineState", job: Job) -> None:
@@ -113,9 +113,9 @@ def index(state: "EngineState", job: Job) -> None:
         if lease.until is not None or lease.late is not None:
             state.lazy.lend(job, lease)
     elif job.state is not READY:
-        face = qless_data(job)
-        if face is not None:
-            keep(state, job, face)
+        protocol_data = qless_data(job)
+        if protocol_data is not None:
+            keep(state, job, protocol_data)
         if job.state is BLOCKED:
             block(state, job)
         elif job.state is FAILED or job.state is DEAD:

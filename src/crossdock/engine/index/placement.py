@@ -22,25 +22,25 @@ def insert(state: "EngineState", job: Job) -> None:
     job_state = job.state
     if job_state is READY:
         state.queues[job.queue].ready.add(sort_key_of(job))
-        if state.strays.jobs:
-            state.strays.ready(job.number, job.queue)
+        if state.stray_entries.jobs:
+            state.stray_entries.ready(job.number, job.queue)
     elif job_state is LEASED:
         lease = lease_of(job)
-        state.shelves[LEASED].add((lease.end, job.number))
+        state.by_state[LEASED].add((lease.end, job.number))
         state.leased_in[job.queue] += 1
         if lease.until is not None or lease.late is not None:
             state.lazy.lend(job, lease)
     elif job_state is HELD and job.extra is not None and job.extra.stage:
         batch_queues.stand(state, job, job.extra.stage)
     elif job_state is COMPLETE:
-        state.shelves[COMPLETE].add((job.due, job.number))
-        if job.extra is not None and type(job.extra.face) is QlessData:
-            lists.keep(state, job, job.extra.face)
+        state.by_state[COMPLETE].add((job.due, job.number))
+        if job.extra is not None and type(job.extra.protocol_data) is QlessData:
+            lists.keep(state, job, job.extra.protocol_data)
     else:
         key = state_index_key(job)
-        state.shelves[job_state].add(key)
-        if job.extra is not None and type(job.extra.face) is QlessData:
-            lists.keep(state, job, job.extra.face)
+        state.by_state[job_state].add(key)
+        if job.extra is not None and type(job.extra.protocol_data) is QlessData:
+            lists.keep(state, job, job.extra.protocol_data)
         if job_state is SCHEDULED:
             lists.schedule(state, job)
         elif job_state is RETRYING:
@@ -51,25 +51,25 @@ def insert(state: "EngineState", job: Job) -> None:
             state.failures.add(job)
         elif job_state is HELD:
             lists.hold(state, job)
-    if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
-        lists.need(state, job)
+    if job.extra is not None and job.extra.links is not None and job.extra.links.depends_on:
+        lists.add_dependencies(state, job)
 
 
 def mark_leased(state: "EngineState", job: Job, lease: Lease) -> None:
     """A ready job is leased. `insert` and `remove` would do; every job goes this way."""
     queue = state.queues[job.queue]
-    queue.ready.take(job.place or sort_key_of(job))
+    queue.ready.take(job.sort_key or sort_key_of(job))
     if queue.lanes is not None:
         queue.lanes.move_to_end("")
     job.state = LEASED
     job.lease = lease
-    state.shelves[LEASED].add((lease.end, job.number))
+    state.by_state[LEASED].add((lease.end, job.number))
     state.leased_in[job.queue] += 1
 
 
 def unblock(state: "EngineState", jobs: Sequence[Job]) -> None:
     """Blocked jobs need nothing any more. `remove` would do; very many may have waited for the same one."""
-    state.shelves[BLOCKED].take_all([(job.due, job.number) for job in jobs])
+    state.by_state[BLOCKED].take_all([(job.due, job.number) for job in jobs])
     waiting: dict[str, list[ByCaller]] = {}
     for job in jobs:
         waiting.setdefault(job.queue, []).append(blocked_key(job))
@@ -86,12 +86,12 @@ def ready(state: "EngineState", jobs: Sequence[Job]) -> None:
     for job in jobs:
         places.setdefault(job.queue, []).append(sort_key_of(job))
         if dependencies_of(job):
-            lists.need(state, job)
+            lists.add_dependencies(state, job)
     for queue, its in places.items():
         state.queues[queue].ready.add_all(its)
-    if state.strays.jobs:
+    if state.stray_entries.jobs:
         for job in jobs:
-            state.strays.ready(job.number, job.queue)
+            state.stray_entries.ready(job.number, job.queue)
 
 
 def remove(state: "EngineState", job: Job) -> None:
@@ -100,7 +100,7 @@ def remove(state: "EngineState", job: Job) -> None:
         state.queues[job.queue].ready.take(sort_key_of(job))
     elif job_state is LEASED:
         lease = lease_of(job)
-        state.shelves[LEASED].take((lease.end, job.number))
+        state.by_state[LEASED].take((lease.end, job.number))
         state.leased_in[job.queue] -= 1
         if lease.until is not None or lease.late is not None:
             state.lazy.lend_no_more(job, lease)
@@ -108,9 +108,9 @@ def remove(state: "EngineState", job: Job) -> None:
         batch_queues.leave(state, job)
     else:
         key = state_index_key(job)
-        state.shelves[job_state].take(key)
-        if job.extra is not None and type(job.extra.face) is QlessData:
-            lists.keep_no_more(state, job, job.extra.face)
+        state.by_state[job_state].take(key)
+        if job.extra is not None and type(job.extra.protocol_data) is QlessData:
+            lists.keep_no_more(state, job, job.extra.protocol_data)
         if job_state is SCHEDULED:
             lists.schedule_no_more(state, job)
         elif job_state is RETRYING:
@@ -121,5 +121,5 @@ def remove(state: "EngineState", job: Job) -> None:
             state.failures.take(job)
         elif job_state is HELD:
             lists.hold_no_more(state, job)
-    if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
-        lists.need_no_more(state, job)
+    if job.extra is not None and job.extra.links is not None and job.extra.links.depends_on:
+        lists.remove_dependencies(state, job)

@@ -40,9 +40,9 @@ class Queue:
         for part in self.ready.parts():
             last = part[-1][:2]
             if last != before:
-                for place in part:
-                    if place[:2] != before:
-                        before = place[:2]
-                        yield place
+                for sort_key in part:
+                    if sort_key[:2] != before:
+                        before = sort_key[:2]
+                        yield sort_key
                         if before == last:
                             break

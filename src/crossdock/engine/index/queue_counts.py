@@ -34,5 +34,5 @@ def _overtaking(queue: Queue) -> int:
         if part[0][:2] == part[-1][:2]:
             count += len(part) if part[0][1] == BAND_OVERTAKES else 0
         else:
-            count += sum([place[1] == BAND_OVERTAKES for place in part])
+            count += sum([sort_key[1] == BAND_OVERTAKES for sort_key in part])
     return count

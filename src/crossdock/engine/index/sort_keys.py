@@ -9,13 +9,13 @@ from crossdock.model.protocol_data import QlessData
 _INVERTED = bytes(range(255, -1, -1))
 
 
-def due_sort_key(priority: float, rules: Policy, due: float, came: float, number: Number) -> SortKey:
+def due_sort_key(priority: float, policy: Policy, due: float, came: float, number: Number) -> SortKey:
     """Of a job that is ready because its time has come, or that never had to wait (`due` 0).
 
     In a band of its own it stands by the time it was due, so that being pushed or found late costs it no place.
     """
-    if due and rules.due_band != BAND_NORMAL:
-        return -priority, rules.due_band, due, b"", number
+    if due and policy.due_band != BAND_NORMAL:
+        return -priority, policy.due_band, due, b"", number
     return -priority, BAND_NORMAL, came, b"", number
 
 
@@ -26,7 +26,7 @@ def tie(jid: str) -> bytes:
 
 def stamped(job: Job, stamp: float) -> SortKey:
     """Of a job made ready by a call, or by a change that stands for one: by that call's time."""
-    if job.extra is not None and type(job.extra.face) is QlessData:
+    if job.extra is not None and type(job.extra.protocol_data) is QlessData:
         first = -job.priority
         return first, BAND_NORMAL, 0.0 if first in (inf, -inf) else stamp, tie(job.jid), job.number
     return -job.priority, BAND_NORMAL, stamp, b"", job.number

@@ -71,10 +71,10 @@ class SortedList(sortedcontainers.SortedList[T]):
             return
         at = bisect_left(self._maxes, value)
         part = self._lists[at] if at < len(self._maxes) else first
-        place = bisect_left(part, value)
-        if len(part) > 1 and place < len(part) and part[place] == value:
-            del part[place]
-            if place == len(part):
+        sort_key = bisect_left(part, value)
+        if len(part) > 1 and sort_key < len(part) and part[sort_key] == value:
+            del part[sort_key]
+            if sort_key == len(part):
                 self._maxes[at] = part[-1]
             self._len -= 1
             if self._index:

@@ -66,7 +66,7 @@ def readied(state: EngineState, event: Readied) -> None:
     unblocked: list[Job] = []
     for job in jobs:
         extra = job.extra
-        if job.state is BLOCKED and (extra is None or extra.links is None or not extra.links.needs):
+        if job.state is BLOCKED and (extra is None or extra.links is None or not extra.links.depends_on):
             unblocked.append(job)
         else:
             placement.remove(state, job)
@@ -78,18 +78,18 @@ def readied(state: EngineState, event: Readied) -> None:
         since = job.since = min(job.due, at) if due_now else at
         job.state = move(job.state, READY)
         extra, name = job.extra, job.queue
-        face = extra.face if extra is not None else None
-        if extra is None or type(face) is not QlessData:
+        protocol_data = extra.protocol_data if extra is not None else None
+        if extra is None or type(protocol_data) is not QlessData:
             if name != known:
                 known = state.queue(name, at).name
-            job.place = due_sort_key(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
+            job.sort_key = due_sort_key(job.priority, job.policy, 0.0 if by_hand else job.due, since, job.number)
         else:
             if name != standing:
                 standing = state.standing(name, at).name
-            shown = (face.state or "scheduled") if event.unsaid else ""
-            if face.due is not None or face.state != shown:
-                job.extra = replace(extra, face=replace(face, due=None, state=shown))
-            job.place = stamped(job, stamp)
+            shown = (protocol_data.state or "scheduled") if event.unsaid else ""
+            if protocol_data.due is not None or protocol_data.state != shown:
+                job.extra = replace(extra, protocol_data=replace(protocol_data, due=None, state=shown))
+            job.sort_key = stamped(job, stamp)
         job.due = 0.0
     placement.ready(state, jobs)
     for job, end in zip(jobs, event.ends, strict=False):
@@ -132,7 +132,7 @@ def removed(state: EngineState, event: Removed) -> None:
 # Moving jobs to the dead by hand: whatever waits, also for other jobs, for a throttle or in a batch.
 #
 # A dead job waits for nothing: it has left its batch, its throttle's list and the jobs it needed, so that what brings
-# it back makes it ready at once. Those that need it have lost it, as they do by any other end (`needs`).
+# it back makes it ready at once. Those that need it have lost it, as they do by any other end (`depends_on`).
 
 
 #: In which a job can be buried; to bury a dead one anew keeps it for longer.
@@ -190,12 +190,12 @@ def _pool(state: EngineState, job: Job) -> str:
 
 def _wait_no_more(state: EngineState, job: Job, pool: str) -> None:
     job.queue = pool or job.queue
-    job.place = None
+    job.sort_key = None
     batch_queues.forget_batch(job)
     state.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
-    face = qless_data(job)
-    if face is not None:
-        history.write(state, job, replace(face, state="", due=None, parked=None))
+    protocol_data = qless_data(job)
+    if protocol_data is not None:
+        history.write(state, job, replace(protocol_data, state="", due=None, parked=None))
     if job.extra is not None:
         job.extra = without_dependencies(job.extra)
 
@@ -254,13 +254,13 @@ def rerouted(state: EngineState, event: Rerouted) -> None:
         own = OF_QUEUE + job.queue
         if state.throttles:
             throttles.free(state, own, job.jid)
-        extra, face = job.extra or Extra(), qless_data(job)
-        if face is not None:
-            state.strays.out_of(job.number, face.queue or job.queue)
-            extra = replace(extra, face=replace(face, queue=""))
+        extra, protocol_data = job.extra or Extra(), qless_data(job)
+        if protocol_data is not None:
+            state.stray_entries.out_of(job.number, protocol_data.queue or job.queue)
+            extra = replace(extra, protocol_data=replace(protocol_data, queue=""))
         line = history.entry(HistoryKind.PUT, event.at, queue.name)
         named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
-        job.extra = replace(extra, throttles=named, history=history.history(state, extra.history, line, face))
+        job.extra = replace(extra, throttles=named, history=history.history(state, extra.history, line, protocol_data))
         job.queue = queue.name
         placement.insert(state, job)
 
@@ -276,4 +276,4 @@ def _free(state: EngineState, job: Job, event: Rerouted) -> None:
     batch_queues.forget_batch(job)
     history.ready(state, job)
     job.state, job.since = job_state, since
-    job.place = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)
+    job.sort_key = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)

@@ -62,7 +62,7 @@ def succeed(state: EngineState, command: Succeed, now: Now) -> Decision[Verdict]
     job, lease = found
     if lease is not None and job.extra is None and command.t is None:
         event = Succeeded(
-            *closing(job, lease, later(state, now), claim.via), STATE_AFTER[job.rules.success], command.result
+            *closing(job, lease, later(state, now), claim.via), STATE_AFTER[job.policy.success], command.result
         )
         if lease.via != claim.via:
             event.leased_via = lease.via
@@ -82,7 +82,7 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
         close = closing(job, lease, at, claim.via, t, whole=command.whole)
     else:
         close = unleased(job, at, claim.via, claim.worker)
-    then = STATE_AFTER[job.rules.success]
+    then = STATE_AFTER[job.policy.success]
     end = kept(job, then, now) if job.extra is not None and job.extra.links is not None else 0.0
     event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
     if lease is not None and lease.via != claim.via:
@@ -96,16 +96,16 @@ def leave_lock(state: EngineState, job: Job, under: str) -> None:
     """Its script took it out of another queue, so its lock stays where it is."""
     lease = job.lease
     if lease is not None and lease.until is not None and qless_data(job) is not None:
-        state.strays.out_of(job.number, under)
-        state.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.stray_entries.out_of(job.number, under)
+        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
 def succeeded(state: EngineState, event: Succeeded) -> None:
     job = state.jobs[event.number]
     if event.under:
         leave_lock(state, job, event.under)
-    elif state.strays.jobs:
-        state.strays.out_of(job.number, job.queue)
+    elif state.stray_entries.jobs:
+        state.stray_entries.out_of(job.number, job.queue)
     end_lease(state, job, event.then)
     if event.then is GONE:
         state.drop(job)
@@ -114,17 +114,17 @@ def succeeded(state: EngineState, event: Succeeded) -> None:
         if event.payload is not None:
             job.carry(event.payload)
         extra, result = job.extra, Result(True, event.result)
-        if extra is not None and type(extra.face) is QlessData:
+        if extra is not None and type(extra.protocol_data) is QlessData:
             t = event.at if event.t is None else event.t
-            history.succeeded(state, job, extra, extra.face, t, result)
+            history.succeeded(state, job, extra, extra.protocol_data, t, result)
             if event.end:
                 state.end_at(job, event.end)
             job.due_steady = event.steady
             placement.insert(state, job)
             if settings.may_retire(state, t):
-                state.touched.append(FollowUp(retire=t, own=t == event.at))
-            if state.stale.jobs:
-                state.stale.undone(job)
+                state.follow_ups.append(FollowUp(retire=t, own=t == event.at))
+            if state.stale_listings.jobs:
+                state.stale_listings.undone(job)
         else:
             keep_result(state, job, result, event.end)
             placement.insert(state, job)

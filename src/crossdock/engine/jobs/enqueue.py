@@ -69,19 +69,19 @@ def enter(
     queue = state.queues.get(spec.queue)
     if queue is None or (listed and not queue.listed):
         queue = state.queue(spec.queue, at, t) if listed else state.standing(spec.queue, at)
-    place: SortKey | None = None
+    sort_key: SortKey | None = None
     extra, due, priority = spec.extra, spec.due, spec.priority
-    if extra is not None and extra.links is not None and extra.links.needs:
+    if extra is not None and extra.links is not None and extra.links.depends_on:
         job_state = BLOCKED
     elif due <= wall:
         job_state = READY
         if due:
-            place = due_sort_key(priority, spec.rules, due, at, number)
+            sort_key = due_sort_key(priority, spec.policy, due, at, number)
         elif t is None:
-            place = (-priority, BAND_NORMAL, at, b"", number)
+            sort_key = (-priority, BAND_NORMAL, at, b"", number)
         else:
-            place = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
-        queue.ready.add(place)
+            sort_key = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
+        queue.ready.add(sort_key)
     else:
         job_state = SCHEDULED
     job = Job(
@@ -93,19 +93,19 @@ def enter(
         spec.payload,
         spec.form,
         priority,
-        intern(spec.rules),
+        intern(spec.policy),
         job_state,
         at,
         at,
         due,
-        place,
+        sort_key,
         0,
         spec.failures,
         None,
         extra,
     )
     state.know(job)
-    if place is None:
+    if sort_key is None:
         placement.insert(state, job)
     if extra is not None:
         if extra.links is not None:
@@ -142,7 +142,7 @@ def refusals(
         lock = wanted.lock if wanted is not None else None
         if unless_live and (spec.jid in state.jids or spec.jid in names):
             why = Refused.DUPLICATE
-        elif wanted is not None and wanted.group and wanted.group not in state.groups:
+        elif wanted is not None and wanted.group and wanted.group not in state.batches:
             why = Refused.NO_GROUP
         elif lock is not None and (lock.name in locks or _is_held(state, lock.name, now)):
             why = Refused.NOT_UNIQUE
@@ -172,13 +172,17 @@ def resolved(state: EngineState, spec: Spec, number: Number, first: Number, sett
     Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
     """
     extra = spec.extra
-    if extra is None or extra.links is None or not extra.links.needs:
+    if extra is None or extra.links is None or not extra.links.depends_on:
         return spec
-    wanted = dict.fromkeys(number + need if need < 0 else need for need in extra.links.needs)
-    needs = tuple(
-        need for need in wanted if first <= need < number or (need not in settled and _can_succeed(state, need))
+    wanted = dict.fromkeys(
+        number + dependency if dependency < 0 else dependency for dependency in extra.links.depends_on
     )
-    return replace(spec, extra=replace(extra, links=replace(extra.links, needs=needs)))
+    depends_on = tuple(
+        dependency
+        for dependency in wanted
+        if first <= dependency < number or (dependency not in settled and _can_succeed(state, dependency))
+    )
+    return replace(spec, extra=replace(extra, links=replace(extra.links, depends_on=depends_on)))
 
 
 def _can_succeed(state: EngineState, number: Number) -> bool:
@@ -205,4 +209,4 @@ def ready_queues(specs: Sequence[Spec], now: Now) -> tuple[str, ...]:
 
 
 def _blocked(spec: Spec) -> bool:
-    return spec.extra is not None and spec.extra.links is not None and bool(spec.extra.links.needs)
+    return spec.extra is not None and spec.extra.links is not None and bool(spec.extra.links.depends_on)

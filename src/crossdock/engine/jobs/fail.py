@@ -89,20 +89,20 @@ def expire_lease(state: EngineState, job: Job, now: Now, random: Random, via: st
     lease = job.lease
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
-    rules, at = job.rules, later(state, now)
-    if rules.lapse is LeaseExpiry.DROP:
+    policy, at = job.policy, later(state, now)
+    if policy.lease_expiry is LeaseExpiry.DROP:
         return Removed(at, "lapsed", via, last_rows([job], at))
-    if rules.lapse is LeaseExpiry.RETURN and not used_up(job):
+    if policy.lease_expiry is LeaseExpiry.RETURN and not used_up(job):
         return LeaseExpired(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
-    if rules.lapse is LeaseExpiry.LAZY:  # its holder is gone for certain: there is nobody to warn
-        if job.failures < rules.max_failures:
+    if policy.lease_expiry is LeaseExpiry.LAZY:  # its holder is gone for certain: there is nobody to warn
+        if job.failures < policy.max_failures:
             delay = lapse_backoff(state, job)
             if delay > 0:
                 told = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
                 return put_off(job, lease, at, now, told)
             return LeaseExpired(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
-    counted = rules.lapse is LeaseExpiry.FAILURE
+    counted = policy.lease_expiry is LeaseExpiry.FAILURE
     told = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(state, job, lease, now, told, random, final=not counted)
 
@@ -112,8 +112,8 @@ def failed(state: EngineState, event: Failed) -> None:
     then = event.then
     lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
-    if state.strays.jobs and then in _FINAL:
-        state.strays.out_of(job.number, job.queue)
+    if state.stray_entries.jobs and then in _FINAL:
+        state.stray_entries.out_of(job.number, job.queue)
     listed = None if lease is None else _still_listed(state, job, lease, event)
     if not stays:
         end_lease(state, job, then)
@@ -139,9 +139,9 @@ def failed(state: EngineState, event: Failed) -> None:
             state.stand_in(job, event.at)
             if event.stamp is not None:
                 job.since = event.at
-                job.place = stamped(job, event.stamp)
+                job.sort_key = stamped(job, event.stamp)
         elif not stays:
-            job.place = None
+            job.sort_key = None
             job.due, job.due_steady = event.due, event.due_steady
             complete.keep_result(state, job, Result(False, event.body), event.end)
         if not stays:
@@ -178,13 +178,13 @@ def _count(state: EngineState, job: Job, event: Failed) -> None:
 def _to_dead_queue(state: EngineState, job: Job, event: Failed) -> None:
     """The same job, as if new, at the tail of another queue; the caller places it there."""
     extra = job.extra or Extra()
-    linked = replace(extra.links, needs=()) if extra.links is not None else None
+    linked = replace(extra.links, depends_on=()) if extra.links is not None else None
     job.extra = replace(extra, links=linked, deadqueue="", spent=True)
     job.queue = state.queue(event.to_queue, event.at).name
     job.failures = 0
     job.due = 0.0
     job.since = event.at
-    job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
+    job.sort_key = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
 
 
 def lease_expired(state: EngineState, event: LeaseExpired) -> None:

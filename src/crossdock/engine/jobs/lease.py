@@ -82,8 +82,8 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
                 emptied.add(name)
                 continue
             job = fresh
-        rules = job.rules
-        own = rules.lease_s
+        policy = job.policy
+        own = policy.lease_s
         term = terms.default_s
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
@@ -106,7 +106,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
             waited if waited > 0 else 0.0,
             terms.bound,
         )
-        if rules.lapse is _LAZY and event.end < inf:
+        if policy.lease_expiry is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
         elif queue.lanes is not None and job.state is HELD:
             event.wait_s = max(0.0, at - batch_queues.since(state, job))
@@ -148,14 +148,14 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _next_fresh(state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
-    stale: list[Job] = []
+    stale_listings: list[Job] = []
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(state, command.worker, now)
-    for place in queue.ready.front(EXPIRED_AT_MOST):
-        job = state.jobs[place[4]]
+    for sort_key in queue.ready.front(EXPIRED_AT_MOST):
+        job = state.jobs[sort_key[4]]
         if links.expired(state, job, now):
-            stale.append(job)
+            stale_listings.append(job)
             continue
         named = job.extra.throttles if job.extra is not None else ()
         full = places.full(named)
@@ -163,7 +163,7 @@ def _next_fresh(state: EngineState, queue: Queue, command: LeaseNext, now: Now, 
             found = job
             break
         held.append(throttles.held(state, job, full, command.via, now.wall, now))
-    events += expire.removals(state, stale, now)
+    events += expire.removals(state, stale_listings, now)
     events += held
     return found
 
@@ -211,7 +211,7 @@ def leased(state: EngineState, event: Leased) -> None:
     if extra is not None:
         if extra.links is not None:
             links.leased(state, job, extra.links, event.at)
-        if job.rules.lapse is _LAZY:
+        if job.policy.lease_expiry is _LAZY:
             if extra.throttles and not state.throttles:  # the first that names one
                 throttles.hold(state, job, lease, handed=event.handed)
             history.leased(state, job, extra, event)

@@ -47,7 +47,7 @@ def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = F
     if lease is None:
         placement.remove(state, job)
     else:
-        state.shelves[LEASED].take((lease.end, job.number))
+        state.by_state[LEASED].take((lease.end, job.number))
         state.leased_in[job.queue] -= 1
         if lease.until is not None or lease.late is not None:
             state.lazy.lend_no_more(job, lease)
@@ -61,7 +61,7 @@ def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = F
 def to_old_place(state: EngineState, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile. `steady`:
     its start was none, and a lock that it freed is taken again if its time is not over by then."""
-    if job.place is None:
+    if job.sort_key is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
     if job.extra is not None and job.extra.stage and batch_queues.stage_of(state, job) is not None:
         end_lease(state, job, HELD, keeps=keeps)

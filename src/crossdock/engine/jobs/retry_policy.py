@@ -56,7 +56,7 @@ def failure(
     final: bool = False,
 ) -> Failed:
     at = later(state, now)
-    if final or job.failures >= job.rules.max_failures or used_up(job):
+    if final or job.failures >= job.policy.max_failures or used_up(job):
         return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
     if lease is None and told.delay is None:
@@ -64,10 +64,10 @@ def failure(
         return _event(job, lease, at, now, told, job.state, job.due, job.due_steady, next_at)
     if told.delay is not None:
         then, wait = State.RETRYING if told.delay > 0 else READY, max(0.0, told.delay)
-    elif job.rules.backoff is Backoff.NONE:
+    elif job.policy.backoff is Backoff.NONE:
         then, wait = READY, 0.0
     else:
-        then, wait = State.RETRYING, delay(job.rules.backoff, job.failures, random)
+        then, wait = State.RETRYING, delay(job.policy.backoff, job.failures, random)
     due = now.wall + wait
     return _event(job, lease, at, now, told, then, due, now.steady + wait, due)
 
@@ -82,14 +82,14 @@ def put_off(job: Job, lease: Lease, at: float, now: Now, told: FailureReport) ->
 def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: FailureReport) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None
-    rules, to_queue = job.rules, ""
-    if rules.exhausted is Disposition.DEAD_QUEUE:
+    policy, to_queue = job.policy, ""
+    if policy.exhausted is Disposition.DEAD_QUEUE:
         to_queue = job.extra.deadqueue if job.extra is not None else ""
         then = READY if to_queue else GONE
         if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
             at = just_after(at)
     else:
-        then = STATE_AFTER[rules.exhausted]
+        then = STATE_AFTER[policy.exhausted]
     next_at = before.next_at if before else 0.0
     due, due_steady = now.wall + DEAD_FOR, now.steady + DEAD_FOR
     return _event(job, lease, at, now, told, then, due, due_steady, next_at, to_queue, told.result)
@@ -97,8 +97,8 @@ def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: FailureR
 
 def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> FailureReport:
     """What qless says of a job whose lease ran out once too often."""
-    face = qless_data(job)
-    queue = face.queue if face is not None and face.queue else job.queue
+    protocol_data = qless_data(job)
+    queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
     message = (text or 'Job exhausted retries in queue "%s"') % queue
     return FailureReport(
         via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text)
@@ -106,7 +106,7 @@ def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, tex
 
 
 def used_up(job: Job) -> bool:
-    return 0 < job.rules.max_attempts <= job.attempts
+    return 0 < job.policy.max_attempts <= job.attempts
 
 
 def _event(
@@ -158,10 +158,10 @@ def _event(
 def lapse_backoff(state: EngineState, job: Job, *, configured: bool = False) -> float:
     """How long a job of qless waits after its lease ran out; 0: it can be leased at once. `configured`: the settings of
     the PHP fork stand for what the job does not say."""
-    face = qless_data(job)
-    if face is None or (face.backoff is None and not configured):
+    protocol_data = qless_data(job)
+    if protocol_data is None or (protocol_data.backoff is None and not configured):
         return 0.0
-    first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)
+    first, factor = protocol_data.backoff or (AS_CONFIGURED, AS_CONFIGURED)
     if first < 0:
         first = history.number(state, "backoff-initial-delay", 0.0) if configured else 0.0
     if first <= 0:

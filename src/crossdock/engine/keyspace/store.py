@@ -104,11 +104,11 @@ class KeyStore:
         at = self.walk.bisect_left((cursor, b""))
         keys: list[bytes] = []
         last = -1
-        for place, key in self.walk.islice(at):
-            if len(keys) >= count and place != last:
-                return place, keys
+        for sort_key, key in self.walk.islice(at):
+            if len(keys) >= count and sort_key != last:
+                return sort_key, keys
             keys.append(key)
-            last = place
+            last = sort_key
         return 0, keys
 
     def over(self, steady: float, limit: int) -> list[bytes]:

@@ -19,9 +19,9 @@ class Tombstones:
         self._forgotten = 0  #: the last change of any that is not known any more
 
     def note(self, key: bytes, change: int) -> None:
-        place = zlib.crc32(key)
-        self._changes.pop(place, None)  # it is the latest now
-        self._changes[place] = change
+        sort_key = zlib.crc32(key)
+        self._changes.pop(sort_key, None)  # it is the latest now
+        self._changes[sort_key] = change
         if len(self._changes) > AT_MOST:
             self._forgotten = max(self._forgotten, self._changes.pop(next(iter(self._changes))))
 

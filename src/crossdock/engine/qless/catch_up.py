@@ -74,7 +74,7 @@ def _ran_out(state: EngineState, command: CatchUp, now: Now, limit: int) -> list
         if command.only and number != command.only:
             continue
         job = state.jobs[number]
-        if job.lease is not None and job.rules.lapse is LeaseExpiry.LAZY:
+        if job.lease is not None and job.policy.lease_expiry is LeaseExpiry.LAZY:
             room -= size(job)
             if room < 0 and found:
                 break
@@ -117,11 +117,11 @@ def _end(
         if grace > 0:
             return []
     delay = lapse_backoff(state, job, configured=command.php)
-    if job.failures < job.rules.max_failures and delay > 0:
+    if job.failures < job.policy.max_failures and delay > 0:
         told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
         events.append(put_off(job, lease, at, now, told))
         return []
-    if job.failures < job.rules.max_failures:
+    if job.failures < job.policy.max_failures:
         handed = command.t is not None  # by such a call, to whoever makes it
         close = closing(job, lease, at, command.via, t)
         events.append(LeaseExpired(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
@@ -140,9 +140,9 @@ def warned(state: EngineState, event: Warned) -> None:
         job.lease.until = event.until if job.lease.until is not None else None
         job.lease.late = event.late
         job.lease.end = inf
-    face = qless_data(job)
-    if face is not None:
-        history.write(state, job, face, history.entry(HistoryKind.TIMED_OUT, event.t))
+    protocol_data = qless_data(job)
+    if protocol_data is not None:
+        history.write(state, job, protocol_data, history.entry(HistoryKind.TIMED_OUT, event.t))
     job.extra = replace(job.extra or Extra(), warned=True)
     placement.insert(state, job)
     state.stats.book(job.queue, event.t, RETRY, 1.0)

@@ -43,7 +43,7 @@ def reprioritised(state: EngineState, event: Reprioritised) -> None:
     placement.remove(state, job)
     job.priority = event.to
     if job.state is READY:
-        job.place = stamped(job, 0.0)
+        job.sort_key = stamped(job, 0.0)
     placement.insert(state, job)
 
 
@@ -69,18 +69,18 @@ def tagged(state: EngineState, event: Tagged) -> None:
 
 def edit_needs(state: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
     job = state.jobs[command.number]
-    event = DependenciesEdited(*_head(state, job, command.via, now), command.t, command.needs)
-    return (event,), None, () if command.needs else (job.queue,)
+    event = DependenciesEdited(*_head(state, job, command.via, now), command.t, command.depends_on)
+    return (event,), None, () if command.depends_on else (job.queue,)
 
 
 def needs_edited(state: EngineState, event: DependenciesEdited) -> None:
     job = state.jobs[event.number]
     placement.remove(state, job)
     if state.unresolved:
-        dependents.leave(state, job, event.needs)
+        dependents.leave(state, job, event.depends_on)
     extra = job.extra or Extra()
-    job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
-    if event.needs:
+    job.extra = replace(extra, links=replace(extra.links or Links(), depends_on=event.depends_on))
+    if event.depends_on:
         placement.insert(state, job)
         return
     history.ready(state, job)
@@ -107,15 +107,15 @@ def cancel(state: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
 
 
 def unfail(state: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
-    """The oldest of the group. An entry that was left behind (`stale`) is only taken out of the list: its job waits
-    already, is being worked on, or is complete."""
+    """The oldest of the group. An entry that was left behind (`stale_listings`) is only taken out of the list: its job
+    waits already, is being worked on, or is complete."""
     count, group = min(command.count, UNFAILED_AT_MOST), state.failed_in.get(command.group)
     oldest = list(group.front(count)) if group is not None else []
-    stale = {(order, number) for name, order, number in state.stale.failed if name == command.group}
-    if stale:
-        oldest = sorted([*oldest, *stale])[: max(0, count)]
-    unlisted = tuple((command.group, *each) for each in oldest if each in stale)
-    numbers = [number for order, number in oldest if (order, number) not in stale]
+    stale_listings = {(order, number) for name, order, number in state.stale_listings.failed if name == command.group}
+    if stale_listings:
+        oldest = sorted([*oldest, *stale_listings])[: max(0, count)]
+    unlisted = tuple((command.group, *each) for each in oldest if each in stale_listings)
+    numbers = [number for order, number in oldest if (order, number) not in stale_listings]
     return revive(state, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
 
 
@@ -136,7 +136,7 @@ def revive(
 
 def revived(state: EngineState, event: Revived) -> None:
     for entry in event.unlisted:
-        state.stale.unlist(entry)
+        state.stale_listings.unlist(entry)
     for each in event.rows:
         job = state.jobs[each.number]
         placement.remove(state, job)

@@ -28,13 +28,13 @@ _DONE = HistoryKind.DONE
 
 
 def history(
-    state: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, face: QlessData | None = None
+    state: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, protocol_data: QlessData | None = None
 ) -> tuple[HistoryEntry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
     if not state.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
         return (*entries, entry)
     keep: float = _HISTORY_DEFAULT
-    if face is not None and face.old:
+    if protocol_data is not None and protocol_data.old:
         keep = _HISTORY_AT_MOST
     elif state.config:
         keep = number(state, "max-job-history", _HISTORY_DEFAULT)
@@ -67,51 +67,55 @@ def entry(what: HistoryKind, t: float, name: str = "", group: str = "", data: by
     return HistoryEntry(float(floor(t)), what, name, group, data)
 
 
-def write(state: EngineState, job: Job, face: QlessData, line: HistoryEntry | None = None, **changes: Any) -> None:
+def write(
+    state: EngineState, job: Job, protocol_data: QlessData, line: HistoryEntry | None = None, **changes: Any
+) -> None:
     """A new face, and a line of history with it."""
     extra = job.extra or Extra()
-    lines = extra.history if line is None else history(state, extra.history, line, face)
-    job.extra = replace(extra, face=face, history=lines, **changes)
+    lines = extra.history if line is None else history(state, extra.history, line, protocol_data)
+    job.extra = replace(extra, protocol_data=protocol_data, history=lines, **changes)
 
 
 def leased(state: EngineState, job: Job, extra: Extra, event: Leased) -> None:
-    face = extra.face
-    if type(face) is QlessData:
+    protocol_data = extra.protocol_data
+    if type(protocol_data) is QlessData:
         t = event.at if event.t is None else event.t
-        if state.strays.jobs:
-            state.strays.popped(job.number, job.queue)
-        shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        lines = history(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), face)
-        job.extra = replace(extra, face=shown, history=lines)
+        if state.stray_entries.jobs:
+            state.stray_entries.popped(job.number, job.queue)
+        shown = replace(protocol_data, time=t, due=None, state="", worker="", expires=event.until or 0.0)
+        lines = history(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), protocol_data)
+        job.extra = replace(extra, protocol_data=shown, history=lines)
 
 
 def returned(state: EngineState, job: Job, lease: Lease) -> None:
     """A lease that nobody saw leaves no trace."""
-    face = qless_data(job)
-    if face is not None and job.extra is not None:
+    protocol_data = qless_data(job)
+    if protocol_data is not None and job.extra is not None:
         lines = job.extra.history
         if lines and lines[-1].what is HistoryKind.POPPED:
             lines = lines[:-1]
-        job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
+        job.extra = replace(
+            job.extra, protocol_data=replace(protocol_data, time=protocol_data.time - lease.wait_s), history=lines
+        )
 
 
-def succeeded(state: EngineState, job: Job, extra: Extra, face: QlessData, t: float, result: Result) -> None:
+def succeeded(state: EngineState, job: Job, extra: Extra, protocol_data: QlessData, t: float, result: Result) -> None:
     """It is kept, and what it left behind with it."""
-    shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
+    shown = replace(protocol_data, time=t, due=None, state="", worker="", expires=0.0, queue="")
     job.failures = 0
-    lines = history(state, extra.history, HistoryEntry(t // 1, _DONE), face)
-    job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
+    lines = history(state, extra.history, HistoryEntry(t // 1, _DONE), protocol_data)
+    job.extra = replace(extra, protocol_data=shown, history=lines, error=None, result=result)
 
 
 def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
     """Its state is what it is now; the failure was noted before, if it was to be."""
-    face = qless_data(job)
-    if face is None:
+    protocol_data = qless_data(job)
+    if protocol_data is None:
         return
     t = event.at if event.t is None else event.t
     if job.state is State.FAILED:
         state.counters.failed += 1
-        shown = replace(face, due=None, state="", worker="", expires=0.0, order=state.counters.failed)
+        shown = replace(protocol_data, due=None, state="", worker="", expires=0.0, order=state.counters.failed)
         who = "" if event.counted or not event.token else event.failure.worker or event.worker
         # When tries were over the oldest dialect tells to the fraction of a second.
         what = HistoryKind.EXHAUSTED if event.counted and event.token and not event.lost else HistoryKind.FAILED
@@ -120,28 +124,28 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
         write(state, job, shown, line, warned=warned)
     elif lease is not None:
         due = event.due_t if event.due_t is not None or job.state is not State.RETRYING else event.due
-        write(state, job, replace(face, due=due, worker=lease.worker), warned=False)
+        write(state, job, replace(protocol_data, due=due, worker=lease.worker), warned=False)
 
 
 def elsewhere(job: Job, queue: str) -> None:
     """It stands in another queue now, and does not say so (protocol page, qless 5, retry)."""
-    face = qless_data(job)
-    if face is not None and job.extra is not None:
-        job.extra = replace(job.extra, face=replace(face, queue=face.queue or job.queue))
+    protocol_data = qless_data(job)
+    if protocol_data is not None and job.extra is not None:
+        job.extra = replace(job.extra, protocol_data=replace(protocol_data, queue=protocol_data.queue or job.queue))
         job.queue = queue
 
 
 def renewed(state: EngineState, job: Job, until: float) -> None:
-    face = qless_data(job)
-    if face is not None:
-        write(state, job, replace(face, expires=until))
+    protocol_data = qless_data(job)
+    if protocol_data is not None:
+        write(state, job, replace(protocol_data, expires=until))
 
 
 def ready(state: EngineState, job: Job) -> None:
     """It need not wait any more."""
-    face = qless_data(job)
-    if face is not None:
-        write(state, job, replace(face, due=None, state=""))
+    protocol_data = qless_data(job)
+    if protocol_data is not None:
+        write(state, job, replace(protocol_data, due=None, state=""))
 
 
 def unfailed(state: EngineState, job: Job, queue: str) -> None:

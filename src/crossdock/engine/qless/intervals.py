@@ -116,9 +116,9 @@ def _slots(interval: Interval, first: float, until: float, limit: int, number: i
 
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
-    face = QlessData(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
+    protocol_data = QlessData(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
     line = history.entry(HistoryKind.PUT, slot, interval.queue)
-    extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
+    extra = Extra(protocol_data=protocol_data, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = policy_for(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
@@ -151,7 +151,11 @@ def recurred(state: EngineState, event: Recurred) -> None:
             if not _of_another_door(known):
                 _overwrite(state, known, spec, event)
             continue
-        slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessData) else event.t
+        slot = (
+            spec.extra.protocol_data.time
+            if spec.extra is not None and isinstance(spec.extra.protocol_data, QlessData)
+            else event.t
+        )
         enter(state, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
 
 
@@ -171,15 +175,15 @@ def _overwrite(state: EngineState, job: Job, spec: Spec, event: Recurred) -> Non
     for tag in _tags(spec):
         state.tags.add(job.number, job.jid, tag, event.t)
     old, new = without_dependencies(job.extra or Extra()), spec.extra or Extra()
-    before, its_face = qless_data(job), new.face if isinstance(new.face, QlessData) else None
+    before, its_face = qless_data(job), new.protocol_data if isinstance(new.protocol_data, QlessData) else None
     if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
         its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))), backoff=before.backoff)
     lines = new.history if event.fresh else history.history(state, old.history, new.history[0], its_face)
-    job.extra = replace(old, face=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
+    job.extra = replace(old, protocol_data=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = state.share(spec.kind)
-    job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
+    job.payload, job.form, job.priority, job.policy = spec.payload, spec.form, spec.priority, spec.policy
     job.failures, job.due = 0, 0.0
-    slot = new.face.time if isinstance(new.face, QlessData) else event.t
+    slot = new.protocol_data.time if isinstance(new.protocol_data, QlessData) else event.t
     stand(state, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 

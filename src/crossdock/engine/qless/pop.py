@@ -49,7 +49,7 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
     queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
-    if state.throttles or state.strays.jobs:
+    if state.throttles or state.stray_entries.jobs:
         return None
     lazy = state.lazy.queues.get(name)
     if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
@@ -60,7 +60,7 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(state, now), command.worker, t),), [], ()
     known, ready = state.jobs, queue.ready
-    jobs = [known[ready.first()[4]]] if count == 1 else portion([known[place[4]] for place in ready.front(count)])
+    jobs = [known[ready.first()[4]]] if count == 1 else portion([known[sort_key[4]] for sort_key in ready.front(count)])
     for job in jobs:
         extra = job.extra
         if extra is not None and extra.links is not None and links.expired(state, job, now):
@@ -79,7 +79,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt, php=command.php)
-    if state.throttles or state.strays.jobs:
+    if state.throttles or state.stray_entries.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, woken = engine.execute(wanted, now)
     events += caught
@@ -114,7 +114,7 @@ def _throttled(
 
     def surface(found: Iterable[Surfaced]) -> list[Number]:
         numbers: list[Number] = []
-        for event in list(found) if state.strays.jobs else ():
+        for event in list(found) if state.stray_entries.jobs else ():
             engine.apply(event)
             events.append(event)
             numbers.append(event.number)
@@ -155,10 +155,10 @@ def room(state: EngineState, name: str, t: float) -> float:
 
 
 def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    stale: list[Job] = []
+    expired: list[Job] = []
     numbers = command.numbers
     jobs = [state.jobs[number] for number in numbers]
-    jobs += portion(_next(state, command, now, stale), PORTION_BYTES - sum(map(size, jobs)))
+    jobs += portion(_next(state, command, now, expired), PORTION_BYTES - sum(map(size, jobs)))
     places = throttles.Places(state, command.worker, now) if state.throttles else None
     leased: list[Job] = []
     kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
@@ -174,23 +174,23 @@ def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[l
     events = _leases(state, command, leased, now, command.whole, numbers)
     for at, held in kept.items():
         events.insert(at, held)
-    events += expire.removals(state, stale, now)
+    events += expire.removals(state, expired, now)
     return events, leased, ()
 
 
-def _next(state: EngineState, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
-    """The first of the queue besides those that are handed over; what has expired there goes to `stale` instead."""
+def _next(state: EngineState, command: LeaseThese, now: Now, expired: list[Job]) -> Iterator[Job]:
+    """The first of the queue besides those that are handed over; what has expired there goes to `expired` instead."""
     queue = state.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    first = (place[4] for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
+    first = (sort_key[4] for sort_key in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
     for number in first if queue.lanes is None else batch_queues.in_turn(queue):
         job = state.jobs[number]
         if number not in handed:
             if links.expired(state, job, now):
-                stale.append(job)
-                if len(stale) == EXPIRED_AT_MOST:
+                expired.append(job)
+                if len(expired) == EXPIRED_AT_MOST:
                     return
                 continue
             yield job
@@ -220,13 +220,13 @@ def _leases(
     for job in jobs:
         token += 1
         extra, number = job.extra, job.number
-        face = extra.face if extra is not None else None
-        waited = t - (face.time if type(face) is QlessData else job.since)
+        protocol_data = extra.protocol_data if extra is not None else None
+        waited = t - (protocol_data.time if type(protocol_data) is QlessData else job.since)
         if job.state is HELD:  # in a batch, which came to this queue as a whole
             waited = t - batch_queues.since(state, job)
         elif whole:
             waited = floor(t) - _put(job)
-        lazy = job.rules.lapse is _LAZY
+        lazy = job.policy.lease_expiry is _LAZY
         events.append(
             Leased(
                 at,

@@ -38,7 +38,7 @@ def policy_for(retries: float) -> Policy:
             tries,
             exhausted=Disposition.FAILED,
             success=Disposition.COMPLETE,
-            lapse=LeaseExpiry.LAZY,
+            lease_expiry=LeaseExpiry.LAZY,
             lost=DependencyLoss.WAITS_ON,
         )
     )
@@ -70,31 +70,35 @@ def put(state: EngineState, command: Put, now: Now) -> Decision[None]:
     t, at = command.t, later(state, now)
     delayed = command.delay > 0
     due, due_t = (now.wall + command.delay, t + command.delay) if delayed else (0.0, None)
-    needs = open_needs(state, command.needs, command.jid, job.number)
+    depends_on = open_needs(state, command.depends_on, command.jid, job.number)
     before = qless_data(job)
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
     backoff = command.backoff if command.backoff is not None or before is None else before.backoff
-    face = QlessData(retries, t, due_t, old=command.old, backoff=backoff)
-    if due_t is not None and needs:
-        face = replace(face, parked=(due_t, due))
+    protocol_data = QlessData(retries, t, due_t, old=command.old, backoff=backoff)
+    if due_t is not None and depends_on:
+        protocol_data = replace(protocol_data, parked=(due_t, due))
     tags = command.tags
-    old = tuple(need for need in edges_of(job) if need in state.jobs)
+    old = tuple(dependency for dependency in edges_of(job) if dependency in state.jobs)
     if state.unresolved:
-        old = tuple(need for need in old if not dependents.postponed(state, need, job.number))
-    if command.needs and not command.sticky:
-        named = frozenset(command.needs)
-        old = tuple(need for need in old if state.jobs[need].jid in named)
-    needs = tuple(dict.fromkeys((*old, *needs)))
+        old = tuple(dependency for dependency in old if not dependents.postponed(state, dependency, job.number))
+    if command.depends_on and not command.sticky:
+        named = frozenset(command.depends_on)
+        old = tuple(dependency for dependency in old if state.jobs[dependency].jid in named)
+    depends_on = tuple(dict.fromkeys((*old, *depends_on)))
     if before is not None:
-        parked = (due_t, due) if due_t is not None and needs else before.parked
-        face = replace(face, spawned_from=before.spawned_from, parked=parked, sticky=before.sticky)
-    if job.extra is not None and job.extra.tags and (command.sticky or face.sticky):
+        parked = (due_t, due) if due_t is not None and depends_on else before.parked
+        protocol_data = replace(protocol_data, spawned_from=before.spawned_from, parked=parked, sticky=before.sticky)
+    if job.extra is not None and job.extra.tags and (command.sticky or protocol_data.sticky):
         had = {name(tag) for tag in job.extra.tags}
-        others = (tag for tag in face.sticky if name(tag) not in had)
-        face = replace(face, sticky=(*others, *dict.fromkeys(job.extra.tags if command.sticky else ())))
+        others = (tag for tag in protocol_data.sticky if name(tag) not in had)
+        protocol_data = replace(
+            protocol_data, sticky=(*others, *dict.fromkeys(job.extra.tags if command.sticky else ()))
+        )
     if tags is None:
         tags = job.extra.tags if job.extra is not None else ()
-    extra = Extra(face=face, links=Links(needs=needs), tags=tags, throttles=command.throttles)
+    extra = Extra(
+        protocol_data=protocol_data, links=Links(depends_on=depends_on), tags=tags, throttles=command.throttles
+    )
     priority = job.priority if command.priority is None else command.priority
     holder = job.lease.worker if job.lease is not None else before.worker if before is not None else ""
     head = (job.number, job.jid, job.queue, job.kind, job.origin, command.via, holder)
@@ -113,7 +117,7 @@ def put(state: EngineState, command: Put, now: Now) -> Decision[None]:
         job.state in OVER,
     )
     woken = {job.queue: None} if job.lease is not None and (state.throttles or state.limits) else {}
-    if not delayed and not needs:
+    if not delayed and not depends_on:
         full = _held(state, command, job.number, priority, now, job)
         if full is not None:
             return (move, full), None, tuple(woken)
@@ -125,21 +129,21 @@ def _put_new(state: EngineState, command: Put, now: Now) -> Decision[None]:
     t, at, wall = command.t, later(state, now), now.wall
     number = state.counters.number + 1
     due, due_t = (wall + command.delay, t + command.delay) if command.delay > 0 else (0.0, None)
-    needs = open_needs(state, command.needs, command.jid, number) if command.needs else ()
+    depends_on = open_needs(state, command.depends_on, command.jid, number) if command.depends_on else ()
     retries = RETRIES if command.retries is None else command.retries
-    face = QlessData(retries, t, due_t, old=command.old, backoff=command.backoff)
-    if due_t is not None and needs:
-        face = replace(face, parked=(due_t, due))
+    protocol_data = QlessData(retries, t, due_t, old=command.old, backoff=command.backoff)
+    if due_t is not None and depends_on:
+        protocol_data = replace(protocol_data, parked=(due_t, due))
     extra = Extra(
-        face=face,
-        links=Links(needs=needs) if needs else None,
+        protocol_data=protocol_data,
+        links=Links(depends_on=depends_on) if depends_on else None,
         tags=command.tags or (),
         history=(HistoryEntry(t // 1, _PUT, command.queue),),
         throttles=command.throttles,
     )
     spec = _spec(command, command.priority or 0, policy_for(retries), due, extra)
     event = Pushed(at, number, command.via, [spec], 0.0 if wall >= at else wall, (), t)
-    if due or needs:
+    if due or depends_on:
         return (event,), None, ()
     full = _held(state, command, number, spec.priority, now) if command.throttles else None
     return ((event,), None, (command.queue,)) if full is None else ((event, full), None, ())
@@ -171,7 +175,7 @@ def moved(state: EngineState, event: Moved) -> None:
         dependents.leave(state, job, ())
     before = qless_data(job)
     if job.state is not State.COMPLETE:  # then it names no queue
-        state.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
+        state.stray_entries.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
         if state.throttles:
             throttles.let_go(state, job, job.lease, keeps=event.keeps)
@@ -180,26 +184,26 @@ def moved(state: EngineState, event: Moved) -> None:
         throttles.let_go(state, job, None)
     state.workers.let_go(event.worker, job.jid)
     unfailed(state, job, to.queue)
-    if state.stale.jobs:
+    if state.stale_listings.jobs:
         if job.state is State.FAILED:
-            state.stale.unfailed(job, group_of(job))
+            state.stale_listings.unfailed(job, group_of(job))
         elif job.state is State.COMPLETE:
-            state.stale.undone(job)
+            state.stale_listings.undone(job)
     _retag(state, job, to, t)
     old, new = job.extra or Extra(), to.extra or Extra()
-    needs = new.links.needs if new.links is not None else ()
-    links = Links(needs=needs) if needs else None
+    depends_on = new.links.depends_on if new.links is not None else ()
+    links = Links(depends_on=depends_on) if depends_on else None
     if old.links is not None:
-        links = replace(old.links, needs=needs, ttl_s=0.0)
-    its_face = new.face if isinstance(new.face, QlessData) else None
+        links = replace(old.links, depends_on=depends_on, ttl_s=0.0)
+    its_face = new.protocol_data if isinstance(new.protocol_data, QlessData) else None
     lines = history.history(state, lines, history.entry(HistoryKind.PUT, t, to.queue), its_face)
-    extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    extra = replace(old, protocol_data=new.protocol_data, links=links, tags=new.tags, history=lines, result=None)
     job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none
         state.job_ends.take((job.end, job.number))
         job.end = 0.0
     job.kind = state.share(to.kind)
-    job.payload, job.form, job.priority, job.rules = to.payload, to.form, to.priority, intern(to.rules)
+    job.payload, job.form, job.priority, job.policy = to.payload, to.form, to.priority, intern(to.policy)
     job.failures = 0
     job.due = to.due
     stand(state, job, to.queue, event.at, t, listed=True)
@@ -208,8 +212,8 @@ def moved(state: EngineState, event: Moved) -> None:
 def _retag(state: EngineState, job: Job, to: Spec, t: float) -> None:
     """It is found no longer under the tags it had, but for those that are to stay."""
     if job.extra is not None:
-        face = to.extra.face if to.extra is not None else None
-        stay = {name(tag) for tag in face.sticky} if isinstance(face, QlessData) else ()
+        protocol_data = to.extra.protocol_data if to.extra is not None else None
+        stay = {name(tag) for tag in protocol_data.sticky} if isinstance(protocol_data, QlessData) else ()
         left = [tag for tag in job.extra.tags if name(tag) not in stay]
         state.tags.drop(job.number, job.jid, left, clean=bool(job.extra.throttles))
     if to.extra is not None:
@@ -222,11 +226,11 @@ def stand(
 ) -> None:
     """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
     a time, else ready by `t`. `waits`: for others, whatever it needs."""
-    face = qless_data(job)
+    protocol_data = qless_data(job)
     job.queue = (state.queue(queue, at, t) if listed else state.standing(queue, at)).name
-    timed = bool(job.due) and face is not None and face.due is not None
+    timed = bool(job.due) and protocol_data is not None and protocol_data.due is not None
     if waits is None:
-        waits = bool(dependencies_of(job)) and not (timed and face is not None and face.old)
+        waits = bool(dependencies_of(job)) and not (timed and protocol_data is not None and protocol_data.old)
     if waits:
         job_state = BLOCKED
     elif timed:
@@ -235,5 +239,5 @@ def stand(
         job_state = READY
     job.state = move(job.state, job_state)
     job.since = at
-    job.place = stamped(job, t) if job_state is READY else None
+    job.sort_key = stamped(job, t) if job_state is READY else None
     placement.insert(state, job)

@@ -36,15 +36,15 @@ def is_held(state: EngineState, event: Held) -> None:
     job = state.jobs[event.number]
     job_state = move(job.state, HELD)
     placement.remove(state, job)
-    job.state, job.place = job_state, None
+    job.state, job.sort_key = job_state, None
     throttle = state.throttles.get(event.throttle)
     if throttle is not None:
         throttles.wait(state, throttle, job.jid, event.t)
-    face = qless_data(job)
-    if face is not None:
-        again = face.state == "throttled"
+    protocol_data = qless_data(job)
+    if protocol_data is not None:
+        again = protocol_data.state == "throttled"
         line = None if again else history.entry(HistoryKind.THROTTLED, event.t, job.queue)
-        history.write(state, job, replace(face, state="throttled", held=event.t), line)
+        history.write(state, job, replace(protocol_data, state="throttled", held=event.t), line)
     placement.insert(state, job)
 
 
@@ -135,16 +135,16 @@ def unheld(state: EngineState, event: Unheld) -> None:
     for each in event.rows:
         job = state.jobs[each.number]
         if job.state not in (HELD, READY):  # it was put elsewhere meanwhile: the script leaves it there, and here
-            face = qless_data(job)
-            queue = face.queue if face is not None and face.queue else job.queue
+            protocol_data = qless_data(job)
+            queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
             if job.state is not State.COMPLETE:
-                state.strays.add(work=[(queue, stamped(job, event.t))])
+                state.stray_entries.add(work=[(queue, stamped(job, event.t))])
             continue
         job_state = move(job.state, READY)
         placement.remove(state, job)
         job.state, job.since = job_state, event.at
         state.stand_in(job, event.at)
-        job.place = stamped(job, event.t)
+        job.sort_key = stamped(job, event.t)
         placement.insert(state, job)
     throttles.tidy(state, event.name)
 

@@ -27,7 +27,7 @@ DONE_S = 1_800.0  #: after its success, so that its status can still be read
 
 
 def open_group(state: EngineState, command: OpenBatch, now: Now) -> Decision[bool]:
-    if command.name in state.groups or (command.parent and command.parent not in state.groups):
+    if command.name in state.batches or (command.parent and command.parent not in state.batches):
         return (), False, ()
     event = BatchOpened(
         later(state, now),
@@ -43,18 +43,18 @@ def open_group(state: EngineState, command: OpenBatch, now: Now) -> Decision[boo
 
 
 def group_opened(state: EngineState, event: BatchOpened) -> None:
-    state.groups[event.name] = Batch(
+    state.batches[event.name] = Batch(
         event.name, event.via, event.parent, event.description, event.at, event.complete, event.success, event.end
     )
-    state.group_ends.add((event.end, event.name))
-    parent = state.groups.get(event.parent)
+    state.batch_ends.add((event.end, event.name))
+    parent = state.batches.get(event.parent)
     if parent is not None:
         parent.open_complete += 1
         parent.open_success += 1
 
 
 def commit_group(state: EngineState, command: CommitBatch, now: Now) -> Decision[bool]:
-    group = state.groups.get(command.name)
+    group = state.batches.get(command.name)
     if group is None:
         return (), False, ()
     if group.committed:
@@ -63,16 +63,16 @@ def commit_group(state: EngineState, command: CommitBatch, now: Now) -> Decision
 
 
 def group_committed(state: EngineState, event: BatchCommitted) -> None:
-    group = state.groups[event.name]
+    group = state.batches[event.name]
     group.committed = True
     _keep_until(state, group, event.end)
-    state.touched.append(FollowUp(group=event.name))
+    state.follow_ups.append(FollowUp(group=event.name))
 
 
 def _keep_until(state: EngineState, group: Batch, end: float) -> None:
-    state.group_ends.remove((group.end, group.name))
+    state.batch_ends.remove((group.end, group.name))
     group.end = end
-    state.group_ends.add((end, group.name))
+    state.batch_ends.add((end, group.name))
 
 
 def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
@@ -80,8 +80,8 @@ def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
     events: list[AnyEvent] = []
     woken: dict[str, None] = {}
     number = state.counters.number
-    for name in dict.fromkeys(each.group for each in command.touched):
-        group = state.groups.get(name)
+    for name in dict.fromkeys(each.group for each in command.follow_ups):
+        group = state.batches.get(name)
         if group is None or not group.committed:
             continue
         for call, spec in ((Callback.COMPLETE, group.complete), (Callback.SUCCESS, group.success)):
@@ -95,19 +95,19 @@ def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
             for call in (Callback.COMPLETE, Callback.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
-    retires = [each for each in command.touched if each.retire is not None]
+    retires = [each for each in command.follow_ups if each.retire is not None]
     retired = settings.retire(state, _latest(retires), now, all(each.own for each in retires)) if retires else None
     if retired is not None:
         events.append(retired)
-    freed = [each for each in command.touched if each.throttle]
+    freed = [each for each in command.follow_ups if each.throttle]
     if freed:
         unheld, queues = throttles.room(state, freed, command.t, now)
         events += unheld
         woken.update(dict.fromkeys(queues))
-    released, specs = unique_ids.follow(state, _freed(command.touched), number + 1, now)
+    released, specs = unique_ids.follow(state, _freed(command.follow_ups), number + 1, now)
     events += released
     woken.update((queue, None) for queue in enqueue.ready_queues(specs, now))
-    events += progress.date(state, command.touched, at, now)
+    events += progress.date(state, command.follow_ups, at, now)
     return events, None, tuple(woken)
 
 
@@ -140,32 +140,32 @@ def _finished(group: Batch, call: Callback) -> bool:
 
 
 def group_called(state: EngineState, event: BatchCallbackPushed) -> None:
-    state.groups[event.name].called |= event.call
+    state.batches[event.name].called |= event.call
     enter(state, event.spec, event.number, event.at, state.share(event.via), event.at)
     state.counters.number = event.number
 
 
 def group_finished(state: EngineState, event: BatchFinished) -> None:
-    group = state.groups[event.name]
+    group = state.batches[event.name]
     group.finished |= event.call
     _keep_until(state, group, event.end)
     _tell_parent(state, group, event.call)
 
 
 def _tell_parent(state: EngineState, group: Batch, call: Callback) -> None:
-    parent = state.groups.get(group.parent)
+    parent = state.batches.get(group.parent)
     if parent is not None:
         if call is Callback.COMPLETE:
             parent.open_complete -= 1
         else:
             parent.open_success -= 1
-        state.touched.append(FollowUp(group=parent.name))
+        state.follow_ups.append(FollowUp(group=parent.name))
 
 
 def forget(state: EngineState, names: Iterable[str]) -> None:
     """Their time is over. One that never finished no longer holds up its parent's `complete`, but its `success`."""
     for name in names:
-        group = state.groups.pop(name)
-        state.group_ends.remove((group.end, name))
+        group = state.batches.pop(name)
+        state.batch_ends.remove((group.end, name))
         if not group.finished & Callback.COMPLETE:
             _tell_parent(state, group, Callback.COMPLETE)

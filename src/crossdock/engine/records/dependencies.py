@@ -30,21 +30,21 @@ from crossdock.model.states import BLOCKED, GONE, State, move
 
 def met(state: EngineState, number: Number) -> None:
     """That job succeeded. All that are still in `dependents` are told in this one change."""
-    blocks, loose, alone = state.jobs.blocks, state.loose, (number,)
+    blocks, loose, alone = state.jobs.blocks, state.resolved_dependents, (number,)
     for waiting in dependents.take_all(state, number):
         job = blocks[waiting >> BLOCK_BITS][waiting]
         extra = job.extra
         if extra is None or extra.links is None:
             raise Damaged(f"job {waiting} needs nothing, and waits for job {number}")
         links = extra.links
-        needs = links.needs
-        if needs == alone:
-            needs = ()
+        depends_on = links.depends_on
+        if depends_on == alone:
+            depends_on = ()
             loose.append((waiting, True))
         else:
-            at = needs.index(number)
-            needs = needs[:at] + needs[at + 1 :]
-        job.extra = replace(extra, links=replace(links, needs=needs))
+            at = depends_on.index(number)
+            depends_on = depends_on[:at] + depends_on[at + 1 :]
+        job.extra = replace(extra, links=replace(links, depends_on=depends_on))
 
 
 def lost(state: EngineState, number: Number) -> None:
@@ -54,7 +54,7 @@ def lost(state: EngineState, number: Number) -> None:
             _forget(state, number)
         elif number not in state.strict:
             return  # it is kept, and all of them wait on
-        state.loose.append((number, False))
+        state.resolved_dependents.append((number, False))
 
 
 def _forget(state: EngineState, number: Number) -> None:
@@ -65,12 +65,14 @@ def _forget(state: EngineState, number: Number) -> None:
             dependents.take(state, number, job)
 
 
-def without(job: Job, need: Number) -> None:
+def without(job: Job, dependency: Number) -> None:
     """It needs that job no longer."""
     if job.extra is not None and job.extra.links is not None:
         links = job.extra.links
-        at = links.needs.index(need)  # each is there once (`admit.resolved`)
-        job.extra = replace(job.extra, links=replace(links, needs=links.needs[:at] + links.needs[at + 1 :]))
+        at = links.depends_on.index(dependency)  # each is there once (`admit.resolved`)
+        job.extra = replace(
+            job.extra, links=replace(links, depends_on=links.depends_on[:at] + links.depends_on[at + 1 :])
+        )
 
 
 # What follows when a need was met or lost: the last step of the change that did it, for a limited number of jobs.
@@ -95,7 +97,7 @@ def resolve(state: EngineState, command: Resolve, now: Now) -> Decision[None]:
     losing = FailedDependents(state, at, now, dependents.AT_ONCE, command.spared)
     loose: list[Job] = []
     get = state.jobs.blocks.get
-    for number, free in command.loose:
+    for number, free in command.resolved_dependents:
         job = get(number >> BLOCK_BITS, _NOBODY).get(number)
         if not free:
             losing.follow(number, Ending.GONE if job is None else Ending.KEPT)
@@ -111,10 +113,10 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
     elsewhere: list[Freed] = []
     for job in jobs:
         extra = job.extra
-        links, face = (extra.links, extra.face) if extra is not None else (None, None)
+        links, protocol_data = (extra.links, extra.protocol_data) if extra is not None else (None, None)
         if job.state is BLOCKED:
             end = begun(job, now) if links is not None and links.ttl_s else 0.0
-            waited.append((job.due, row(job), end, type(face) is QlessData and waits_lazily(job)))
+            waited.append((job.due, row(job), end, type(protocol_data) is QlessData and waits_lazily(job)))
         elif _waits_elsewhere(job):
             elsewhere.append((0.0, row(job), 0.0, False))
     return waited + elsewhere
@@ -122,13 +124,13 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
 
 def _waits_elsewhere(job: Job) -> bool:
     """It did not wait for what it needed: an old script makes it ready all the same."""
-    face = qless_data(job)
-    return face is not None and face.old and job.state in _ELSEWHERE
+    protocol_data = qless_data(job)
+    return protocol_data is not None and protocol_data.old and job.state in _ELSEWHERE
 
 
 def waits_lazily(job: Job) -> bool:
-    face = qless_data(job)
-    return face is not None and (face.due is not None or face.parked is not None)
+    protocol_data = qless_data(job)
+    return protocol_data is not None and (protocol_data.due is not None or protocol_data.parked is not None)
 
 
 def release(
@@ -160,11 +162,11 @@ def scheduled(state: EngineState, event: Scheduled) -> None:
         job_state = move(job.state, State.SCHEDULED)
         placement.remove(state, job)
         job.state = job_state
-        face = qless_data(job)
-        if face is not None and face.parked is not None and job.extra is not None:
+        protocol_data = qless_data(job)
+        if protocol_data is not None and protocol_data.parked is not None and job.extra is not None:
             # The script keeps that time until it is used, whatever was put meanwhile.
-            due, job.due = face.parked
-            job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
+            due, job.due = protocol_data.parked
+            job.extra = replace(job.extra, protocol_data=replace(protocol_data, due=due, parked=None))
         placement.insert(state, job)
 
 
@@ -192,9 +194,9 @@ class FailedDependents:
         put_off = [DependentsPostponed(self._began, *each) for each in self._postponed]
         return [*put_off, *self._failed]
 
-    def lose(self, job: Job, need: Number) -> None:
+    def lose(self, job: Job, dependency: Number) -> None:
         """It lost that need. What there is no room for any more is postponed."""
-        ending = self._fail(job, need)
+        ending = self._fail(job, dependency)
         if ending is not None:
             self.follow(job.number, ending)
 
@@ -205,32 +207,32 @@ class FailedDependents:
         path: list[tuple[Number, Ending, Iterator[Number]]] = []
         self._enter(path, number, ending)
         while path and self.left:
-            need, how, rest = path[-1]
+            dependency, how, rest = path[-1]
             each = next(rest, None)
             if each is None:
                 path.pop()
                 continue
             self.left -= 1
             job = jobs[each]
-            if job.state is not BLOCKED or each in self._seen or (how is Ending.KEPT and job.rules.lost is _WAITS_ON):
+            if job.state is not BLOCKED or each in self._seen or (how is Ending.KEPT and job.policy.lost is _WAITS_ON):
                 continue
-            its_end = self._fail(job, need)
+            its_end = self._fail(job, dependency)
             if its_end is not None and each in dependents:
                 self._enter(path, each, its_end)
         # What was postponed last is resolved first: the deepest of this job, and this job before those that follow.
-        self._postponed[:0] = [(need, how) for need, how, rest in path if length_hint(rest)]
+        self._postponed[:0] = [(dependency, how) for dependency, how, rest in path if length_hint(rest)]
 
     def _enter(self, path: list[tuple[Number, Ending, Iterator[Number]]], number: Number, ending: Ending) -> None:
         waiting = self._state.dependents.get(number)
         if waiting is not None and (ending is Ending.GONE or number in self._state.strict):
             path.append((number, ending, iter(waiting)))
 
-    def _fail(self, job: Job, need: Number) -> Ending | None:
+    def _fail(self, job: Job, dependency: Number) -> Ending | None:
         """None: it did in this change already."""
         if job.number in self._seen:
             return None
         self._seen.add(job.number)
-        event = exhausted(job, None, self.at, self._now, _told(need, job.rules.lost))
+        event = exhausted(job, None, self.at, self._now, _told(dependency, job.policy.lost))
         self.at = event.at
         self._failed.append(event)
         if event.to_queue:
@@ -239,7 +241,7 @@ class FailedDependents:
 
 
 @lru_cache(maxsize=16)
-def _told(need: Number, lost: DependencyLoss) -> FailureReport:
+def _told(dependency: Number, lost: DependencyLoss) -> FailureReport:
     """The same of all that needed it."""
     group = "dependency-lost" if lost is DependencyLoss.WAITS_ON else "need-lost"
-    return FailureReport("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
+    return FailureReport("", "", group, f"job {dependency}, which it needed, cannot succeed", counted=False)

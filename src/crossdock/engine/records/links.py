@@ -1,7 +1,7 @@
 """What a change of a job means for the records it is linked to: its lock, its group, its track.
 
 Called by the apply functions of jobs that have links; most have none. A group that may call for something now, and a
-track that changed, are noted in `memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
+track that changed, are noted in `state.follow_ups`, and `Engine.execute` decides what follows in the same turn.
 """
 
 from math import inf
@@ -38,7 +38,7 @@ def entered(state: EngineState, job: Job, links: Links, at: float) -> None:
         free(state, links.lock.name)
         _take(state, job, links.lock)
     if links.group:
-        group = state.groups[links.group]
+        group = state.batches[links.group]
         group.total += 1
         group.pending += 1
         if job.failures:
@@ -86,23 +86,23 @@ def gone(state: EngineState, job: Job, links: Links, at: float, *, success: bool
     if not success:
         _was_executed(state, job, links)
     elif links.group:
-        group = state.groups.get(links.group)
+        group = state.batches.get(links.group)
         if group is not None:
             group.pending -= 1
             group.bad.discard(job.number)
             _touch(state, group)
     if links.calls and links.call is not None and success:
-        group = state.groups.get(links.calls)
+        group = state.batches.get(links.calls)
         if group is not None:
             group.answered |= links.call
-            state.touched.append(FollowUp(group=links.calls))
+            state.follow_ups.append(FollowUp(group=links.calls))
     if links.tracked:
         tell(state, job, at, "success" if success else "dead")
 
 
 def _was_executed(state: EngineState, job: Job, links: Links) -> None:
     if links.group:
-        group = state.groups.get(links.group)
+        group = state.batches.get(links.group)
         if group is not None:
             group.bad.add(job.number)
             _touch(state, group)
@@ -111,7 +111,7 @@ def _was_executed(state: EngineState, job: Job, links: Links) -> None:
 def _touch(state: EngineState, group: Batch) -> None:
     """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
     if group.committed and group.pending == len(group.bad):
-        state.touched.append(FollowUp(group=group.name))
+        state.follow_ups.append(FollowUp(group=group.name))
 
 
 def _take(state: EngineState, job: Job, lock: LockTerms) -> None:
@@ -138,12 +138,12 @@ def free(state: EngineState, name: str) -> None:
         if not held.holder:
             resqu.unreserve(name)
         if name in resqu.deferred:
-            state.touched.append(FollowUp(lock=name))
+            state.follow_ups.append(FollowUp(lock=name))
 
 
 def tell(state: EngineState, job: Job, at: float, job_state: str) -> None:
     """Write into the track of a job."""
-    monitored = job.extra is not None and type(job.extra.face) is ResquData
+    monitored = job.extra is not None and type(job.extra.protocol_data) is ResquData
     note(state, job.jid, at, job_state, keep_s=MONITORED_S if monitored else 0.0)
 
 
@@ -158,11 +158,11 @@ def note(
 ) -> None:
     """Write into the track of that jid; None and 0 leave what it says. How long it is kept follows: an event's own time
     stands still while the clock is set back."""
-    track = state.tracks.get(jid)
+    track = state.progress.get(jid)
     if track is None:
-        track = state.tracks[jid] = Progress(job_state or "unknown", at, at + TRACK_S)
+        track = state.progress[jid] = Progress(job_state or "unknown", at, at + TRACK_S)
     elif track.until < inf:
-        state.track_ends.remove((track.until, jid))
+        state.progress_ends.remove((track.until, jid))
     track.state = job_state or track.state
     track.updated = at
     track.keep_s = keep_s or track.keep_s
@@ -170,4 +170,4 @@ def note(
     track.percent = track.percent if percent is None else percent
     track.text = track.text if text is None else text
     track.until = inf
-    state.touched.append(FollowUp(track=jid))
+    state.follow_ups.append(FollowUp(track=jid))

@@ -89,15 +89,15 @@ def dependents_postponed(state: EngineState, event: DependentsPostponed) -> None
         known.t, known.first = event.t, event.first
 
 
-def _strict(state: EngineState, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
+def _strict(state: EngineState, dependency: Number, waiting: dict[Number, None]) -> dict[Number, None]:
     """Those that fail with a job that is kept; the others wait on."""
     lost: dict[Number, None] = {}
     for number in waiting:
         job = state.jobs[number]
-        if job.rules.lost is DependencyLoss.FAILS_TOO:
+        if job.policy.lost is DependencyLoss.FAILS_TOO:
             lost[number] = None
         else:
-            dependents.add(state, need, job)
+            dependents.add(state, dependency, job)
     return lost
 
 
@@ -111,16 +111,16 @@ def resolve_dependents(state: EngineState, command: ResolveDependents, now: Now)
 
 
 def _free(state: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
-    at, need = later(state, now), key[0]
+    at, dependency = later(state, now), key[0]
     numbers = list(islice(found.waiting, limit))
-    jobs = [job for number in numbers if (job := _waits(state, need, number)) is not None]
-    freed = dependencies.freed([job for job in jobs if edges_of(job) == (need,)], now)
+    jobs = [job for number in numbers if (job := _waits(state, dependency, number)) is not None]
+    freed = dependencies.freed([job for job in jobs if edges_of(job) == (dependency,)], now)
     more, woken = release(freed, at, now, found.t, first=found.first)
     return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(woken)
 
 
 def _lose(state: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
-    at, need = later(state, now), key[0]
+    at, dependency = later(state, now), key[0]
     losing = FailedDependents(state, at, now, limit)
     numbers: list[Number] = []
     for number in found.waiting:
@@ -128,26 +128,26 @@ def _lose(state: EngineState, key: Key, found: PostponedDependents, limit: int, 
             break
         numbers.append(number)
         losing.left -= 1
-        job = _waits(state, need, number)
+        job = _waits(state, dependency, number)
         if job is not None and job.state is BLOCKED:
-            losing.lose(job, need)
+            losing.lose(job, dependency)
     events = [DependentsResolved(at, *key, numbers), *losing.events()]
     return events, limit - losing.left, tuple(losing.woken)
 
 
-def _waits(state: EngineState, need: Number, number: Number) -> Job | None:
+def _waits(state: EngineState, dependency: Number, number: Number) -> Job | None:
     """The dependent, unless it moved on."""
     job = state.jobs.get(number)
-    return job if job is not None and need in edges_of(job) else None
+    return job if job is not None and dependency in edges_of(job) else None
 
 
 def dependents_resolved(state: EngineState, event: DependentsResolved) -> None:
-    need, key = event.number, (event.number, event.ending)
+    dependency, key = event.number, (event.number, event.ending)
     found = state.unresolved[key]
     for number in event.dependents:
         del found.waiting[number]
-        job = _waits(state, need, number)
+        job = _waits(state, dependency, number)
         if job is not None and (event.ending is Ending.SUCCESS or job.state is not BLOCKED):
-            without(job, need)
+            without(job, dependency)
     if not found.waiting:
         del state.unresolved[key]

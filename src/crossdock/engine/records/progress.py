@@ -29,7 +29,7 @@ def set_track(state: EngineState, command: SetProgress, now: Now) -> Decision[No
     return events, None, ()
 
 
-def tracked(state: EngineState, event: ProgressSet) -> None:
+def progress_set(state: EngineState, event: ProgressSet) -> None:
     note(state, event.jid, event.at, None, event.percent, event.text)
 
 
@@ -54,7 +54,7 @@ def date(state: EngineState, touched: Iterable[FollowUp], at: float, now: Now) -
     """Those of these tracks that changed since they were dated last, by how long they are kept."""
     changed: dict[float, list[str]] = {}
     for jid in dict.fromkeys(each.track for each in touched):
-        track = state.tracks.get(jid)
+        track = state.progress.get(jid)
         if track is not None and track.until == inf:
             changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
     return [ProgressDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
@@ -66,22 +66,22 @@ def tracks_dated(state: EngineState, event: ProgressDated) -> None:
 
 def keep(state: EngineState, jids: Sequence[str], until: float) -> None:
     for jid in jids:
-        state.tracks[jid].until = until
-        state.track_ends.add((until, jid))
+        state.progress[jid].until = until
+        state.progress_ends.add((until, jid))
 
 
 def undated(state: EngineState) -> list[str]:
     """What a journal from before tracks were dated has left."""
-    return [jid for jid, track in state.tracks.items() if track.until == inf]
+    return [jid for jid, track in state.progress.items() if track.until == inf]
 
 
 def forget(state: EngineState, event: Expired) -> None:
     """An event of the same tick may have changed one of them."""
-    for jid in event.tracks:
-        track = state.tracks[jid]
+    for jid in event.progress:
+        track = state.progress[jid]
         if track.until == inf:
             if track.end <= event.at:
-                del state.tracks[jid]
+                del state.progress[jid]
         elif track.until <= event.steady:
-            del state.tracks[jid]
-            state.track_ends.remove((track.until, jid))
+            del state.progress[jid]
+            state.progress_ends.remove((track.until, jid))

@@ -40,8 +40,8 @@ def next_run(schedule: str, zone: str, after: float) -> float:
 
 
 def set_recurrences(state: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
-    known = state.recurrences
-    wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
+    known = state.schedules
+    wanted = [_kept(each, known.get(each.name), now) for each in command.schedules]
     if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
         return (), None, ()
     return (SchedulesSet(later(state, now), wanted),), None, ()
@@ -55,16 +55,16 @@ def _kept(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
 
 
 def recurrences_set(state: EngineState, event: SchedulesSet) -> None:
-    plans = {name: each for name, each in state.recurrences.items() if each.plan}
-    state.recurrences = plans | {each.name: each for each in event.recurrences}
-    state.recurring = SortedList((each.next, name) for name, each in state.recurrences.items())
+    plans = {name: each for name, each in state.schedules.items() if each.plan}
+    state.schedules = plans | {each.name: each for each in event.schedules}
+    state.next_runs = SortedList((each.next, name) for name, each in state.schedules.items())
 
 
 def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
     """The events of these due recurrences. Clients' plans push no more than there is room for."""
     at, number = later(state, now), state.counters.number + 1
     full = number + room
-    due = [state.recurrences[name] for name in names]
+    due = [state.schedules[name] for name in names]
     specs = [_at_run(state, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
     refused = refusals(state, specs, now) or [None] * len(specs)
     events: list[Spawned | Deferred] = []
@@ -97,10 +97,10 @@ def _at_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spe
 
 
 def spawned(state: EngineState, event: Spawned) -> None:
-    due = state.recurrences[event.name]
-    state.recurring.remove((due.next, due.name))
-    state.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
-    state.recurring.add((event.next, event.name))
+    due = state.schedules[event.name]
+    state.next_runs.remove((due.next, due.name))
+    state.schedules[event.name] = msgspec.structs.replace(due, next=event.next)
+    state.next_runs.add((event.next, event.name))
     if event.number:
         enter(state, event.spec, event.number, event.at, state.share(event.via), event.at)
         state.counters.number = event.number

@@ -47,8 +47,8 @@ def throttles_set(state: EngineState, event: ThrottlesSet) -> None:
     for name in [name for name in before if name not in state.throttles]:
         if before[name].pending:
             state.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
-            state.touched.append(FollowUp(throttle=name))
-    leased = [state.jobs[number] for _, number in state.shelves[LEASED]]
+            state.follow_ups.append(FollowUp(throttle=name))
+    leased = [state.jobs[number] for _, number in state.by_state[LEASED]]
     for job in sorted(leased, key=lambda job: job.lease.token if job.lease is not None else 0):
         if job.lease is not None:
             hold(state, job, job.lease)
@@ -156,7 +156,7 @@ def wait_for_none(state: EngineState, job: Job) -> None:
 
 def _touch(state: EngineState, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
     if throttle.pending:
-        state.touched.append(FollowUp(throttle=throttle.name, held=len(throttle.holders), left=left))
+        state.follow_ups.append(FollowUp(throttle=throttle.name, held=len(throttle.holders), left=left))
 
 
 def wait(state: EngineState, throttle: Throttle, jid: str, t: float) -> None:

@@ -56,8 +56,8 @@ class _Change:
     def push(self, spec: Spec) -> None:
         spec = enqueue.resolved(self._state, spec, self.number, self.first, self.settled)
         self._specs.append(spec)
-        for need in _needs(spec):
-            self._waiting.setdefault(need, []).append((self.number, spec))
+        for dependency in _needs(spec):
+            self._waiting.setdefault(dependency, []).append((self.number, spec))
         self.number += 1
 
     def flush(self) -> None:
@@ -83,20 +83,20 @@ class _Change:
         self._at = self.events[-1].at
         self.woken |= queues
 
-    def _postpones(self, need: Number) -> bool:
+    def _postpones(self, dependency: Number) -> bool:
         """More wait for that job than can be freed here."""
-        count = len(self._state.dependents.get(need, ())) + len(self._waiting.get(need, ()))
+        count = len(self._state.dependents.get(dependency, ())) + len(self._waiting.get(dependency, ()))
         if count > self._at_once:
-            self._waiting.pop(need, None)
+            self._waiting.pop(dependency, None)
             return True
         self._at_once -= count
         return False
 
-    def _freed(self, need: Number) -> list[Freed]:
+    def _freed(self, dependency: Number) -> list[Freed]:
         """Who waited for nothing else: before the next step it joins its queue."""
         state = self._state
-        old = [state.jobs[number] for number in state.dependents.get(need, ())]
-        new = self._waiting.pop(need, ())
+        old = [state.jobs[number] for number in state.dependents.get(dependency, ())]
+        new = self._waiting.pop(dependency, ())
         return [
             *(
                 (job.due, row(job), expire.begun(job, self._now), waits_lazily(job))
@@ -110,9 +110,9 @@ class _Change:
             ),
         ]
 
-    def _was_the_last(self, number: Number, needs: tuple[Number, ...]) -> bool:
+    def _was_the_last(self, number: Number, depends_on: tuple[Number, ...]) -> bool:
         """One need of this job is met now."""
-        left = self._left[number] = self._left.get(number, len(needs)) - 1
+        left = self._left[number] = self._left.get(number, len(depends_on)) - 1
         return not left
 
     def _row(self, number: Number, spec: Spec) -> JobRow:
@@ -120,7 +120,7 @@ class _Change:
 
 
 def _needs(spec: Spec) -> tuple[Number, ...]:
-    return spec.extra.links.needs if spec.extra is not None and spec.extra.links is not None else ()
+    return spec.extra.links.depends_on if spec.extra is not None and spec.extra.links is not None else ()
 
 
 def _refused(state: EngineState, command: Transaction, now: Now) -> frozenset[int]:

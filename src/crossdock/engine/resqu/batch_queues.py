@@ -39,18 +39,18 @@ def in_turn(queue: Queue) -> Iterator[Number]:
     """One job after the other, as they would be leased. A batch that comes up meanwhile is not seen."""
     lanes: deque[Iterator[Any]] = deque(map(iter, (queue.lanes or {"": queue.ready}).values()))
     while lanes:
-        place = next(lanes[0], None)
-        if place is None:
+        sort_key = next(lanes[0], None)
+        if sort_key is None:
             lanes.popleft()
         else:
-            yield place[-1]
+            yield sort_key[-1]
             lanes.rotate(-1)
 
 
 def stage_of(state: "EngineState", job: Job) -> ResquBatch | None:
     """The batch it came with, while that has a list for it."""
     name = job.extra.stage if job.extra is not None else ""
-    stage = state.resqu.stages.get(name) if name else None
+    stage = state.resqu.batches.get(name) if name else None
     return stage if stage is not None and stage.first <= job.number else None
 
 
@@ -76,7 +76,7 @@ def begin(state: "EngineState", job: Job, queue: str, lease: Lease) -> None:
         lanes.move_to_end(stage.name)
     job.queue = state.queues[queue].name
     job.since = stage.since
-    job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
+    job.sort_key = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
     leave(state, job)
     job.state, job.lease = State.LEASED, lease
     placement.insert(state, job)
@@ -102,7 +102,7 @@ def enter(state: "EngineState", stage: ResquBatch, queue: str, at: float) -> Non
     were all taken away while it waited for that is over, unless an allocator will say so."""
     resqu = state.resqu
     if not resqu.lanes[stage.name] and not stage.by_hand:
-        del resqu.stages[stage.name], resqu.lanes[stage.name]
+        del resqu.batches[stage.name], resqu.lanes[stage.name]
         return
     stage.queue = state.queue(queue, at).name
     key = (stage.queue, stage.source)
@@ -124,7 +124,7 @@ def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
 def drop(state: "EngineState", stage: ResquBatch) -> None:
     """The batch is over; the next one of its source comes up."""
     following = take_out(state, stage)
-    del state.resqu.stages[stage.name]
+    del state.resqu.batches[stage.name]
     del state.resqu.lanes[stage.name]
     if following is not None:
         enter(state, following, following.queue, state.counters.at)
@@ -141,7 +141,7 @@ def take_out(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
         del resqu.active[key]
         _close_lane(state.queues[stage.queue], stage.name)
         if waiting:
-            following = resqu.stages[waiting.popleft()]
+            following = resqu.batches[waiting.popleft()]
     if waiting is not None and not waiting:
         del resqu.backlogs[key]
     return following
@@ -151,7 +151,7 @@ def next_by_itself(state: "EngineState", stage: ResquBatch) -> ResquBatch | None
     """The first of that source's backlog, taken out, if it need not wait for an allocator."""
     resqu, key = state.resqu, (stage.queue, stage.source)
     waiting = resqu.backlogs.get(key, deque())
-    following = next((found for name in waiting if not (found := resqu.stages[name]).by_hand), None)
+    following = next((found for name in waiting if not (found := resqu.batches[name]).by_hand), None)
     if following is None:
         return None
     waiting.remove(following.name)

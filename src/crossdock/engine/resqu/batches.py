@@ -26,7 +26,7 @@ _UNSAID_S = 86_400.0
 
 
 def open_stage(state: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
-    if command.name in state.resqu.stages:
+    if command.name in state.resqu.batches:
         mine = queries.uncommitted(state, command.name, now) is not None
         return (), mine and _is_in(state, command.spec.jid, command.name), ()
     at, name = later(state, now), command.name
@@ -72,13 +72,13 @@ def stage_opened(state: EngineState, event: e.ResquBatchOpened) -> None:
     resqu = state.resqu
     stage = ResquBatch(event.name, event.via, event.source, event.job_name, event.at, event.end)
     stage.first = state.counters.number + 1
-    resqu.stages[event.name] = stage
+    resqu.batches[event.name] = stage
     resqu.lanes[event.name] = SortedList()
-    resqu.stage_ends.add((event.end, event.name))
+    resqu.batch_ends.add((event.end, event.name))
 
 
 def stage_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
-    stage, spec = state.resqu.stages[event.name], event.spec
+    stage, spec = state.resqu.batches[event.name], event.spec
     pool = _pool(state, stage.source, stage.job_name)
     job = Job(
         event.number,
@@ -89,7 +89,7 @@ def stage_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
         spec.payload,
         spec.form,
         spec.priority,
-        intern(spec.rules),
+        intern(spec.policy),
         HELD,
         event.at,
         event.at,
@@ -109,12 +109,12 @@ def keep_stage(state: EngineState, command: c.KeepResquBatch, now: Now) -> Decis
 
 
 def stage_kept(state: EngineState, event: e.ResquBatchKept) -> None:
-    stage = state.resqu.stages[event.name]
+    stage = state.resqu.batches[event.name]
     _end(state, stage, event.end)
 
 
 def _end(state: EngineState, stage: ResquBatch, end: float) -> None:
-    ends = state.resqu.stage_ends
+    ends = state.resqu.batch_ends
     if stage.phase is Phase.UNCOMMITTED:
         ends.take((stage.end, stage.name))
     stage.end = end
@@ -132,7 +132,7 @@ def commit_stage(state: EngineState, command: c.CommitResquBatch, now: Now) -> D
 
 
 def stage_committed(state: EngineState, event: e.ResquBatchCommitted) -> None:
-    stage = state.resqu.stages[event.name]
+    stage = state.resqu.batches[event.name]
     if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
         _end(state, stage, float("inf"))
         stage.since = event.at
@@ -144,7 +144,7 @@ def stage_committed(state: EngineState, event: e.ResquBatchCommitted) -> None:
 
 
 def assign_stage(state: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
-    stage = state.resqu.stages.get(command.name)
+    stage = state.resqu.batches.get(command.name)
     if stage is None or stage.phase is not Phase.COMMITTED:
         return (), 0, ()
     event = e.ResquBatchAssigned(later(state, now), command.name, command.queue)
@@ -155,26 +155,26 @@ def assign_stage(state: EngineState, command: c.AssignResquBatch, now: Now) -> D
 
 
 def stage_assigned(state: EngineState, event: e.ResquBatchAssigned) -> None:
-    stage = state.resqu.stages[event.name]
+    stage = state.resqu.batches[event.name]
     stage.by_hand = True
     batch_queues.enter(state, stage, event.queue, event.at)
 
 
 def finish_stage(state: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
-    stage = state.resqu.stages.get(command.name)
+    stage = state.resqu.batches.get(command.name)
     if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
         return (), None, ()
     waiting = queries.backlog(state, stage.queue, stage.source)
-    following = waiting[0] if waiting and state.resqu.stages[waiting[0]].by_hand else ""
+    following = waiting[0] if waiting and state.resqu.batches[waiting[0]].by_hand else ""
     event = e.ResquBatchFinished(later(state, now), command.name, following)
     return (event,), following or None, (stage.queue,) if waiting or queries.length(state, command.name) else ()
 
 
 def stage_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
-    resqu, stage = state.resqu, state.resqu.stages[event.name]
+    resqu, stage = state.resqu, state.resqu.batches[event.name]
     left = [state.jobs[number] for (number,) in resqu.lanes[event.name]]
     following = batch_queues.take_out(state, stage)
-    del resqu.stages[event.name], resqu.lanes[event.name]
+    del resqu.batches[event.name], resqu.lanes[event.name]
     if following is not None and following.by_hand:
         following.phase = Phase.COMMITTED
         following.queue = ""
@@ -185,13 +185,13 @@ def stage_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
     for job in left:
         batch_queues.forget_batch(job)
         job.queue, job.state, job.since = queue.name, State.READY, stage.since
-        job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
+        job.sort_key = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
         placement.insert(state, job)
 
 
 def lease_staged(state: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random) -> Decision[Job | None]:
     """By the rules of its queue: a paused one gives nothing, nor does a full one."""
-    stage = state.resqu.stages.get(command.name)
+    stage = state.resqu.batches.get(command.name)
     if stage is None or stage.phase is not Phase.ACTIVE:
         return (), None, ()
     lane = c.LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
@@ -203,7 +203,7 @@ def abandon(state: EngineState, now: Now, until: float, limit: int) -> tuple[lis
     at = later(state, now)
     events: list[AnyEvent] = []
     left = limit
-    for end, name in state.resqu.stage_ends.islice(0, limit):
+    for end, name in state.resqu.batch_ends.islice(0, limit):
         if end > until or left <= 0:
             break
         lane = state.resqu.lanes[name]
@@ -217,6 +217,6 @@ def abandon(state: EngineState, now: Now, until: float, limit: int) -> tuple[lis
 
 
 def stage_ended(state: EngineState, event: e.ResquBatchEnded) -> None:
-    stage = state.resqu.stages.pop(event.name)
-    state.resqu.stage_ends.take((stage.end, event.name))
+    stage = state.resqu.batches.pop(event.name)
+    state.resqu.batch_ends.take((stage.end, event.name))
     del state.resqu.lanes[event.name]

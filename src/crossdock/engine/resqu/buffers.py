@@ -78,7 +78,7 @@ def put_on_queue(state: EngineState, event: e.PutOnQueue) -> None:
         job_state = move(job.state, READY)
         placement.remove(state, job)
         job.queue, job.state = queue.name, job_state
-        job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
+        job.sort_key = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
         placement.insert(state, job)
 
 

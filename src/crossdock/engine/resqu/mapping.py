@@ -22,7 +22,7 @@ def set_mapping(state: EngineState, command: SetMapping, now: Now) -> Decision[N
         events.append(MappingSet(at, static, batch))
     wanted = Mapping(static, batch)
     pools: dict[str, None] = {}
-    for stage in state.resqu.stages.values():
+    for stage in state.resqu.batches.values():
         pool = wanted.batch_pool(stage.source, stage.job_name)
         waits = stage.phase is Phase.BACKLOG and (stage.queue, stage.source) not in state.resqu.active
         if pool and (waits or stage.phase is Phase.COMMITTED):
@@ -53,8 +53,8 @@ def assign(state: EngineState, now: Now, limit: int) -> list[PutOnQueue]:
     if not waits(state):
         return []
     by_pool: dict[str, list[JobRow]] = {}
-    for place in state.queues[UNASSIGNED].ready.islice(0, limit):
-        job = state.jobs[place[4]]
+    for sort_key in state.queues[UNASSIGNED].ready.islice(0, limit):
+        job = state.jobs[sort_key[4]]
         pool = state.resqu.queue_of(job)
         if pool == UNASSIGNED:
             break

@@ -26,7 +26,7 @@ def record_name(plan: str) -> str:
 
 def set_plan(state: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
-    before = state.recurrences.get(name)
+    before = state.schedules.get(name)
     if (before is not None) is not command.anew:
         return (), False, ()
     plan = Schedule(
@@ -36,7 +36,7 @@ def set_plan(state: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
 
 
 def move_plan(state: EngineState, command: MovePlan, now: Now) -> Decision[bool]:
-    before = state.recurrences.get(record_name(command.plan))
+    before = state.schedules.get(record_name(command.plan))
     if before is None:
         return (), False, ()
     return (PlanSet(later(state, now), replace(before, next=command.next)),), True, ()
@@ -44,19 +44,19 @@ def move_plan(state: EngineState, command: MovePlan, now: Now) -> Decision[bool]
 
 def clear_plan(state: EngineState, command: ClearPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
-    if name not in state.recurrences:
+    if name not in state.schedules:
         return (), False, ()
     return (PlanCleared(later(state, now), name),), True, ()
 
 
 def plan_set(state: EngineState, event: PlanSet) -> None:
-    before = state.recurrences.get(event.plan.name)
+    before = state.schedules.get(event.plan.name)
     if before is not None:
-        state.recurring.remove((before.next, before.name))
+        state.next_runs.remove((before.next, before.name))
         if before.source != event.plan.source:
             _unlist(state, before)
-    state.recurrences[event.plan.name] = event.plan
-    state.recurring.add((event.plan.next, event.plan.name))
+    state.schedules[event.plan.name] = event.plan
+    state.next_runs.add((event.plan.next, event.plan.name))
     enlist(state, event.plan)
 
 
@@ -72,8 +72,8 @@ def _unlist(state: EngineState, plan: Schedule) -> None:
 
 
 def plan_cleared(state: EngineState, event: PlanCleared) -> None:
-    plan = state.recurrences.pop(event.name)
-    state.recurring.remove((plan.next, plan.name))
+    plan = state.schedules.pop(event.name)
+    state.next_runs.remove((plan.next, plan.name))
     _unlist(state, plan)
 
 

@@ -68,10 +68,10 @@ def _linked(state: EngineState, command: PushJob, spec: Spec, now: Now, random: 
 def _refused(state: EngineState, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
     if lock not in state.locks or state.resqu.reserved.get(lock) == by:
         return None
-    face, job = face_of(spec), state.jobs.get(holder)
-    if face is not None and not face.stamped and job is not None and job.lease is None:
+    protocol_data, job = face_of(spec), state.jobs.get(holder)
+    if protocol_data is not None and not protocol_data.stamped and job is not None and job.lease is None:
         known = face_of(job)
-        if known is not None and known.text == face.text:
+        if known is not None and known.text == protocol_data.text:
             return Pushing.REPEATED
     return Pushing.NOT_UNIQUE
 

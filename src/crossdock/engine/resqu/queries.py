@@ -39,9 +39,9 @@ def is_running(state: EngineState, job: Job, lock: str) -> bool:
 def deferred(state: EngineState, uid: str) -> bytes | None:
     """`unique:<uid>:deferred`: the text of the deferred job."""
     found = state.resqu.deferred.get(unique(uid).name)
-    if found is None or found[1].extra is None or found[1].extra.face is None:
+    if found is None or found[1].extra is None or found[1].extra.protocol_data is None:
         return None
-    return getattr(found[1].extra.face, "text", None)
+    return getattr(found[1].extra.protocol_data, "text", None)
 
 
 def buffer(state: EngineState, key: str) -> Buffer | None:
@@ -61,7 +61,7 @@ def in_hand(state: EngineState, key: str) -> Job | None:
 
 
 def plan(state: EngineState, plan_id: str) -> Schedule | None:
-    return state.recurrences.get(record_name(plan_id))
+    return state.schedules.get(record_name(plan_id))
 
 
 def plans_of(state: EngineState, source: str) -> Iterator[str]:
@@ -71,21 +71,21 @@ def plans_of(state: EngineState, source: str) -> Iterator[str]:
 
 def schedule(state: EngineState) -> Iterator[tuple[float, str]]:
     """`plan_schedule`: next runs and ids, the first one first."""
-    for due, name in state.recurring:
-        record = state.recurrences[name]
+    for due, name in state.next_runs:
+        record = state.schedules[name]
         if record.plan:
             yield due, record.plan
 
 
 def uncommitted(state: EngineState, name: str, now: Now) -> ResquBatch | None:
     """A batch that is still being pushed to, and whose time is not over."""
-    stage = state.resqu.stages.get(name)
+    stage = state.resqu.batches.get(name)
     return stage if stage is not None and stage.phase is Phase.UNCOMMITTED and stage.end > now.steady else None
 
 
 def committed(state: EngineState, name: str) -> ResquBatch | None:
     """A committed batch that has jobs nobody has begun."""
-    stage = state.resqu.stages.get(name)
+    stage = state.resqu.batches.get(name)
     return stage if stage is not None and stage.phase is not Phase.UNCOMMITTED and length(state, name) else None
 
 

@@ -43,9 +43,9 @@ def next_run(
     failures = max(spec.failures, job.failures + 1) if failed else job.failures
     due = spec.due if spec.due > now.wall else 0.0
     if face_of(job) is not None:
-        to = replace(routed(state, spec), priority=job.priority, rules=job.rules, due=due)
+        to = replace(routed(state, spec), priority=job.priority, policy=job.policy, due=due)
     else:
-        to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, due)
+        to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.policy, due)
     at = just_after(later(state, now))  # behind all that came at this reading of the clock
     said = _SAID if failed else ""
     return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
@@ -91,8 +91,8 @@ def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
         state.rename(job, to.jid)
     if extra.stage:
         extra = replace(extra, stage="")
-    if to.extra is not None and to.extra.face is not None:
-        extra = replace(extra, face=to.extra.face)
+    if to.extra is not None and to.extra.protocol_data is not None:
+        extra = replace(extra, protocol_data=to.extra.protocol_data)
     if event.failed:
         first_at = extra.error.first_at if extra.error is not None else event.at
         error = Failure("", event.message, (), first_at, event.at, to.due or event.at, False)
@@ -101,7 +101,7 @@ def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
     job.kind, job.payload, job.form = state.share(to.kind), to.payload, to.form
     job.failures, job.due, job.since = event.failures, to.due, event.at
     job.queue = state.queue(to.queue, event.at).name
-    job.place = None if to.due else stamped(job, event.at)
+    job.sort_key = None if to.due else stamped(job, event.at)
     placement.insert(state, job)
 
 

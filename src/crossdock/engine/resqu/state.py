@@ -1,6 +1,6 @@
 """What the engine knows beside the job for Resqu: who has a unique id, deferred jobs, batches, buffers, pools.
 
-Locks themselves stand in `memory.locks`, plans in `memory.recurrences`. Only apply functions may write here.
+Locks themselves stand in `state.locks`, plans in `memory.schedules`. Only apply functions may write here.
 """
 
 from collections import Counter, deque
@@ -75,6 +75,8 @@ class ResquState:
     __slots__ = (
         "active",
         "backlogs",
+        "batch_ends",
+        "batches",
         "buffers",
         "deferred",
         "delayed",
@@ -86,8 +88,6 @@ class ResquState:
         "reserved",
         "reserved_by",
         "running",
-        "stage_ends",
-        "stages",
     )
 
     def __init__(self, mapping: Mapping | None = None) -> None:
@@ -99,9 +99,9 @@ class ResquState:
         self.delayed: Counter[int] = Counter()  #: its scheduled jobs, by second; other doors' are not shown there
         self.buffers: dict[str, Buffer] = {}
         self.in_buffer: dict[Number, str] = {}  #: jobs that are leased or taken into one, and which
-        self.stages: dict[str, ResquBatch] = {}
+        self.batches: dict[str, ResquBatch] = {}
         self.lanes: dict[str, SortedList[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
-        self.stage_ends: SortedList[tuple[float, str]] = SortedList()
+        self.batch_ends: SortedList[tuple[float, str]] = SortedList()
         self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the stage that is worked on
         self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
         self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
@@ -122,5 +122,9 @@ class ResquState:
 
     def queue_of(self, job: Job | Spec) -> str:
         """Where it goes: of a Resqu job its pool, of another the queue it names."""
-        face = None if job.extra is None else job.extra.face
-        return self.mapping.pool(face.source, face.name) if type(face) is ResquData else job.queue
+        protocol_data = None if job.extra is None else job.extra.protocol_data
+        return (
+            self.mapping.pool(protocol_data.source, protocol_data.name)
+            if type(protocol_data) is ResquData
+            else job.queue
+        )

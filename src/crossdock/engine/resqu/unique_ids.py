@@ -1,6 +1,6 @@
 """Unique ids (protocol page 6): who has one, what is deferred under it, and what a worker's child says through it.
 
-A lock stands in `memory.locks` under its holder's number, or under 0 while a connection has it. What becomes of the job
+A lock stands in `state.locks` under its holder's number, or under 0 while a connection has it. What becomes of the job
 in a worker's buffer is told by what its child does to that job's lock; here that is read.
 """
 
@@ -26,8 +26,8 @@ _FOR_EVER = float("inf")
 
 
 def face_of(spec: Spec | Job) -> ResquData | None:
-    face = spec.extra.face if spec.extra is not None else None
-    return face if type(face) is ResquData else None
+    protocol_data = spec.extra.protocol_data if spec.extra is not None else None
+    return protocol_data if type(protocol_data) is ResquData else None
 
 
 def routed(state: EngineState, spec: Spec) -> Spec:
@@ -83,8 +83,8 @@ def _is_running(state: EngineState, lock: str) -> bool:
 
 def defers(state: EngineState, spec: Spec) -> bool:
     """Whether a job whose lock is taken can wait for its holder."""
-    face, lock = face_of(spec), lock_of(spec)
-    can = face is not None and face.defer is not None
+    protocol_data, lock = face_of(spec), lock_of(spec)
+    can = protocol_data is not None and protocol_data.defer is not None
     return can and lock not in state.resqu.deferred and _is_running(state, lock)
 
 
@@ -191,8 +191,8 @@ def follow(state: EngineState, names: Iterable[str], first: Number, now: Now) ->
 
 
 def released(state: EngineState, spec: Spec, now: Now) -> Spec:
-    face = face_of(spec)
-    delay = face.defer if face is not None else None
+    protocol_data = face_of(spec)
+    delay = protocol_data.defer if protocol_data is not None else None
     return replace(routed(state, spec), due=now.wall + delay if delay else 0.0)
 
 

@@ -32,12 +32,12 @@ class Columns(msgspec.Struct, array_like=True, frozen=True):
     payload: list[bytes]
     form: list[Form]
     priority: list[int | float]
-    rule: list[int]  #: in `rules`
+    rule: list[int]  #: in `policy`
     state: list[State]
     created: list[float]
     since: list[float | None]  #: None: as `created`
     due: list[float | None]  #: None: 0
-    place: list[SortKey | int | None]  #: an int is the band of a job that stands where its push put it
+    sort_key: list[SortKey | int | None]  #: an int is the band of a job that stands where its push put it
     attempts: list[int]
     failures: list[int]
     lease: list[Lease | None]
@@ -45,7 +45,7 @@ class Columns(msgspec.Struct, array_like=True, frozen=True):
     custom: list[bytes]
     end: list[float | None]  #: None: 0
     names: list[str]
-    rules: list[Policy]
+    policy: list[Policy]
     faces: list[FaktoryData | None]
     due_steady: list[float | None] = []  #: None: 0. Empty: an older snapshot
 
@@ -74,8 +74,8 @@ def _cut(jobs: list[Job], sizes: list[int]) -> Iterator[list[Job]]:
 def _size(extra: Extra) -> int:
     """Of what may be long."""
     size = len(extra.custom)
-    if type(extra.face) is ResquData:
-        size += len(extra.face.text)
+    if type(extra.protocol_data) is ResquData:
+        size += len(extra.protocol_data.text)
     if extra.result is not None:
         size += len(extra.result.body)
     if extra.error is not None:
@@ -87,7 +87,7 @@ def _size(extra: Extra) -> int:
 
 def pack(jobs: Sequence[Job]) -> Columns:
     names: dict[str, int] = {}
-    rules: dict[Policy, int] = {}
+    policy: dict[Policy, int] = {}
     faces: dict[FaktoryData | None, int] = {}
     extra = [_pack_extra(job.extra, faces) for job in jobs]
     return Columns(
@@ -99,7 +99,7 @@ def pack(jobs: Sequence[Job]) -> Columns:
         [job.payload for job in jobs],
         [job.form for job in jobs],
         [job.priority for job in jobs],
-        _indices(rules, [job.rules for job in jobs]),
+        _indices(policy, [job.policy for job in jobs]),
         [job.state for job in jobs],
         [job.created for job in jobs],
         [None if job.since == job.created else job.since for job in jobs],
@@ -115,7 +115,7 @@ def pack(jobs: Sequence[Job]) -> Columns:
         ],
         [job.end or None for job in jobs],
         list(names),
-        list(rules),
+        list(policy),
         list(faces),
         [job.due_steady or None for job in jobs],
     )
@@ -125,7 +125,7 @@ def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
     """`share`: the one object of a name that all jobs point to. Raises LookupError and ValueError for columns that do
     not fit each other."""
     name_of = [share(name) for name in columns.names].__getitem__
-    rules_of = [intern(rules) for rules in columns.rules].__getitem__
+    rules_of = [intern(policy) for policy in columns.policy].__getitem__
     faces, number, created = columns.faces, columns.number, columns.created
     whole = zip(
         number,
@@ -142,8 +142,8 @@ def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
         [at if since is None else since for since, at in zip(columns.since, created, strict=True)],
         [due or 0.0 for due in columns.due],
         [
-            (-priority, place, at, b"", own) if type(place) is int else place
-            for place, priority, at, own in zip(columns.place, columns.priority, created, number, strict=True)
+            (-priority, sort_key, at, b"", own) if type(sort_key) is int else sort_key
+            for sort_key, priority, at, own in zip(columns.sort_key, columns.priority, created, number, strict=True)
         ],
         columns.attempts,
         columns.failures,
@@ -164,16 +164,16 @@ def _indices(table: dict[T, int], values: Iterable[T]) -> list[int]:
 
 
 def _pack_place(job: Job) -> SortKey | int | None:
-    place = job.place
-    if place is None or place != (-job.priority, place[1], job.created, b"", job.number):
-        return place
-    return place[1]
+    sort_key = job.sort_key
+    if sort_key is None or sort_key != (-job.priority, sort_key[1], job.created, b"", job.number):
+        return sort_key
+    return sort_key[1]
 
 
 def _pack_extra(extra: Extra | None, faces: dict[FaktoryData | None, int]) -> Extra | int | None:
     if extra is None:
         return None
-    face = extra.face
-    if (face is None or type(face) is FaktoryData) and extra == Extra(extra.custom, face):
-        return faces.setdefault(face, len(faces))
+    protocol_data = extra.protocol_data
+    if (protocol_data is None or type(protocol_data) is FaktoryData) and extra == Extra(extra.custom, protocol_data):
+        return faces.setdefault(protocol_data, len(faces))
     return extra

@@ -44,7 +44,7 @@ _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 3
 _ROWS: Final = 2  #: up to this format jobs were written one by one; 1 had places of four elements
 _BLOCK: Final = struct.Struct("<II")
-_PLACE: Final = Job.__struct_fields__.index("place")
+_SORT_KEY: Final = Job.__struct_fields__.index("sort_key")
 
 
 class Header(msgspec.Struct, array_like=True, frozen=True):
@@ -77,10 +77,10 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     queues: list[tuple[str, float, bool]]
     stats: dict[str, dict[int, QueueDay]]
     locks: dict[str, Lock] = {}
-    groups: list[Batch] = []
-    tracks: dict[str, Progress] = {}
+    batches: list[Batch] = []
+    progress: dict[str, Progress] = {}
     throttles: list[Throttle] = []
-    recurrences: list[Schedule] = []
+    schedules: list[Schedule] = []
     keys: list[Stored] = []
     key_changes: int = 0
     scripts: dict[str, str] = {}
@@ -133,10 +133,10 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             queues,
             state.stats.days,
             state.locks,
-            list(state.groups.values()),
-            state.tracks,
+            list(state.batches.values()),
+            state.progress,
             list(state.throttles.values()),
-            list(state.recurrences.values()),
+            list(state.schedules.values()),
             state.keys.stored(),
             state.keys.changes,
             state.scripts,
@@ -149,11 +149,11 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             state.watched,
             state.config,
             list(state.intervals.values()),
-            list(state.stale.failed),
-            list(state.stale.done),
-            [(queue, each) for queue, order in state.strays.locks.items() for each in order],
-            [(queue, each) for queue, order in state.strays.work.items() for each in order],
-            [(queue, each) for queue, order in state.strays.depends.items() for each in order],
+            list(state.stale_listings.failed),
+            list(state.stale_listings.done),
+            [(queue, each) for queue, order in state.stray_entries.locks.items() for each in order],
+            [(queue, each) for queue, order in state.stray_entries.work.items() for each in order],
+            [(queue, each) for queue, order in state.stray_entries.depends.items() for each in order],
             snapshot_resqu.keep(state),
             list(state.loads.by_run.values()),
             {},
@@ -233,24 +233,24 @@ def _load(file: BinaryIO) -> Loaded:
 def _records(state: EngineState, rest: Rest, header: Header) -> None:
     state.locks = rest.locks
     state.lock_ends = SortedList((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
-    state.groups = {group.name: group for group in rest.groups}
-    state.group_ends = SortedList((group.end, group.name) for group in rest.groups)
-    state.tracks = rest.tracks
-    state.track_ends = SortedList((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
+    state.batches = {group.name: group for group in rest.batches}
+    state.batch_ends = SortedList((group.end, group.name) for group in rest.batches)
+    state.progress = rest.progress
+    state.progress_ends = SortedList((track.until, jid) for jid, track in rest.progress.items() if track.until < inf)
     state.throttles = {throttle.name: throttle for throttle in rest.throttles}
     state.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
             lists.pend(state, throttle.name, t, jid)
-    state.recurrences = {each.name: each for each in rest.recurrences}
-    state.recurring = SortedList((each.next, each.name) for each in rest.recurrences)
+    state.schedules = {each.name: each for each in rest.schedules}
+    state.next_runs = SortedList((each.next, each.name) for each in rest.schedules)
     state.keys.restore(rest.keys)
     state.keys.changes = rest.key_changes
     state.scripts = rest.scripts
     state.tags.restore(rest.tags, rest.uses, state.jobs)
     state.workers.seen, state.workers.given = rest.seen, rest.given
-    state.stale.restore(rest.stale_failed, rest.stale_done)
-    state.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
+    state.stale_listings.restore(rest.stale_failed, rest.stale_done)
+    state.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     state.watched = rest.watched
     state.config = rest.config
     obey(state)
@@ -275,8 +275,8 @@ def _with_ties(data: bytes) -> bytes:
     """Jobs of format 1: their places come without the tie that only qless' jobs have."""
     jobs = msgspec.msgpack.decode(data)
     for job in jobs:
-        if job[_PLACE] is not None:
-            job[_PLACE].insert(3, b"")
+        if job[_SORT_KEY] is not None:
+            job[_SORT_KEY].insert(3, b"")
     return _encode(jobs)
 
 

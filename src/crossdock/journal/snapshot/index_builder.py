@@ -27,7 +27,7 @@ class Shelving:
                 places = ready.get(job.queue)
                 if places is None:
                     places = ready[job.queue] = []
-                places.append(job.place or sort_key_of(job))
+                places.append(job.sort_key or sort_key_of(job))
                 extra = job.extra
                 if not job.end and (extra is None or extra.links is None):
                     continue
@@ -36,37 +36,37 @@ class Shelving:
     def stand(self) -> None:
         """Build the orders, once all jobs, queues and records are known."""
         state = self._state
-        shelves: dict[State, list[tuple[float, Number]]] = {job_state: [] for job_state in SHELVED}
+        by_state: dict[State, list[tuple[float, Number]]] = {job_state: [] for job_state in SHELVED}
         ends: list[tuple[float, Number]] = []
         for job in self._others:
             if job.lease is not None:
-                shelves[job.state].append((job.lease.end, job.number))
+                by_state[job.state].append((job.lease.end, job.number))
             elif job.state is HELD and job.extra is not None and job.extra.stage:
                 pass  # it stands in its batch
             elif job.state is not READY:
-                shelves[job.state].append(state_index_key(job))
+                by_state[job.state].append(state_index_key(job))
             if job.end:
                 ends.append((job.end, job.number))
             if job.extra is not None and job.extra.links is not None:
                 if job.extra.links.foreground:
                     state.foreground[job.number] = None
-                lists.need(state, job)
+                lists.add_dependencies(state, job)
             lists.index(state, job)
         state.job_ends = SortedList(ends)
         for name, places in self._ready.items():
             state.queues[name].ready = SortedList(places)
-        state.shelves = {job_state: SortedList(keys) for job_state, keys in shelves.items()}
+        state.by_state = {job_state: SortedList(keys) for job_state, keys in by_state.items()}
         self._by_queue()
 
     def _by_queue(self) -> None:
         state, jobs = self._state, self._state.jobs
         waiting: dict[str, list[Waiting]] = {}
-        for _, number in state.shelves[SCHEDULED]:
+        for _, number in state.by_state[SCHEDULED]:
             job = jobs[number]
             waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
         state.scheduled_in = {name: SortedList(keys) for name, keys in waiting.items()}
-        state.leased_in.update(Counter(jobs[number].queue for _, number in state.shelves[LEASED]))
+        state.leased_in.update(Counter(jobs[number].queue for _, number in state.by_state[LEASED]))
         retrying: dict[str, list[tuple[float, Number]]] = {}
-        for key in state.shelves[RETRYING]:
+        for key in state.by_state[RETRYING]:
             retrying.setdefault(jobs[key[1]].queue, []).append(key)
         state.retrying_in = {name: SortedList(keys) for name, keys in retrying.items()}

@@ -21,7 +21,7 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
     deferred: dict[str, tuple[str, Spec]] = {}
     buffers: dict[str, Buffer] = {}
     in_buffer: dict[Number, str] = {}
-    stages: list[ResquBatch] = []
+    batches: list[ResquBatch] = []
     turns: dict[str, list[str]] = {}  #: by queue: its lanes, the next one first
     backlogs: list[tuple[str, str, list[str]]] = []  #: pool, source, stages
     static: Pools = {}
@@ -37,7 +37,7 @@ def keep(state: EngineState) -> Kept:
         resqu.deferred,
         resqu.buffers,
         resqu.in_buffer,
-        list(resqu.stages.values()),
+        list(resqu.batches.values()),
         {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
         [(pool, source, list(names)) for (pool, source), names in resqu.backlogs.items()],
         resqu.mapping.static,
@@ -53,21 +53,21 @@ def restore(state: EngineState, kept: Kept) -> None:
         resqu.reserve(name, by)
     resqu.running, resqu.deferred = set(kept.running), kept.deferred
     resqu.buffers, resqu.in_buffer = kept.buffers, kept.in_buffer
-    resqu.stages = {stage.name: stage for stage in kept.stages}
-    resqu.stage_ends = SortedList((stage.end, stage.name) for stage in kept.stages if stage.phase is Phase.UNCOMMITTED)
-    resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.stages if stage.phase is Phase.ACTIVE}
+    resqu.batches = {stage.name: stage for stage in kept.batches}
+    resqu.batch_ends = SortedList((stage.end, stage.name) for stage in kept.batches if stage.phase is Phase.UNCOMMITTED)
+    resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.batches if stage.phase is Phase.ACTIVE}
     resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
     resqu.once = RecentJids(kept.once)
-    waiting = (state.jobs[number] for _, number in state.shelves[SCHEDULED])
-    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.face) is ResquData)
+    waiting = (state.jobs[number] for _, number in state.by_state[SCHEDULED])
+    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.protocol_data) is ResquData)
     _lanes(state, kept)
-    for each in state.recurrences.values():
+    for each in state.schedules.values():
         if each.plan:
             enlist(state, each)
 
 
 def _lanes(state: EngineState, kept: Kept) -> None:
-    numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.stages}
+    numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.batches}
     if numbers:
         for job in state.jobs.values():
             if job.state is HELD and job.extra is not None and job.extra.stage:

@@ -67,7 +67,7 @@ def sign(db: apsw.Connection) -> None:
 def _number(version: str) -> int:
     """1.2.3 as 1002003: the table holds numbers."""
     parts = [int(digits[0]) for part in version.split(".")[:3] if (digits := re.match(r"\d+", part))]
-    return sum(part * 1_000**place for part, place in zip(parts, (2, 1, 0), strict=False))
+    return sum(part * 1_000**sort_key for part, sort_key in zip(parts, (2, 1, 0), strict=False))
 
 
 def written_by(number: int) -> str:

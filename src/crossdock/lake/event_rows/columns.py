@@ -68,7 +68,7 @@ class Part:
         links = extra.links
         if links is not None:
             self.beside("group_name", links.group or None)
-            self.beside("needs", list(links.needs) or None)
+            self.beside("needs", list(links.depends_on) or None)
             if links.calls:
                 self.beside("callback_of", links.calls)
                 self.beside("callback", None if links.call is None else links.call.name.lower())
@@ -77,11 +77,11 @@ class Part:
         """What its rows differ in. `day` is that of all of them by `at`."""
         raise NotImplementedError
 
-    def table(self, day: int, era: int) -> pa.Table:
+    def table(self, day: int, flush_epoch: int) -> pa.Table:
         many = len(self)
         columns = self.columns(day)
         columns["seq"] = array("seq", self.seqs)
-        for name, value in {**self.fixed, "era": era}.items():
+        for name, value in {**self.fixed, "flush_epoch": flush_epoch}.items():
             columns[name] = constant(name, value, many)
         for name, (indexes, values) in self._beside.items():
             columns[name] = array(name, values).take(_places(indexes, many))

@@ -21,7 +21,7 @@ class Pushes(Part):
         self._specs.append(spec)
         state = "ready" if spec.due <= wall else "scheduled"
         extra = spec.extra
-        if extra is not None and extra.links is not None and extra.links.needs:
+        if extra is not None and extra.links is not None and extra.links.depends_on:
             state = "blocked"
         self._heads.append((at, t, via, number, state))
         if extra is not None or spec.due:
@@ -40,8 +40,8 @@ class Pushes(Part):
             "kind": few("kind", [spec.kind for spec in specs]),
             "priority": few("priority", [spec.priority for spec in specs]),
             "size": few("size", [len(spec.payload) for spec in specs]),
-            "retries": few("retries", [spec.rules.max_failures for spec in specs]),
-            "lease_s": few("lease_s", [spec.rules.lease_s or None for spec in specs]),
+            "retries": few("retries", [spec.policy.max_failures for spec in specs]),
+            "lease_s": few("lease_s", [spec.policy.lease_s or None for spec in specs]),
             "form": few("form", [FORMS[spec.form] for spec in specs]),
         }
         shown = [self.payloads.shown(spec.payload) for spec in specs]

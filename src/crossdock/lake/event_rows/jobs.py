@@ -143,13 +143,13 @@ def stalled(date: Rows, seq: int, event: e.Stalled) -> int:
 
 def advanced(date: Rows, seq: int, event: e.Advanced) -> int:
     rows = date.others
-    state = "blocked" if event.needs else "scheduled" if event.due and event.due_t is not None else READY
+    state = "blocked" if event.depends_on else "scheduled" if event.due and event.due_t is not None else READY
     booked = (event.under or event.queue, day_of(event.t))
     _closed(rows, seq, event, event.t, "advanced", "advanced", state, booked)
     rows.beside("booked_run", True)
     rows.beside("to_queue", event.to_queue)
     rows.beside("due", event.due or None)
-    rows.beside("needs", list(event.needs) or None)
+    rows.beside("needs", list(event.depends_on) or None)
     rows.content(event.payload)
     return seq + 1
 
@@ -158,7 +158,7 @@ def moved(date: Rows, seq: int, event: e.Moved) -> int:
     rows = date.others
     to = event.to
     extra = to.extra
-    needs = extra.links.needs if extra is not None and extra.links is not None else ()
+    needs = extra.links.depends_on if extra is not None and extra.links is not None else ()
     state = "blocked" if needs else "scheduled" if to.due else READY
     ended, since = event.ended, event.failed_at
     rows.add(

@@ -120,8 +120,8 @@ def tagged(date: Rows, seq: int, event: e.Tagged) -> int:
 
 def needs_edited(date: Rows, seq: int, event: e.DependenciesEdited) -> int:
     rows = date.others
-    after = _edited(rows, seq, event, "needs-edited", "blocked" if event.needs else "ready")
-    rows.beside("needs", list(event.needs))
+    after = _edited(rows, seq, event, "needs-edited", "blocked" if event.depends_on else "ready")
+    rows.beside("needs", list(event.depends_on))
     return after
 
 

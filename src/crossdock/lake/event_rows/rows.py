@@ -40,8 +40,8 @@ class Others(Part):
     def spec(self, spec: Spec) -> None:
         """Of the last row: all about a job that was put anew."""
         self.content(spec.payload, spec.form)
-        self.beside("retries", spec.rules.max_failures)
-        self.beside("lease_s", spec.rules.lease_s or None)
+        self.beside("retries", spec.policy.max_failures)
+        self.beside("lease_s", spec.policy.lease_s or None)
         self.links(spec)
 
     def job(
@@ -67,7 +67,7 @@ def of_lease(ended: EndedLease) -> tuple[Any, ...]:
 
 
 class Rows:
-    """Of one day, and of one era at a time: `cut` ends it."""
+    """Of one day, and of one flush epoch at a time: `cut` ends it."""
 
     def __init__(self, day: int, payloads: Payloads) -> None:
         self.day = day
@@ -83,9 +83,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.pushes) + len(self.leases) + len(self.successes) + len(self.others)
 
-    def cut(self, era: int) -> pa.Table:
+    def cut(self, flush_epoch: int) -> pa.Table:
         """What was collected so far, not in the order of `seq`: each kind by itself takes less room and time."""
         parts: list[Part] = [self.pushes, self.leases, self.successes, self.others]
-        tables = [part.table(self.day, era) for part in parts if len(part)]
+        tables = [part.table(self.day, flush_epoch) for part in parts if len(part)]
         self._begin()
         return pa.concat_tables(tables)

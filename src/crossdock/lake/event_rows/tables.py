@@ -42,12 +42,13 @@ Take = Callable[[date, pa.Table], None]
 
 
 class Tables:
-    """Rows of consecutive batches, handed to `take` by date, some ten thousand at a time. `era` is the first one's."""
+    """Rows of consecutive batches, handed to `take` by date, some ten thousand at a time. `flush_epoch` is that of the
+    first one."""
 
-    def __init__(self, take: Take, era: int = 0, payloads: Payloads | None = None) -> None:
+    def __init__(self, take: Take, flush_epoch: int = 0, payloads: Payloads | None = None) -> None:
         self._take = take
         self._payloads = payloads or Payloads()
-        self.era = era  #: of the next row
+        self.flush_epoch = flush_epoch  #: of the next row
         self.at = 0.0  #: of the last event
         self.wall = 0.0  #: when the last batch was written, by the server's clock
         self.set_back: SetBack | None = None
@@ -87,7 +88,7 @@ class Tables:
             number = kind(self._rows, number, event)
             if type(event) is Flushed:
                 self.cut()
-                self.era += 1
+                self.flush_epoch += 1
             self.at = at
         if number - first > ROWS_AT_MOST:
             raise Damaged(f"batch {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
@@ -108,5 +109,5 @@ class Tables:
         """Hand over all that was collected."""
         for day, rows in sorted(self._open.items()):
             if len(rows):
-                self._take(date_named(day), rows.cut(self.era))
+                self._take(date_named(day), rows.cut(self.flush_epoch))
         self._uncut = self._uncut_bytes = 0

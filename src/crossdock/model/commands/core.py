@@ -113,7 +113,7 @@ class Transacted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Transaction(Command[Transacted], frozen=True, gc=False):
-    """All steps or none, as one change. A step that pushes may need jobs of earlier ones (`Links.needs`)."""
+    """All steps or none, as one change. A step that pushes may need jobs of earlier ones (`Links.depends_on`)."""
 
     via: str
     steps: Sequence[Spec | Succeed]
@@ -171,16 +171,16 @@ class FollowUp(NamedTuple):
 
 
 class Follow(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for groups, tracks and throttles. `Engine.carry_out` does it by itself."""
+    """Decide what the last changes mean for groups, tracks and throttles. `Engine.execute` does it by itself."""
 
-    touched: Sequence[FollowUp]
+    follow_ups: Sequence[FollowUp]
     t: float | None = None
 
 
 class Resolve(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for jobs that need others. `Engine.carry_out` does it by itself."""
+    """Decide what the last changes mean for jobs that need others. `Engine.execute` does it by itself."""
 
-    loose: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
+    resolved_dependents: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
     t: float | None = None
     spared: frozenset[Number] = frozenset()  #: they are about to be removed
     first: bool = False  #: those that are ready stand before their like, whatever the time
@@ -211,7 +211,7 @@ class SetSchedules(Command[None], frozen=True, gc=False):
     """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
     next run."""
 
-    recurrences: Sequence[Schedule]  #: `next` is not read
+    schedules: Sequence[Schedule]  #: `next` is not read
 
 
 class Ticked(msgspec.Struct, gc=False):

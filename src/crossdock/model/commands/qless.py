@@ -26,7 +26,7 @@ class Put(Command[None], frozen=True, gc=False):
     priority: int | float | None = None
     tags: tuple[Tag, ...] | None = None
     retries: int | float | None = None
-    needs: Sequence[str] = ()  #: in place of those it has, unless there are none
+    depends_on: Sequence[str] = ()  #: in place of those it has, unless there are none
     throttles: tuple[str, ...] = ()  #: it is held while one of them is full
     keeps: bool = False  #: its places in throttles stay taken (reqless)
     old: bool = False  #: by an old dialect: see `QlessFace.old`
@@ -43,7 +43,7 @@ class Advance(Command[None], frozen=True, gc=False):
     payload: bytes
     queue: str
     delay: float = 0.0
-    needs: Sequence[str] = ()
+    depends_on: Sequence[str] = ()
     whole: bool = False  #: the run is counted in whole seconds
     under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
@@ -175,7 +175,7 @@ class EditDependencies(Command[None], frozen=True, gc=False):
     via: str
     t: float
     number: Number
-    needs: tuple[Number, ...]
+    depends_on: tuple[Number, ...]
 
 
 class Note(Command[None], frozen=True, gc=False):

@@ -32,7 +32,7 @@ class Advanced(ClosingEvent, tag="advanced"):
     payload: bytes
     due: float  #: wall; 0: it need not wait
     due_t: float | None  #: the same by its caller's clock
-    needs: tuple[Number, ...]
+    depends_on: tuple[Number, ...]
     under: str = ""  #: the queue on which it is booked, if another than the job's
     leased_via: str = ""  #: the door the lease went out by, if another than `via`; so in all that end one
 
@@ -62,7 +62,7 @@ class Surfaced(JobEvent, tag="surfaced"):
 
     t: float
     to_queue: str
-    place: SortKey
+    sort_key: SortKey
     counted: bool  #: as a failure: its lock was over
     ended: EndedLease | None = None  #: the lease it had where it stood
 
@@ -101,7 +101,7 @@ class DependenciesEdited(JobEvent, tag="needs-edited"):
     """A blocked job waits for these now; for none: it is ready, whatever time it was put off to."""
 
     t: float
-    needs: tuple[Number, ...]
+    depends_on: tuple[Number, ...]
 
 
 class Noted(JobEvent, tag="noted"):

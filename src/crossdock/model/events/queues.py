@@ -47,8 +47,8 @@ class Expired(Event, tag="expired"):
     """Locks, groups, tracks and places in a throttle whose time is over."""
 
     locks: list[str]
-    groups: list[str]
-    tracks: list[str]
+    batches: list[str]
+    progress: list[str]
     steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
     #: queue and lease: it goes on, and counts for its throttle no longer
     holders: list[tuple[str, Token]] = msgspec.field(default_factory=list)

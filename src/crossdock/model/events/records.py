@@ -63,7 +63,7 @@ class ThrottlesSet(Event, tag="throttles-set"):
 class SchedulesSet(Event, tag="recurrences-set"):
     """The recurrences of the configuration, all of them, each with its next run."""
 
-    recurrences: list[Schedule]
+    schedules: list[Schedule]
 
 
 class Spawned(Event, tag="spawned"):

@@ -82,8 +82,8 @@ def _part(page: Booked, costs: Cost | None) -> Part:
 
 def _hours(reader: Reader, here: pc.Expression) -> list[Hour]:
     depths: dict[dt.datetime, tuple[int, int]] = {}
-    for row in reader.rows("forecast", ("hour", "era", "depth"), here):
-        if row["era"] >= depths.get(row["hour"], (0, 0))[0]:
-            depths[row["hour"]] = (row["era"], row["depth"])
+    for row in reader.rows("forecast", ("hour", "flush_epoch", "depth"), here):
+        if row["flush_epoch"] >= depths.get(row["hour"], (0, 0))[0]:
+            depths[row["hour"]] = (row["flush_epoch"], row["depth"])
     rows = reader.sums("hourly", ["hour"], {"arrived": "sum", "departed": "sum"}, here)
     return [Hour(row["hour"], row["arrived"], row["departed"], depths.get(row["hour"], (0, None))[1]) for row in rows]

@@ -118,15 +118,15 @@ def outlook(reader: Reader, where: pc.Expression | None = None) -> dict[str, Out
     if not last:
         return {}
     now = max(row["hour"] for row in reader.sums("hourly", ["date"], {"hour": "max"}))
-    columns = ("queue", "hour", "era", "depth", "arrival_rate", "service_rate", "empty_in_s")
+    columns = ("queue", "hour", "flush_epoch", "depth", "arrival_rate", "service_rate", "empty_in_s")
     newest = pc.field("hour").isin(sorted(set(last.values())))
     found: dict[str, tuple[int, Outlook]] = {}
     for row in reader.rows("forecast", columns, newest if where is None else newest & where):
-        queue, hour, era = row["queue"], row["hour"], row["era"]
-        if hour != last[queue] or era < found.get(queue, (0,))[0]:
+        queue, hour, flush_epoch = row["queue"], row["hour"], row["flush_epoch"]
+        if hour != last[queue] or flush_epoch < found.get(queue, (0,))[0]:
             continue
         here = Outlook(hour, row["depth"], row["arrival_rate"], row["service_rate"], row["empty_in_s"])
         if now - hour >= dt.timedelta(hours=SPAN_H):
             here = Outlook(now, here.depth, 0.0, 0.0, None if here.depth > 0 else 0.0)
-        found[queue] = (era, here)
+        found[queue] = (flush_epoch, here)
     return {queue: here for queue, (_, here) in found.items()}

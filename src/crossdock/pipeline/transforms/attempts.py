@@ -19,7 +19,7 @@ ATTEMPTS = StructType(
     [
         StructField("date", DateType()),  # it ended on
         StructField("seq", LongType()),
-        StructField("era", LongType()),
+        StructField("flush_epoch", LongType()),
         StructField("jid", StringType()),
         StructField("number", LongType()),
         StructField("attempt", LongType()),
@@ -50,7 +50,7 @@ def attempts(events: DataFrame) -> DataFrame:
     return events.where(F.col("outcome").isNotNull()).select(
         date_of(F.col("at")).alias("date"),
         "seq",
-        "era",
+        "flush_epoch",
         "jid",
         "number",
         "attempt",

@@ -14,7 +14,7 @@ from crossdock.pipeline.transforms.events import date_of_day
 BOOKINGS = StructType(
     [
         StructField("date", DateType()),
-        StructField("era", LongType()),
+        StructField("flush_epoch", LongType()),
         StructField("queue", StringType()),
         StructField("kind", StringType()),
         StructField("event", StringType()),  # wait, run, or count
@@ -31,7 +31,7 @@ BOOKINGS = StructType(
     ]
 )
 
-_PAGE = ("date", "era", "queue", "kind", "event", "fine", "log")
+_PAGE = ("date", "flush_epoch", "queue", "kind", "event", "fine", "log")
 _COUNTS = ("failures", "failed", "retries")
 
 
@@ -41,7 +41,7 @@ def bookings(events: DataFrame) -> DataFrame:
     rows = events.where(F.col("booked_day").isNotNull()).select(
         "seq",
         "booked_day",
-        "era",
+        "flush_epoch",
         F.col("booked_queue").alias("queue"),
         "kind",
         what.alias("event"),

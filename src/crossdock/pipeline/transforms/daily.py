@@ -9,10 +9,10 @@ from pyspark.sql.types import DateType, DoubleType, IntegerType, LongType, Strin
 from crossdock.pipeline.transforms.bookings import merge_bookings
 from crossdock.pipeline.transforms.durations import collected, merged, of_log_bucket, variance
 
-_KEY: Final = ("date", "era", "queue", "kind")
+_KEY: Final = ("date", "flush_epoch", "queue", "kind")
 _KEY_FIELDS: Final = (
     StructField("date", DateType()),
-    StructField("era", LongType()),
+    StructField("flush_epoch", LongType()),
     StructField("queue", StringType()),
     StructField("kind", StringType()),
 )

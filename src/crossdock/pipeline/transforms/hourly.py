@@ -14,7 +14,7 @@ FORECAST: Final = StructType(
     [
         StructField("date", DateType()),
         StructField("hour", TimestampType()),
-        StructField("era", LongType()),
+        StructField("flush_epoch", LongType()),
         StructField("queue", StringType()),
         StructField("depth", LongType()),  # jobs in the queue when the hour ended, or so far
         StructField("arrival_rate", DoubleType()),  # a second, over up to SPAN_H hours
@@ -36,11 +36,11 @@ def hourly(facts: DataFrame) -> DataFrame:
 def forecast(facts: DataFrame) -> DataFrame:
     """Of all facts since the beginning: a queue's depth is the sum of all that came and went. The hour of the newest
     event goes on: it counts up to there."""
-    hours = facts.groupBy("date", "hour", "era", "queue").agg(
+    hours = facts.groupBy("date", "hour", "flush_epoch", "queue").agg(
         F.sum("arrived").alias("arrived"), F.sum("departed").alias("departed")
     )
     hour = F.unix_seconds("hour")
-    queue = Window.partitionBy("era", "queue").orderBy(hour)
+    queue = Window.partitionBy("flush_epoch", "queue").orderBy(hour)
     span = queue.rangeBetween(-(SPAN_H - 1) * _HOUR_S, 0)
     so_far = queue.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     newest = facts.agg((F.unix_micros(F.max("last")) / 1_000_000).alias("newest"))
@@ -49,7 +49,7 @@ def forecast(facts: DataFrame) -> DataFrame:
     rates = hours.crossJoin(F.broadcast(newest)).select(
         "date",
         "hour",
-        "era",
+        "flush_epoch",
         "queue",
         F.sum(F.col("arrived") - F.col("departed")).over(so_far).alias("depth"),
         (F.sum("arrived").over(span) / seconds).alias("arrival_rate"),

@@ -13,14 +13,14 @@ from pyspark.sql.types import DateType, LongType, StringType, StructField, Struc
 
 from crossdock.pipeline.transforms.events import date_of_slot, hour_of_slot, slot_of, time_of
 
-_KEY: Final = ("date", "hour", "era", "queue", "kind")
+_KEY: Final = ("date", "hour", "flush_epoch", "queue", "kind")
 _COUNTS: Final = ("arrived", "departed", "leased", "succeeded", "failed", "lapsed")
 
 TALLIES: Final = StructType(
     [
         StructField("date", DateType()),
         StructField("hour", TimestampType()),
-        StructField("era", LongType()),
+        StructField("flush_epoch", LongType()),
         StructField("queue", StringType()),
         StructField("kind", StringType()),
         *(StructField(name, LongType()) for name in _COUNTS),
@@ -54,7 +54,7 @@ def tallies(events: DataFrame) -> DataFrame:
     told = ("pushed", "leased", "succeeded", "failed", "lapsed", "buried", "advanced", "moved", "removed", "revived")
     grouped = (
         events.where(event.isin(*told) | ((event == "readied") & over) | went_elsewhere)
-        .groupBy(slot_of(F.col("at")).alias("slot"), "era", "kind", "queue", "to_queue")
+        .groupBy(slot_of(F.col("at")).alias("slot"), "flush_epoch", "kind", "queue", "to_queue")
         .agg(
             *(F.count_if(which).alias(name) for name, which in counted.items()),
             F.count_if(~over | state.isNotNull()).alias("came"),
@@ -70,9 +70,14 @@ def tallies(events: DataFrame) -> DataFrame:
     sides = F.explode(F.when(went_on, F.array(here, there)).otherwise(F.array(here)))
     slot = F.col("slot")
     rows = grouped.select(
-        date_of_slot(slot).alias("date"), hour_of_slot(slot).alias("hour"), "era", "kind", sides.alias("tally"), "last"
+        date_of_slot(slot).alias("date"),
+        hour_of_slot(slot).alias("hour"),
+        "flush_epoch",
+        "kind",
+        sides.alias("tally"),
+        "last",
     )
-    return rows.select("date", "hour", "era", "kind", "tally.*", "last").select(*TALLIES.fieldNames())
+    return rows.select("date", "hour", "flush_epoch", "kind", "tally.*", "last").select(*TALLIES.fieldNames())
 
 
 def merge_tallies(facts: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ SETTINGS: Final = StructType(
     [
         StructField("date", DateType()),
         StructField("seq", LongType()),
-        StructField("era", LongType()),
+        StructField("flush_epoch", LongType()),
         StructField("event", StringType()),
         StructField("option", StringType()),
         StructField("value", StringType()),  # null: as if it had never been set
@@ -27,7 +27,7 @@ def settings(events: DataFrame) -> DataFrame:
     return events.where(told | (event == "flushed")).select(
         date_of(F.col("at")).alias("date"),
         "seq",
-        "era",
+        "flush_epoch",
         "event",
         F.col("why").alias("option"),
         F.col("detail").alias("value"),

@@ -51,7 +51,7 @@ def spot_of(job: Job, state: EngineState, wanted: Wanted) -> Spot:
     if wanted.failure is not None:
         return Spot(None, "", failure_key(job))
     if job.state is State.READY:
-        return Spot(job.state, job.queue, job.place or ())
+        return Spot(job.state, job.queue, job.sort_key or ())
     if job.state is State.HELD and job.extra is not None and job.extra.stage:
         return Spot(job.state, job.extra.stage, (job.number,))
     return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else state_index_key(job))
@@ -120,7 +120,7 @@ def _held(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterato
         yield from _slices(state, wanted, begin, size, _shelf(state, State.HELD))
     elif begin.key:
         yield from _slices(state, wanted, begin, size, _batch(state, begin.queue))
-    yield from _by_name(state, wanted, begin, size, lambda: state.resqu.stages, _batch)
+    yield from _by_name(state, wanted, begin, size, lambda: state.resqu.batches, _batch)
 
 
 def _by_name(
@@ -163,7 +163,7 @@ def _lane(state: EngineState, queue: str) -> _Current:
 
 
 def _shelf(state: EngineState, job_state: State) -> _Current:
-    return lambda: state.shelves.get(job_state)
+    return lambda: state.by_state.get(job_state)
 
 
 def _slices(state: EngineState, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
@@ -195,9 +195,9 @@ def count_at_once(state: EngineState, wanted: Wanted) -> int | None:
         queue = state.queues.get(wanted.queue)
         return len(queue.ready) if queue is not None else 0
     ready = sum(len(queue.ready) for queue in state.queues.values()) if State.READY in wanted.states else 0
-    staged = sum(queries.length(state, name) for name in state.resqu.stages if queries.committed(state, name))
+    staged = sum(queries.length(state, name) for name in state.resqu.batches if queries.committed(state, name))
     ready += staged if State.HELD in wanted.states else 0
-    return ready + sum(len(shelf) for job_state, shelf in state.shelves.items() if job_state in wanted.states)
+    return ready + sum(len(shelf) for job_state, shelf in state.by_state.items() if job_state in wanted.states)
 
 
 def first_names(names: Collection[str], after: str | None, most: int) -> Iterator[list[str]]:

@@ -103,7 +103,7 @@ class Status(Request, tag="status"):
 
 class Queues(Page, tag="queues"):
     by: Literal["name", "ready"] = "name"  #: ready: the longest ones first, one page of them
-    shelves: bool = False  #: count scheduled, leased, retrying and dead jobs, too
+    by_state: bool = False  #: count scheduled, leased, retrying and dead jobs, too
 
 
 class Workers(Page, tag="workers"):

@@ -35,7 +35,7 @@ def _page(state: EngineState, request: messages.Plans) -> Generator[float, None,
     """Of all plans, or of one source's; the cursor is the last id."""
     known: Collection[str]
     if request.source is None:
-        known, begin = state.recurrences, len(_ALL)
+        known, begin = state.schedules, len(_ALL)
         after = record_name(request.after or "")
     else:
         known, begin, after = list(queries.plans_of(state, request.source)), 0, request.after or ""
@@ -76,7 +76,7 @@ def add(dispatcher: Dispatcher, specs: Specs, request: messages.PlanAdd) -> byte
         raise Invalid(str(error)) from None
     except Error as error:
         raise Invalid(error.text.decode().removeprefix("ERR ")) from None
-    if len(dispatcher.state.recurrences) >= PLANS_AT_MOST:
+    if len(dispatcher.state.schedules) >= PLANS_AT_MOST:
         raise Invalid(f"there are {PLANS_AT_MOST} plans, the limit; remove some")
     if not dispatcher.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
         raise Invalid(f"there is a plan {plan} already; remove it first, or give another id")

@@ -33,7 +33,7 @@ TALLIED_AT_MOST: Final = 20_000
 def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
     plans = sum(map(len, state.resqu.plans.values()))
-    sizes = {job_state.name.lower(): len(shelf) for job_state, shelf in state.shelves.items()}
+    sizes = {job_state.name.lower(): len(shelf) for job_state, shelf in state.by_state.items()}
     sizes["held"] += sum(map(len, state.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.server_status()) | {
         "now": views.when(dispatcher.now.wall),
@@ -41,9 +41,9 @@ def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> byt
         "states": {"ready": len(state.jobs) - sum(sizes.values())} | sizes,
         "queues": len(state.queues),
         "workers": len(workers.by_wid),
-        "batches": len(state.groups) + len(state.resqu.stages),
+        "batches": len(state.batches) + len(state.resqu.batches),
         "locks": len(state.locks),
-        "cron": len(state.recurrences) - plans,
+        "cron": len(state.schedules) - plans,
         "plans": plans,
         "pushed": state.counters.number,
         "processed": state.counters.processed,
@@ -109,8 +109,8 @@ def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
 def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
-    if request.shelves:
-        for job_state in state.shelves:
+    if request.by_state:
+        for job_state in state.by_state:
             known = _known(state, job_state)
             tallies[job_state] = (
                 (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
@@ -146,7 +146,7 @@ def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.
 def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
     """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
     state, now = dispatcher.state, dispatcher.now
-    groups, stages = state.groups, state.resqu.stages
+    groups, stages = state.batches, state.resqu.batches
     names, after = yield from by_name([*groups, *(name for name in stages if name not in groups)], request)
     rows = [batch_views.batch(groups[name], now) for name in names if name in groups]
     rows += [batch_views.stage(stages[name], state, now) for name in names if name in stages]
@@ -156,10 +156,8 @@ def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
 def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
     """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
     after_plans = max(request.after or "", NO_PLAN)
-    names, after = yield from by_name(
-        dispatcher.state.recurrences, messages.Cron(after=after_plans, limit=request.limit)
-    )
-    known = dispatcher.state.recurrences
+    names, after = yield from by_name(dispatcher.state.schedules, messages.Cron(after=after_plans, limit=request.limit))
+    known = dispatcher.state.schedules
     return reply(
         {"cron": [views.recurrence(known[name], dispatcher.now) for name in names if name in known], "after": after}
     )
@@ -180,7 +178,7 @@ def _tally(
     state: EngineState, job_state: State, key: Callable[[Job], str]
 ) -> Generator[float, None, Mapping[str, int] | None]:
     """How many jobs of that state fall to each; None: there are too many to count them by the way."""
-    if len(state.shelves[job_state]) >= TALLIED_AT_MOST:
+    if len(state.by_state[job_state]) >= TALLIED_AT_MOST:
         return None
     tally: Counter[str] = Counter()
     yield from go(state, Wanted(frozenset({job_state})), None, lambda some: tally.update(map(key, some.jobs)))

@@ -35,7 +35,7 @@ ENDED: Final = frozenset({State.FAILED, State.DEAD})
 
 def states(state: EngineState) -> list[State]:
     """Those a job may be in, in the order of a walk."""
-    return [job_state for job_state in ORDER if job_state is State.READY or job_state in state.shelves]
+    return [job_state for job_state in ORDER if job_state is State.READY or job_state in state.by_state]
 
 
 class Wanted(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     """Oldest first; `ahead` marks what is still to come."""
     error = job.extra.error if job.extra is not None else None
     steps = [(job.created, "created", f"through {job.origin}")]
-    if job.place is not None or job.attempts:
+    if job.sort_key is not None or job.attempts:
         steps.append((job.since, "enqueued", f"in {job.queue}"))
     puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is HistoryKind.PUT]
     # The first one of a job with qless' face made it. They are kept to the second.
@@ -60,8 +60,8 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
 
 def _due(job: Job, now: Now) -> float:
     """Wall: when time acts on it, by the clock that it waits for."""
-    face = qless_data(job)
-    lazy = face is not None and face.due is not None
+    protocol_data = qless_data(job)
+    lazy = protocol_data is not None and protocol_data.due is not None
     if job.state is State.SCHEDULED or lazy or not job.due_steady:
         return job.due
     return now.wall + job.due_steady - now.steady

@@ -72,7 +72,7 @@ def ends(job: Job, now: Now) -> float:
 
 def whole(job: Job, state: EngineState, now: Now) -> View:
     """A job with everything that is known of it."""
-    extra, rules = job.extra, job.rules
+    extra, policy = job.extra, job.policy
     shown = row(job, now) | {
         "origin": job.origin,
         "payload": _payload(job),
@@ -80,19 +80,19 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
         "replayed_from": extra.replayed_from or None if extra is not None else None,
         "created": stamp(job.created),
         "rules": {
-            "max_failures": rules.max_failures,
-            "max_attempts": rules.max_attempts,
-            "lease_s": rules.lease_s,
-            "backoff": rules.backoff.name.lower(),
-            "exhausted": rules.exhausted.name.lower(),
-            "success": rules.success.name.lower(),
-            "lapse": rules.lapse.name.lower(),
+            "max_failures": policy.max_failures,
+            "max_attempts": policy.max_attempts,
+            "lease_s": policy.lease_s,
+            "backoff": policy.backoff.name.lower(),
+            "exhausted": policy.exhausted.name.lower(),
+            "success": policy.success.name.lower(),
+            "lapse": policy.lease_expiry.name.lower(),
         },
         "lease": _lease(job, now),
         "error": _error(job),
         "track": track(state, job.jid, now),
         "tracked": when(state.watched.get(job.jid, 0.0)),
-        "needs": [state.jobs[need].jid for need in _needs(job, state)],
+        "needs": [state.jobs[dependency].jid for dependency in _needs(job, state)],
         "needed_by": [state.jobs[each].jid for each in islice(state.dependents.get(job.number, ()), _NEEDED_BY)],
     }
     return shown | _links(job, state, now) | {"timeline": timeline(job, now)}
@@ -100,7 +100,11 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
 
 def _needs(job: Job, state: EngineState) -> list[Number]:
     """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
-    return [need for need in dependencies_of(job) if need in state.jobs] if job.state is State.BLOCKED else []
+    return (
+        [dependency for dependency in dependencies_of(job) if dependency in state.jobs]
+        if job.state is State.BLOCKED
+        else []
+    )
 
 
 def _payload(job: Job) -> Any:
@@ -185,7 +189,7 @@ def _links(job: Job, state: EngineState, now: Now) -> View:
 
 
 def track(state: EngineState, jid: str, now: Now) -> View | None:
-    found = state.tracks.get(jid)
+    found = state.progress.get(jid)
     if found is None:
         return None
     return {

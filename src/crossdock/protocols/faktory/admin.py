@@ -102,7 +102,7 @@ def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -
                     yield job, job.state is target
         return
     holds = _filter(wanted)
-    for _, number in list(state.shelves[target]):
+    for _, number in list(state.by_state[target]):
         found = state.jobs.get(number)
         yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
 
@@ -170,7 +170,7 @@ def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
         known = dispatcher.state.queues.get(name)
         if known is None:
             continue
-        numbers = iter([place[-1] for lane in (known.lanes or {"": known.ready}).values() for place in lane])
+        numbers = iter([sort_key[-1] for lane in (known.lanes or {"": known.ready}).values() for sort_key in lane])
         while some := list(islice(numbers, SLICE)):
             dispatcher.do(Remove(via, "queue removed", some, _WAITING))
             yield
@@ -187,7 +187,7 @@ VERSION = "1.10.0"
 
 def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
     state, now, ticked = dispatcher.state, dispatcher.now, dispatcher.ticked
-    sizes = {job_state: len(shelf) for job_state, shelf in state.shelves.items()}
+    sizes = {job_state: len(shelf) for job_state, shelf in state.by_state.items()}
     queues = {name: queue.waiting for name, queue in sorted(state.queues.items()) if queue.listed}
     time = stamp(now.wall)
 

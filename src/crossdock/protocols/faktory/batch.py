@@ -35,11 +35,11 @@ def batch(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
         case b"NEW":
             return _new(dispatcher, via, rest)
         case b"OPEN":
-            return bulk(name.encode()) if name in dispatcher.state.groups else _no_such(name)
+            return bulk(name.encode()) if name in dispatcher.state.batches else _no_such(name)
         case b"COMMIT":
             return OK if dispatcher.do(CommitBatch(name)) else _no_such(name)
         case b"STATUS":
-            group = dispatcher.state.groups.get(name)
+            group = dispatcher.state.batches.get(name)
             return _no_such(name) if group is None else bulk(status(group))
     return error("invalid BATCH: write BATCH NEW {…}, or BATCH OPEN, COMMIT or STATUS and a batch id")
 
@@ -85,10 +85,10 @@ def _callback(body: PushBody | None, name: str, parent: str, call: Callback, dis
     custom.pop("bid", None)
     told = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})
     text = msgspec.json.encode({**custom, **told})
-    face = one.extra.face if one.extra is not None else None
+    protocol_data = one.extra.protocol_data if one.extra is not None else None
     asks = one.extra.links if one.extra is not None else None
     links = Links(calls=name, call=call, tracked=asks is not None and asks.tracked)
-    return msgspec.structs.replace(one, extra=Extra(text, face, None, links), failures=0)
+    return msgspec.structs.replace(one, extra=Extra(text, protocol_data, None, links), failures=0)
 
 
 def cut(text: str, size: int) -> str:

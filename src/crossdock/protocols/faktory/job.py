@@ -118,23 +118,23 @@ def spec(body: JobBody, now: Now) -> Spec:
     if own is None:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
         own = policy_for(retry, reserve_for)
-    face, priority = _PLAIN, 0
+    protocol_data, priority = _PLAIN, 0
     said = body.priority
     if said is not _NULL:
         text = bytes(said) if type(said) is _RAW else str(said).encode()
         given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
         if given is not None:
-            face, priority = _WITH_PRIORITY, given
+            protocol_data, priority = _WITH_PRIORITY, given
     if body.created_at or body.backtrace or body.at:
-        face = FaktoryData(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
+        protocol_data = FaktoryData(body.created_at or "", body.at or "", body.backtrace or 0, protocol_data.priority)
     extra, failures = None, 0
     if custom:
-        extra = Extra(custom, face, None, faktory_custom.read(custom, kind, args, queue, due, now))
-    elif face is not _PLAIN:
-        extra = Extra(b"", face)
+        extra = Extra(custom, protocol_data, None, faktory_custom.read(custom, kind, args, queue, due, now))
+    elif protocol_data is not _PLAIN:
+        extra = Extra(b"", protocol_data)
     if body.failure is not None:
         failures, error = brought(body.failure, now)
-        extra = Extra(custom, face, error, None if extra is None else extra.links)
+        extra = Extra(custom, protocol_data, error, None if extra is None else extra.links)
     return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
 
 
@@ -206,28 +206,28 @@ _WITH_PRIORITY: Final = FaktoryData(priority=True)
 
 def show(job: Job) -> bytes:
     """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
-    rules, extra = job.rules, job.extra
-    face, failure, custom = _PLAIN, b"", b""
+    policy, extra = job.policy, job.extra
+    protocol_data, failure, custom = _PLAIN, b"", b""
     if extra is not None:
-        face = extra.face if type(extra.face) is FaktoryData else _PLAIN
+        protocol_data = extra.protocol_data if type(extra.protocol_data) is FaktoryData else _PLAIN
         if extra.error is not None:
-            failure = b'"failure":%b,' % shown(extra.error, job.failures, rules.max_failures)
+            failure = b'"failure":%b,' % shown(extra.error, job.failures, policy.max_failures)
         if extra.custom:
             custom = b'"custom":%b,' % extra.custom
     since = b'"%b"' % stamp(job.since).encode()
     created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
     return b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
-        rules.max_failures,
+        policy.max_failures,
         failure,
         custom,
         _quote(job.jid),
         _quote(job.queue),  # another door's may have any character
-        b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if face.priority else b"",
+        b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if protocol_data.priority else b"",
         _quote(job.kind),
-        _quote(face.created_at) if face.created_at else created,
-        b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",
-        b'"at":%b,' % _quote(face.at) if face.at else b"",
+        _quote(protocol_data.created_at) if protocol_data.created_at else created,
+        b'"enqueued_at":%b,' % since if job.sort_key is not None or job.attempts else b"",
+        b'"at":%b,' % _quote(protocol_data.at) if protocol_data.at else b"",
         as_args(job),
-        b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
-        b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
+        b',"reserve_for":%d' % policy.lease_s if policy.lease_s else b"",
+        b',"backtrace":%d' % protocol_data.backtrace if protocol_data.backtrace else b"",
     )

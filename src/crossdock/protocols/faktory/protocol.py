@@ -71,7 +71,7 @@ class FaktoryProtocol:
         if self.started is None:
             self.started = dispatcher.now.steady
             jobs = dispatcher.state.jobs
-            self.workers.restore([jobs[number] for _, number in dispatcher.state.shelves[State.LEASED]], dispatcher)
+            self.workers.restore([jobs[number] for _, number in dispatcher.state.by_state[State.LEASED]], dispatcher)
 
     def challenge(self) -> Challenge | None:
         if self._expected is None:

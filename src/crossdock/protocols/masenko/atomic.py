@@ -132,9 +132,11 @@ class Atomic:
 
 def blocked(dispatcher: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
     """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
-    needs = tuple(
+    depends_on = tuple(
         number
         for number in (newest(each, dispatcher, dispatcher.state.jobs) if each > 0 else each for each in blockers)
         if number is not None
     )
-    return replace(spec, extra=replace(spec.extra or Extra(), links=Links(needs=needs))) if needs else spec
+    return (
+        replace(spec, extra=replace(spec.extra or Extra(), links=Links(depends_on=depends_on))) if depends_on else spec
+    )

@@ -140,7 +140,7 @@ def policy_for(retry: int) -> Policy:
         backoff=Backoff.QUARTIC,
         exhausted=Disposition.DEAD_QUEUE,
         success=Disposition.GONE,
-        lapse=LeaseExpiry.FAILURE,
+        lease_expiry=LeaseExpiry.FAILURE,
         due_band=0,
         lost=DependencyLoss.FAILS_TOO,
     )

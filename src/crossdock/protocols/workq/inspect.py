@@ -90,7 +90,7 @@ def _jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(dispatcher, words)
     jobs = dispatcher.state.jobs
-    return _page_of_jobs([jobs[place[4]] for place in queue.ready.islice(offset, offset + limit)])
+    return _page_of_jobs([jobs[sort_key[4]] for sort_key in queue.ready.islice(offset, offset + limit)])
 
 
 def _scheduled_jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:

@@ -28,8 +28,8 @@ def added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
     if not flags and ident is not None and ids.sound(ident) and len(named) + len(ttr) + len(ttl) <= _SHORT:
         alike = _alike(named, ttr, ttl)
         if alike is not None:
-            queue, rules, extra = alike
-            return Spec(ident, queue, queue, payload, _RAW, 0, rules, 0.0, extra)
+            queue, policy, extra = alike
+            return Spec(ident, queue, queue, payload, _RAW, 0, policy, 0.0, extra)
     return _added(words, flags, payload)
 
 
@@ -41,7 +41,7 @@ def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Policy, Extra] | 
         one = _added(words, NO_FLAGS, b"")
     except Invalid:
         return None
-    return (one.queue, one.rules, one.extra) if one.extra is not None else None
+    return (one.queue, one.policy, one.extra) if one.extra is not None else None
 
 
 def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
@@ -152,7 +152,7 @@ def _policy(ttr: int, attempts: int, fails: int) -> Policy:
         Backoff.NONE,
         exhausted=Disposition.FAILED,
         success=Disposition.COMPLETE,
-        lapse=LeaseExpiry.RETURN,
+        lease_expiry=LeaseExpiry.RETURN,
         due_band=_SCHEDULED_BAND,
     )
 
@@ -160,13 +160,13 @@ def _policy(ttr: int, attempts: int, fails: int) -> Policy:
 @lru_cache(maxsize=1_024)
 def _run_policy(ttr: int) -> Policy:
     """One attempt, and nothing is kept: its result goes to whoever runs it (5.3)."""
-    return Policy(0, 0, ttr / 1_000, Backoff.NONE, lapse=LeaseExpiry.DROP)
+    return Policy(0, 0, ttr / 1_000, Backoff.NONE, lease_expiry=LeaseExpiry.DROP)
 
 
 @lru_cache(maxsize=1_024)
 def _extra(ttl: int, time: float, fails: int) -> Extra:
     """Jobs added alike share it."""
-    return Extra(face=WorkqData(ttl, time, fails), links=Links(ttl_s=ttl / 1_000))
+    return Extra(protocol_data=WorkqData(ttl, time, fails), links=Links(ttl_s=ttl / 1_000))
 
 
-_FOREGROUND: Final = Extra(face=WorkqData(), links=Links(foreground=True))
+_FOREGROUND: Final = Extra(protocol_data=WorkqData(), links=Links(foreground=True))

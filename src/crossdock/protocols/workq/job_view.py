@@ -23,19 +23,21 @@ _STATES: Final = {
 
 
 def record(job: Job) -> bytes:
-    rules, payload = job.rules, as_bytes(job)
-    face = job.extra.face if job.extra is not None and isinstance(job.extra.face, WorkqData) else None
-    time = face.time if face is not None else job.due if job.state is State.SCHEDULED else 0.0
+    policy, payload = job.policy, as_bytes(job)
+    protocol_data = (
+        job.extra.protocol_data if job.extra is not None and isinstance(job.extra.protocol_data, WorkqData) else None
+    )
+    time = protocol_data.time if protocol_data is not None else job.due if job.state is State.SCHEDULED else 0.0
     state = _STATES.get(job.state, _PENDING if job.attempts or job.failures else _NEW)
-    fails = face.max_fails if face is not None else min(max(rules.max_failures, -1) + 1, TRIES)
+    fails = protocol_data.max_fails if protocol_data is not None else min(max(policy.max_failures, -1) + 1, TRIES)
     lines = (
         b"%b %d" % (ids.shown(job).encode(), 13 if time else 12),
         b"name %b" % spelled(job.queue),
-        b"ttr %d" % round((rules.lease_s or LEASE_S) * 1_000),
-        b"ttl %d" % (face.ttl_ms if face is not None else 0),
+        b"ttr %d" % round((policy.lease_s or LEASE_S) * 1_000),
+        b"ttl %d" % (protocol_data.ttl_ms if protocol_data is not None else 0),
         b"payload-size %d" % len(payload),
         b"payload %b" % payload,
-        b"max-attempts %d" % rules.max_attempts,
+        b"max-attempts %d" % policy.max_attempts,
         b"attempts %d" % job.attempts,
         b"max-fails %d" % fails,
         b"fails %d" % job.failures,

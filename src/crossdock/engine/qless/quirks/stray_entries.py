@@ -42,12 +42,12 @@ class StrayEntries:
                 self._take(orders, queue, lock[2])
                 entry(orders, queue).add(lock)
                 self.jobs[lock[2]] = None
-        for queue, place in work:
-            if self._is_one_too_many(place[4]):
+        for queue, sort_key in work:
+            if self._is_one_too_many(sort_key[4]):
                 continue
-            self._take(self.work, queue, place[4])
-            entry(self.work, queue).add(place)
-            self.jobs[place[4]] = None
+            self._take(self.work, queue, sort_key[4])
+            entry(self.work, queue).add(sort_key)
+            self.jobs[sort_key[4]] = None
 
     def _is_one_too_many(self, number: Number) -> bool:
         return number not in self.jobs and len(self.jobs) >= AT_MOST
@@ -122,14 +122,14 @@ class StaleListings:
 
     def leave(self, job: Job) -> None:
         """It is overwritten where it stands."""
-        face = qless_data(job)
-        if face is None or len(self.jobs) >= AT_MOST:
+        protocol_data = qless_data(job)
+        if protocol_data is None or len(self.jobs) >= AT_MOST:
             return
         if job.state is State.FAILED:
-            self.restore(failed=[(group_of(job), face.order, job.number)])
+            self.restore(failed=[(group_of(job), protocol_data.order, job.number)])
         elif job.state is State.COMPLETE:
             self.undone(job)
-            self.restore(done=[(face.time, job.jid, job.number)])
+            self.restore(done=[(protocol_data.time, job.jid, job.number)])
 
     def restore(self, failed: "list[Failed] | None" = None, done: "list[Done] | None" = None) -> None:
         for failure in failed or ():

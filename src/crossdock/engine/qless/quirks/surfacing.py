@@ -1,4 +1,4 @@
-"""A pop that comes upon an entry which a script left behind (`strays`): its job is made to stand there first."""
+"""A pop that comes upon an entry which a script left behind (`stray_entries`): its job is made to stand there first."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def locks_over(state: EngineState, queue: str, t: float, limit: int, now: Now) -
     """Of locks that are over: jobs whose holder was warned, and that may be tried again."""
     for _, _, number in locks(state, queue, t)[: max(0, limit)]:
         job = state.jobs[number]
-        if _warned(job) and job.failures < job.rules.max_failures and not _held_elsewhere(job):
+        if _warned(job) and job.failures < job.policy.max_failures and not _held_elsewhere(job):
             yield _surfaced(state, job, queue, t, stamped(job, t), now, counted=True)
 
 
@@ -31,22 +31,22 @@ def next_work(state: EngineState, queue: str, t: float, limit: int, now: Now) ->
     """Of the first that would be popped there, those that are none of the ready."""
     known = state.queues.get(queue)
     ready = list(known.ready.islice(0, limit)) if known is not None else []
-    for place in sorted([*ready, *work(state, queue)])[: max(0, limit)]:
-        job = state.jobs[place[4]]
-        if place not in ready and not _held_elsewhere(job):
-            yield _surfaced(state, job, queue, t, place, now, counted=False)
+    for sort_key in sorted([*ready, *work(state, queue)])[: max(0, limit)]:
+        job = state.jobs[sort_key[4]]
+        if sort_key not in ready and not _held_elsewhere(job):
+            yield _surfaced(state, job, queue, t, sort_key, now, counted=False)
 
 
 def locks(state: EngineState, queue: str, t: float) -> list[ByCaller]:
     """Locks that were left behind in that queue and are over. Those of complete jobs are left out: the scripts hand
     such a job out again, and a job must not run after it was completed."""
-    return [lock for lock in state.strays.expired(queue, t) if state.jobs[lock[2]].state is not State.COMPLETE]
+    return [lock for lock in state.stray_entries.expired(queue, t) if state.jobs[lock[2]].state is not State.COMPLETE]
 
 
 def work(state: EngineState, queue: str) -> list[SortKey]:
     """Entries that were left behind among the ready of that queue, without those of complete jobs, as with locks."""
-    left = state.strays.work.get(queue, ())
-    return [place for place in left if state.jobs[place[4]].state is not State.COMPLETE]
+    left = state.stray_entries.work.get(queue, ())
+    return [sort_key for sort_key in left if state.jobs[sort_key[4]].state is not State.COMPLETE]
 
 
 def _held_elsewhere(job: Job) -> bool:
@@ -54,20 +54,20 @@ def _held_elsewhere(job: Job) -> bool:
 
 
 def _surfaced(
-    state: EngineState, job: Job, queue: str, t: float, place: SortKey, now: Now, *, counted: bool
+    state: EngineState, job: Job, queue: str, t: float, sort_key: SortKey, now: Now, *, counted: bool
 ) -> Surfaced:
     head = (later(state, now), job.number, job.jid, job.queue, job.kind, job.origin, "qless", "")
     lost = ended(job.lease, later(state, now)) if job.lease is not None else None
-    return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, place, counted, lost)
+    return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, sort_key, counted, lost)
 
 
 def surfaced(state: EngineState, event: Surfaced) -> None:
     """What it was until then is left behind in its turn."""
     job = state.jobs[event.number]
-    face = qless_data(job)
-    shown = face.queue if face is not None and face.queue else job.queue
+    protocol_data = qless_data(job)
+    shown = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
     job_state, lease = job.state, job.lease
-    state.strays.popped(job.number, event.to_queue)
+    state.stray_entries.popped(job.number, event.to_queue)
     placement.remove(state, job)
     leave_behind(state, job)
     if lease is not None and state.throttles:
@@ -75,15 +75,15 @@ def surfaced(state: EngineState, event: Surfaced) -> None:
     job.lease = None
     job.state = move(job_state, State.READY)
     job.queue = state.standing(event.to_queue, event.at).name
-    job.place, job.since, job.due = event.place, event.at, 0.0
+    job.sort_key, job.since, job.due = event.sort_key, event.at, 0.0
     if event.counted:
         job.failures += 1
-    if face is not None:
+    if protocol_data is not None:
         elsewhere = shown if shown != event.to_queue else ""
-        old = face.old or job_state is State.BLOCKED  # what it needs is not forgotten
-        shown_state = face.state or ("depends" if job_state is State.BLOCKED else "")
+        old = protocol_data.old or job_state is State.BLOCKED  # what it needs is not forgotten
+        shown_state = protocol_data.state or ("depends" if job_state is State.BLOCKED else "")
         job.extra = replace(job.extra or Extra(), warned=False if event.counted else _warned(job))
-        history.write(state, job, replace(face, queue=elsewhere, old=old, due=None, state=shown_state))
+        history.write(state, job, replace(protocol_data, queue=elsewhere, old=old, due=None, state=shown_state))
     placement.insert(state, job)
 
 
@@ -91,13 +91,13 @@ def leave_behind(state: EngineState, job: Job) -> None:
     """What the lists go on telling of a job that stands elsewhere from now on, and was not taken out of them."""
     lease = job.lease
     if job.state is State.READY:
-        state.strays.add(work=[(job.queue, sort_key_of(job))])
+        state.stray_entries.add(work=[(job.queue, sort_key_of(job))])
     elif job.state is State.BLOCKED:
-        state.strays.add(depends=[(job.queue, blocked_key(job))])
+        state.stray_entries.add(depends=[(job.queue, blocked_key(job))])
     elif lease is not None and lease.until is not None:
-        state.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
     else:
-        state.stale.leave(job)
+        state.stale_listings.leave(job)
 
 
 def _warned(job: Job) -> bool:

@@ -44,11 +44,11 @@ def execute(context: Context, args: list[bytes]) -> Result:
     queued, spoilt = context.queued, context.spoilt
     if queued is None:
         return Error("ERR EXEC without MULTI")
-    stale = any(_has_changed(context, key, was) for key, was in context.watched.items())
+    stale_listings = any(_has_changed(context, key, was) for key, was in context.watched.items())
     end(context)
     if spoilt:
         return EXEC_ABORT
-    if stale:
+    if stale_listings:
         return NULL_ARRAY
     replies: list[Value] = []
     left = REPLY_BYTES

@@ -43,11 +43,16 @@ _FAILED: Final = frozenset({HistoryKind.FAILED, HistoryKind.EXHAUSTED})
 
 
 def state_name(job: Job) -> str:
-    face = qless_data(job)
-    if face is not None and face.state:
-        return face.state
+    protocol_data = qless_data(job)
+    if protocol_data is not None and protocol_data.state:
+        return protocol_data.state
     # What `timeout` took back stands before all others; of another door's job nothing else tells of it.
-    if face is None and job.place is not None and job.place[0] == -inf < -job.priority and job.state is State.READY:
+    if (
+        protocol_data is None
+        and job.sort_key is not None
+        and job.sort_key[0] == -inf < -job.priority
+        and job.state is State.READY
+    ):
         return "stalled"
     return _STATES[job.state]
 
@@ -55,20 +60,20 @@ def state_name(job: Job) -> str:
 def worker(job: Job) -> str:
     if job.lease is not None:
         return job.lease.worker
-    face = qless_data(job)
-    return face.worker if face is not None else ""
+    protocol_data = qless_data(job)
+    return protocol_data.worker if protocol_data is not None else ""
 
 
 def queue(job: Job) -> str:
     if job.state is State.COMPLETE:
         return ""
-    face = qless_data(job)
-    return face.queue if face is not None and face.queue else job.queue
+    protocol_data = qless_data(job)
+    return protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
 
 
 def retries(job: Job) -> int | float:
-    face = qless_data(job)
-    return job.rules.max_failures if face is None else face.retries
+    protocol_data = qless_data(job)
+    return job.policy.max_failures if protocol_data is None else protocol_data.retries
 
 
 def remaining(job: Job) -> int:
@@ -152,9 +157,9 @@ def failure(job: Job) -> dict[str, Any]:
 
 
 def expires(job: Job) -> float:
-    lease, face = job.lease, qless_data(job)
-    if face is not None and (lease is None or lease.until is not None):
-        return face.expires
+    lease, protocol_data = job.lease, qless_data(job)
+    if protocol_data is not None and (lease is None or lease.until is not None):
+        return protocol_data.expires
     if lease is None:
         return 0.0
     if lease.until is not None:
@@ -166,7 +171,7 @@ def expires(job: Job) -> float:
 def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
     """The object; key order as the scripts write it."""
     jobs = state.jobs
-    face = qless_data(job)
+    protocol_data = qless_data(job)
     shown = {
         "jid": job.jid,
         "retries": retries(job),
@@ -174,8 +179,8 @@ def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
         "failure": failure(job),
         "expires": expires(job),
         "remaining": remaining(job),
-        "spawned_from_jid": (face.spawned_from or False) if face is not None else False,
-        "dependencies": sorted(jobs[need].jid for need in dependencies_of(job) if need in jobs),
+        "spawned_from_jid": (protocol_data.spawned_from or False) if protocol_data is not None else False,
+        "dependencies": sorted(jobs[dependency].jid for dependency in dependencies_of(job) if dependency in jobs),
         "klass": job.kind,
         "tracked": job.jid in state.watched,
         "tags": list(job.extra.tags) if job.extra is not None else [],

@@ -33,11 +33,11 @@ def jobs(call: Call) -> Reply:
     offset, count = span(call[at], call[at + 1], 'Jobs(): Arg "%s" not a number: ', ("offset", call.dialect.count))
     state = call.state
     if complete:
-        newest = Reversed(merged(state.completed, list(state.stale.done)))
+        newest = Reversed(merged(state.completed, list(state.stale_listings.done)))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = state.lazy.of(queue)
     if word in ("running", "stalled"):
-        locks = merged(lazy.locks, list(state.strays.locks.get(queue, ())))
+        locks = merged(lazy.locks, list(state.stray_entries.locks.get(queue, ())))
         over, gone = lazy.over(call.t), lazy.expired(call.t)
         if locks is not lazy.locks:
             over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
@@ -51,7 +51,7 @@ def jobs(call: Call) -> Reply:
         move_due(call, queue)
         return _scheduled(state, queue, offset, count)
     if word == "depends":
-        by_time = merged(state.blocked_in.get(queue, []), list(state.strays.depends.get(queue, ())))
+        by_time = merged(state.blocked_in.get(queue, []), list(state.stray_entries.depends.get(queue, ())))
     elif word == "recurring":
         by_time = merged(lazy.slots.callers, list(lazy.slots.own))
         if not call.dialect.in_scripts:
@@ -85,8 +85,8 @@ def _scheduled(state: EngineState, queue: str, offset: int, count: int) -> list[
 
 
 def _lazy(one: Job) -> bool:
-    face = qless_data(one)
-    return face is not None and face.due is not None
+    protocol_data = qless_data(one)
+    return protocol_data is not None and protocol_data.due is not None
 
 
 def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[str]:
@@ -95,7 +95,7 @@ def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[
     wanted = there if count < 0 else min(there, count - before)
     if wanted <= 0:
         return []
-    leased = (state.jobs[number_] for _, number_ in state.shelves[State.LEASED])
+    leased = (state.jobs[number_] for _, number_ in state.by_state[State.LEASED])
     here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
     return list(islice(here, wanted))
 
@@ -104,11 +104,11 @@ def failed(call: Call) -> Reply:
     groups, group = call.state.failed_in, call[0]
     if group is None:
         counts = Counter({name: len(order) for name, order in groups.items()})
-        counts.update(name for name, _, _ in call.state.stale.failed)
+        counts.update(name for name, _, _ in call.state.stale_listings.failed)
         return cjson.write(dict(sorted(counts.items())))
     start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
-    stale = [(order, number_) for name, order, number_ in call.state.stale.failed if name == group]
-    order = Reversed(merged(groups.get(group, []), stale))
+    stale_listings = [(order, number_) for name, order, number_ in call.state.stale_listings.failed if name == group]
+    order = Reversed(merged(groups.get(group, []), stale_listings))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.state.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
@@ -133,9 +133,9 @@ def unfail(call: Call) -> Reply:
     return call.dispatcher.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
 
 
-def merged(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
+def merged(order: Sequence[Any], stale_listings: list[Any]) -> Sequence[Any]:
     """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
-    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order
+    return sorted([*order, *stale_listings]) if stale_listings and len(order) <= _MERGED_AT_MOST else order
 
 
 # Which part of a list a call asks for: by offset and count, or by its first and last index, as in Redis.

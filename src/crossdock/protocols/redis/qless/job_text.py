@@ -48,12 +48,18 @@ def text(state: EngineState, job: Job, dialect: Dialect) -> str:
     if dialect.in_scripts:
         return cjson.write(show(state, job, dialect))
     jid, extra, lease = job.jid, job.extra, job.lease
-    face = extra.face if extra is not None else None
+    protocol_data = extra.protocol_data if extra is not None else None
     lines: Sequence[HistoryEntry]
-    if lease is not None and lease.until is not None and extra is not None and type(face) is QlessData:  # it was popped
+    if (
+        lease is not None and lease.until is not None and extra is not None and type(protocol_data) is QlessData
+    ):  # it was popped
         its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
-        its_queue, its_state, its_worker = face.queue or job.queue, face.state or "running", lease.worker
-        its_retries, its_end = face.retries, face.expires
+        its_queue, its_state, its_worker = (
+            protocol_data.queue or job.queue,
+            protocol_data.state or "running",
+            lease.worker,
+        )
+        its_retries, its_end = protocol_data.retries, protocol_data.expires
         left = its_retries - job.failures if type(its_retries) is int else remaining(job)
     else:
         its_data, lines = data(job), history.lines(job)
@@ -65,7 +71,7 @@ def text(state: EngineState, job: Job, dialect: Dialect) -> str:
     if extra is not None:
         if extra.error is not None:
             error = cjson.write(failure(job))
-        if extra.tags or extra.links is not None or (type(face) is QlessData and face.spawned_from):
+        if extra.tags or extra.links is not None or (type(protocol_data) is QlessData and protocol_data.spawned_from):
             middle = _with_rare(state, job, extra, its_queue, its_state, dialect)
     if middle is None:
         write = _middle if len(job.kind) <= NAME_BYTES else _parts
@@ -90,13 +96,13 @@ def _parts(
     old: bool,
     tracked: bool,
     spawned: str = "false",
-    needs: str = "{}",
+    depends_on: str = "{}",
     tags: str = "{}",
 ) -> str:
     """What a job shows between `remaining` and `history`."""
     first = "" if old else f'"spawned_from_jid":{spawned},'
     return (
-        f'{first}"dependencies":{needs},"klass":{quoted(kind)},"tracked":{"true" if tracked else "false"},'
+        f'{first}"dependencies":{depends_on},"klass":{quoted(kind)},"tracked":{"true" if tracked else "false"},'
         f'"tags":{tags},"queue":{quoted(queue)},"state":"{state}",'
     )
 
@@ -106,12 +112,12 @@ _middle = lru_cache(maxsize=4_096)(_parts)
 
 
 def _with_rare(state: EngineState, job: Job, extra: Extra, queue: str, job_state: str, dialect: Dialect) -> str:
-    spawned, face = "false", extra.face
-    if type(face) is QlessData and face.spawned_from:
-        spawned = quoted(face.spawned_from)
-    needs = _jids(state, extra.links.needs) if extra.links is not None and extra.links.needs else "{}"
+    spawned, protocol_data = "false", extra.protocol_data
+    if type(protocol_data) is QlessData and protocol_data.spawned_from:
+        spawned = quoted(protocol_data.spawned_from)
+    depends_on = _jids(state, extra.links.depends_on) if extra.links is not None and extra.links.depends_on else "{}"
     tags = cjson.write(list(extra.tags))
-    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.watched, spawned, needs, tags)
+    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.watched, spawned, depends_on, tags)
 
 
 def _jids(state: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:

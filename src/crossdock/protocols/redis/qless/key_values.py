@@ -55,7 +55,7 @@ def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
     found = newest(state, name)
     if found is None:
         return None
-    face = qless_data(found)
+    protocol_data = qless_data(found)
     values: dict[str, str | int | float] = {
         "jid": found.jid,
         "klass": found.kind,
@@ -64,19 +64,19 @@ def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
         "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
         "state": job.state_name(found),
         "worker": job.worker(found),
-        "expires": "" if found.state is State.FAILED and face is not None else job.expires(found),
+        "expires": "" if found.state is State.FAILED and protocol_data is not None else job.expires(found),
         "queue": job.queue(found),
         "retries": job.retries(found),
         "remaining": job.remaining(found),
-        "time": f"{found.since if face is None else face.time:.20f}",
+        "time": f"{found.since if protocol_data is None else protocol_data.time:.20f}",
     }
     failure, lines = job.failure(found), qless_history.lines(found)
     if failure or any(line.what is HistoryKind.DONE for line in lines):  # a completion writes an empty one
         values["failure"] = cjson.write(failure)
-    if face is not None and face.spawned_from:
-        values["spawned_from_jid"] = face.spawned_from
-    if face is not None and face.parked is not None:
-        values["scheduled"] = face.parked[0]
+    if protocol_data is not None and protocol_data.spawned_from:
+        values["spawned_from_jid"] = protocol_data.spawned_from
+    if protocol_data is not None and protocol_data.parked is not None:
+        values["scheduled"] = protocol_data.parked[0]
     if found.extra is not None and found.extra.warned:
         values["grace"] = 1
     if found.extra is not None and found.extra.throttles:
@@ -95,8 +95,12 @@ def history(state: EngineState, name: str) -> Entry | None:
 
 def dependencies(state: EngineState, name: str) -> Entry | None:
     found = newest(state, name)
-    needs = dependencies_of(found) if found is not None else ()
-    return members(state.jobs[need].jid for need in needs if need in state.jobs) if needs else None
+    depends_on = dependencies_of(found) if found is not None else ()
+    return (
+        members(state.jobs[dependency].jid for dependency in depends_on if dependency in state.jobs)
+        if depends_on
+        else None
+    )
 
 
 def dependents(state: EngineState, name: str) -> Entry | None:
@@ -129,7 +133,7 @@ def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry |
 
 
 def _on_shelf(state: EngineState, job_state: State, queue: str) -> Iterator[Job]:
-    return (one for _, number_ in state.shelves[job_state] if (one := state.jobs[number_]).queue == queue)
+    return (one for _, number_ in state.by_state[job_state] if (one := state.jobs[number_]).queue == queue)
 
 
 def work(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
@@ -151,8 +155,8 @@ def scheduled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     waiting = (state.jobs[number_] for _, _, number_ in state.scheduled_in.get(queue, ()))
     retrying = (state.jobs[number_] for _, number_ in state.retrying_in.get(queue, ()))
     for one in chain(waiting, retrying):
-        face = qless_data(one)
-        yield one.jid, one.due if face is None or face.due is None else face.due
+        protocol_data = qless_data(one)
+        yield one.jid, one.due if protocol_data is None or protocol_data.due is None else protocol_data.due
 
 
 def depends(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:

@@ -145,21 +145,23 @@ def depends(call: Call) -> Reply:
     names, state = call.rest(2), call.state
     before, unmet = dependencies_of(found), dependents.unmet(state, found)
     if word == "on":
-        needs = tuple(dict.fromkeys((*unmet, *open_needs(state, names, jid, found.number))))
-        refuse_needs(len(needs))
+        depends_on = tuple(dict.fromkeys((*unmet, *open_needs(state, names, jid, found.number))))
+        refuse_needs(len(depends_on))
     elif word == "off":
-        needs = () if names[:1] == ["all"] else _but(state, unmet, frozenset(names))
+        depends_on = () if names[:1] == ["all"] else _but(state, unmet, frozenset(names))
     else:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
-    if needs != before:
-        call.dispatcher.do(EditDependencies(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
+    if depends_on != before:
+        call.dispatcher.do(EditDependencies(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, depends_on))
     return 1
 
 
-def _but(state: EngineState, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
+def _but(state: EngineState, depends_on: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
     """Those that have none of these names. One that is gone was lost, and its dependents are about to learn it."""
-    return tuple(need for need in needs if (job := state.jobs.get(need)) is None or job.jid not in names)
+    return tuple(
+        dependency for dependency in depends_on if (job := state.jobs.get(dependency)) is None or job.jid not in names
+    )
 
 
 def tag(call: Call) -> Reply:

@@ -41,12 +41,12 @@ def counts(call: Call, name: str) -> str:
         recurring = len(lazy.slots) if state.intervals else 0
         if lazy.next_t <= call.t and lazy.locks.begins_by(call.t):
             stalled = max(0, lazy.expired(call.t) - lazy.over(0.0))
-    strays = state.strays
-    if strays.jobs:
-        stalled += sum(lock[0] >= 0 for lock in strays.expired(name, call.t))
-        running += len(strays.locks.get(name, ()))
-        waiting += len(strays.work.get(name, ()))
-        depends += len(strays.depends.get(name, ()))
+    stray_entries = state.stray_entries
+    if stray_entries.jobs:
+        stalled += sum(lock[0] >= 0 for lock in stray_entries.expired(name, call.t))
+        running += len(stray_entries.locks.get(name, ()))
+        waiting += len(stray_entries.work.get(name, ()))
+        depends += len(stray_entries.depends.get(name, ()))
     paused = "" if dialect.in_scripts else _PAUSED if known is not None and known.paused else _NOT_PAUSED
     throttled = f',"throttled":{len(state.held_in.get(name, ()))}' if dialect.throttled else ""
     scheduled = len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
@@ -79,7 +79,7 @@ def length(call: Call) -> Reply:
     queue, state = call.queue(), call.state
     known = state.queues.get(queue)
     waiting = len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ()))
-    left = len(state.strays.locks.get(queue, ())) + len(state.strays.work.get(queue, ()))
+    left = len(state.stray_entries.locks.get(queue, ())) + len(state.stray_entries.work.get(queue, ()))
     return state.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 

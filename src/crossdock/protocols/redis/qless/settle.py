@@ -83,22 +83,22 @@ def _onwards(call: Call, rest: list[str]) -> _Onwards:
     delay = cjson_reader.number(wanted.get("delay", "0"))
     if delay is None or not isfinite(delay):
         raise Raised("assertion failed!")
-    needs = asserted(wanted.get("depends", "[]"), 'Complete(): Arg "depends" not JSON: ')
-    if call.dialect.old and delay > 0 and length(needs):
+    depends_on = asserted(wanted.get("depends", "[]"), 'Complete(): Arg "depends" not JSON: ')
+    if call.dialect.old and delay > 0 and length(depends_on):
         used = "to be used " if call.dialect.in_scripts else ""
         raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
     if after is None and "delay" in wanted:
         raise Raised('Complete(): "delay" cannot be used without a "next".')
     if after is None and "depends" in wanted:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
-    return after, delay, needs
+    return after, delay, depends_on
 
 
 def complete(call: Call) -> Reply:
     jid, worker, queue = call.names(0, _COMPLETE[call.dialect.queue])
     payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
     rest = call.args[4:]
-    after, delay, needs = _onwards(call, rest) if rest else _NOWHERE
+    after, delay, depends_on = _onwards(call, rest) if rest else _NOWHERE
     found, lease = _held(
         call,
         jid,
@@ -108,8 +108,8 @@ def complete(call: Call) -> Reply:
         "is not currently running: ",
         "has been handed out to another worker: ",
     )
-    face, under = qless_data(found), queue if queue != found.queue else ""
-    shown = face.queue if face is not None and face.queue else found.queue
+    protocol_data, under = qless_data(found), queue if queue != found.queue else ""
+    shown = protocol_data.queue if protocol_data is not None and protocol_data.queue else found.queue
     if shown != queue and not call.dialect.old:
         raise Raised(f"{call.who('Complete', jid)}running in another queue: {shown}")
     call.writes()
@@ -119,8 +119,8 @@ def complete(call: Call) -> Reply:
         call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
     if delay > 0:
-        length(needs)
-    named = jids(needs)
+        length(depends_on)
+    named = jids(depends_on)
     if after not in call.state.queues:
         call.refuse_if_full()
     call.dispatcher.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))

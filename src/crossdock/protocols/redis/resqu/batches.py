@@ -21,16 +21,16 @@ COMMITTED = PREFIX + b"committed"
 
 def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     spec = specs.queued(text, name)
-    face = job_view.face_in(spec)
+    protocol_data = job_view.face_in(spec)
     refuse_if_full(context)
-    source, job_name = ("", "") if face is None else (face.source, face.name)
+    source, job_name = ("", "") if protocol_data is None else (protocol_data.source, protocol_data.name)
     return 1 if context.dispatcher.do(OpenResquBatch(VIA, name, source, job_name, spec)) else None
 
 
 def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     stage = name.name.decode()
-    known = context.dispatcher.state.resqu.stages.get(stage)
+    known = context.dispatcher.state.resqu.batches.get(stage)
     if known is not None:
         stage = known.name  # one string for all of its jobs
     refuse_if_full(context, len(args) - 1)
@@ -68,7 +68,7 @@ def commit(context: Context, name: str) -> Value:
     if not context.dispatcher.do(CommitResquBatch(name)):
         return None
     if mapping.batch:
-        units.give(context, state.resqu.stages[name])
+        units.give(context, state.resqu.batches[name])
         return 1
     return context.dispatcher.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
 

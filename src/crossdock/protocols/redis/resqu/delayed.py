@@ -64,7 +64,7 @@ def read(state: EngineState, key: bytes, at: int) -> Entry | None:
     there = length(state, at)
     if not there:
         return None
-    of_second = state.shelves[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
+    of_second = state.by_state[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
     jobs = (state.jobs[number] for _, number in of_second)
     ours = (job_view.base(job) for job in jobs if job_view.face_of(job) is not None)
     return entries.listed(key, islice(ours, there))

@@ -17,7 +17,7 @@ _WORDS: Final = {
 
 
 def read(state: EngineState, jid: str) -> Entry | None:
-    track = state.tracks.get(jid)
+    track = state.progress.get(jid)
     if track is None or track.state not in _WORDS:
         return None
     text = b'{"status":"%b","updated":%d}' % (_WORDS[track.state], track.updated)

@@ -14,20 +14,20 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def face_of(job: Job) -> ResquData | None:
-    face = None if job.extra is None else job.extra.face
-    return face if type(face) is ResquData else None
+    protocol_data = None if job.extra is None else job.extra.protocol_data
+    return protocol_data if type(protocol_data) is ResquData else None
 
 
 def face_in(spec: Spec) -> ResquData | None:
-    face = None if spec.extra is None else spec.extra.face
-    return face if type(face) is ResquData else None
+    protocol_data = None if spec.extra is None else spec.extra.protocol_data
+    return protocol_data if type(protocol_data) is ResquData else None
 
 
 def text(job: Job) -> bytes:
-    face = face_of(job)
-    if face is None:
+    protocol_data = face_of(job)
+    if protocol_data is None:
         return _foreign(job)
-    return face.text if face.stamped else _stamped(job, face.text)
+    return protocol_data.text if protocol_data.stamped else _stamped(job, protocol_data.text)
 
 
 def popped(job: Job) -> bytes:
@@ -46,8 +46,8 @@ def popped(job: Job) -> bytes:
 
 def base(job: Job) -> bytes:
     """As it stands in a list of delayed jobs: without an id."""
-    face = face_of(job)
-    return _foreign(job) if face is None else face.text
+    protocol_data = face_of(job)
+    return _foreign(job) if protocol_data is None else protocol_data.text
 
 
 def _stamped(job: Job, plain: bytes) -> bytes:

@@ -34,7 +34,7 @@ def keys(state: EngineState) -> Iterator[bytes]:
         if queue.waiting:
             pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
             yield PREFIX + pool
-    for stage in list(state.resqu.stages.values()):
+    for stage in list(state.resqu.batches.values()):
         kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
         if queries.length(state, stage.name):
             yield PREFIX + kind + stage.name.encode()

@@ -27,7 +27,7 @@ def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text
     state = context.dispatcher.state
     if queries.plan(state, plan) is not None:
         return None
-    if len(state.recurrences) >= PLANS_AT_MOST:
+    if len(state.schedules) >= PLANS_AT_MOST:
         raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
     refuse_if_full(context)
     return 1 if context.dispatcher.do(_command(specs, plan, source, at, text)) else None
@@ -101,12 +101,12 @@ def of_source(state: EngineState, key: bytes, source: str) -> Entry | None:
 
 
 def at_second(state: EngineState, key: bytes, at: int) -> Entry | None:
-    runs = state.recurring
+    runs = state.next_runs
     start, stop = runs.bisect_left((float(at), "")), runs.bisect_left((float(at + 1), ""))
-    records = (state.recurrences[name] for _, name in runs.islice(start, stop))
+    records = (state.schedules[name] for _, name in runs.islice(start, stop))
     return entries.listed(key, (record.plan.encode() for record in records if record.plan))
 
 
 def times(state: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(state.recurring))
+    entries.refuse_if_long(key, len(state.next_runs))
     return entries.seconds(int(due) for due, _ in queries.schedule(state))

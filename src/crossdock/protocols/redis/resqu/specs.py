@@ -29,7 +29,7 @@ class Specs:
     job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
 
     def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
-        self._rules = Policy(max(0, fail_retries - 1), max_attempts, lapse=LeaseExpiry.RETURN)
+        self._rules = Policy(max(0, fail_retries - 1), max_attempts, lease_expiry=LeaseExpiry.RETURN)
 
     def queued(self, text: bytes, stage: str = "") -> Spec:
         """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
@@ -68,7 +68,7 @@ class Specs:
             links = Links(unique(given.unique.uid), tracked=given.monitored)
         elif given.monitored:
             links = Links(tracked=True)
-        face = ResquData(text, given.source, given.name, bool(jid), defer)
+        protocol_data = ResquData(text, given.source, given.name, bool(jid), defer)
         return Spec(
             jid or new_id(),
             UNASSIGNED,
@@ -78,7 +78,7 @@ class Specs:
             0,
             self._rules,
             due,
-            Extra(b"", face, None, links, stage=stage) if stage else Extra(b"", face, None, links),
+            Extra(b"", protocol_data, None, links, stage=stage) if stage else Extra(b"", protocol_data, None, links),
             given.fails,
         )
 
