@@ -147,6 +147,12 @@ def _qless_canceled(peer: Peer, many: int) -> bytes:
     return _qless("cancel", 3, "need", *(f"j{n}" for n in range(many)))
 
 
+def _keys(peer: Peer, many: int) -> bytes:
+    """All names at once, of five times as many keys as other cases have jobs."""
+    peer.ask_all(command(b"SET", b"key:%09d" % n, b"v") for n in range(5 * many))
+    return command(b"KEYS", b"*")
+
+
 def _flush(peer: Peer, many: int) -> bytes:
     _faktory_jobs(peer, many)
     return b"FLUSH\r\n"
@@ -208,6 +214,7 @@ _CASES: Final = {
     "qless complete, dependents": Case("qless", _qless_freed),
     "qless fail, dependents": Case("qless", _qless_failed),
     "qless cancel with dependents": Case("qless", _qless_canceled),
+    "Redis KEYS over five times as many": Case("redis", _keys),
     "Faktory FLUSH": Case("faktory", _flush),
     "Faktory jobs due at one second": Case("faktory", _due),
     "Faktory batch, the last job": Case("faktory", _group),
@@ -230,7 +237,7 @@ def _measure(name: str, many: int, folder: Path, seconds: float) -> tuple[tuple[
     opened = "redis" if door == "qless" else door
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-        Crossdock(Path(own), beside="" if door == "faktory" else opened) as server,
+        Crossdock(Path(own), settings={"redis.keys_mib": "1024"}, beside="" if door == "faktory" else opened) as server,
         connect(server.target) as peer,
     ):
         theirs, mine = multiprocessing.Pipe()
