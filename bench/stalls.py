@@ -48,9 +48,16 @@ class Peer:
     """A connection that asks and reads the reply, or sends many requests and reads one line of reply for each."""
 
     def __init__(self, target: Target) -> None:
+        self._target = target
         self._socket: socket.socket = connect(target)
         self._socket.settimeout(None)
         self._file: BinaryIO = self._socket.makefile("rb")
+
+    def another(self) -> socket.socket:
+        """A second connection, with hardly any buffer of its own."""
+        sock = connect(self._target)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        return sock
 
     def ask(self, request: bytes) -> bytes:
         self._socket.sendall(request)
@@ -153,6 +160,19 @@ def _keys(peer: Peer, many: int) -> bytes:
     return command(b"KEYS", b"*")
 
 
+def _unread(peer: Peer, many: int) -> Callable[[], None]:
+    """60 clients ask for 60 MB each and never read. Their connections stay open."""
+    for _ in range(4):
+        peer.ask(command(b"RPUSH", b"list", *[b"x" * 1_000] * 15_000))
+    silent = [peer.another() for _ in range(60)]
+
+    def ask() -> None:
+        for one in silent:
+            one.sendall(command(b"LRANGE", b"list", b"0", b"-1"))
+
+    return ask
+
+
 def _flush(peer: Peer, many: int) -> bytes:
     _faktory_jobs(peer, many)
     return b"FLUSH\r\n"
@@ -202,7 +222,7 @@ def watch(peer: socket.socket, seconds: float) -> Figures:
 
 class Case(NamedTuple):
     door: str
-    prepare: Callable[[Peer, int], bytes]  #: what is left to be sent
+    prepare: Callable[[Peer, int], bytes | Callable[[], None]]  #: the request that is left to be sent, or what sends it
 
 
 _CASES: Final = {
@@ -215,6 +235,7 @@ _CASES: Final = {
     "qless fail, dependents": Case("qless", _qless_failed),
     "qless cancel with dependents": Case("qless", _qless_canceled),
     "Redis KEYS over five times as many": Case("redis", _keys),
+    "60 clients that never read 60 MB": Case("redis", _unread),
     "Faktory FLUSH": Case("faktory", _flush),
     "Faktory jobs due at one second": Case("faktory", _due),
     "Faktory batch, the last job": Case("faktory", _group),
@@ -228,8 +249,9 @@ def _other(target: Target, name: str, many: int, mine: Connection) -> None:
     mine.send(0.0)
     mine.recv()
     began = time.perf_counter()
-    peer.ask(last)
+    last() if callable(last) else peer.ask(last)
     mine.send(time.perf_counter() - began)
+    mine.recv()  # connections stay open until the end of the measurement
 
 
 def _measure(name: str, many: int, folder: Path, seconds: float) -> tuple[tuple[str, ...], float]:
@@ -249,6 +271,7 @@ def _measure(name: str, many: int, folder: Path, seconds: float) -> tuple[tuple[
         theirs.send(None)
         beside = watch(peer, seconds)
         took = theirs.recv()
+        theirs.send(None)
         other.join()
     tell(f"{name}: worst {ms(beside.worst)}, p99 {ms(beside.p99)}")
     row = (name, ms(took), *map(ms, (alone.p99, beside.p50, beside.p99, beside.worst)))
