@@ -77,8 +77,9 @@ class Load(Crowd):
         return {name: f"{name} {random.randbytes(random.choice((10, 50, 300))).hex()}" for name in names}
 
     def _begin_life(self) -> None:
-        """Requests that a kill cut off are counted wrongly: over hundreds of kills that would stop the producers."""
-        self._fetched = self._pushed = 0
+        """Requests that a kill cut off are counted wrongly. Start again with the true backlog."""
+        with closing(self._server.client()) as client:
+            self._pushed, self._fetched = client.sizes()["enqueued"], 0
 
     def _make_room(self) -> bool:
         if self._pushed - self._fetched < BACKLOG:
