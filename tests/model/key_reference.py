@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.engine.keyspace.store import elements
-from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
@@ -79,19 +77,3 @@ RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] 
     admin.Flush: KeyReference.flush,
     c.Tick: KeyReference.tick,
 }
-
-
-def visible(state: EngineState, now: Now) -> dict[bytes, Value]:
-    """The engine's live keys in the reference's form."""
-    shown: dict[bytes, Value] = {}
-    for key in state.keys.entries:
-        entry = state.keys.live(key, now)
-        if entry is not None:
-            members = list(elements(entry))
-            value: Any = dict(members)
-            if entry.kind is k.Kind.STRING:
-                value = members[0][0]
-            elif entry.kind is k.Kind.LIST:
-                value = [member for member, _ in members]
-            shown[key] = (entry.kind, value, entry.end)
-    return shown

@@ -7,6 +7,7 @@ source, and nothing is drawn from a set or by a hash, so a seed always gives the
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import floor
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -256,7 +257,7 @@ def kill(scene: Scene, do: Do) -> None:
 
 def plan(scene: Scene, do: Do) -> None:
     name, how = scene.one_of(PLANS), scene.random.random()
-    later = scene.clock.wall + scene.one_of((1.0, 10.0))
+    later = floor(scene.clock.wall) + scene.one_of((1.0, 10.0))  # whole seconds, as in the protocol
     if how < 0.6:
         uid = scene.one_of(("", *UIDS))
         spec = job_spec("", uid, source=name[0], stamped=False, defer=scene.one_of((None, 0.0, 2.0)) if uid else None)

@@ -19,8 +19,9 @@ from crossdock.model.commands import core as c
 from crossdock.model.commands import keyspace as k
 from crossdock.model.errors import UsageError
 from crossdock.model.events.keyspace import KeyKept, KeysDropped, KeySet, ListChanged, MembersChanged, ScriptKnown
-from tests.model.key_reference import KeyReference, visible
+from tests.model.key_reference import KeyReference
 from tests.model.rig import Rig, fold
+from tests.model.visible_keys import visible
 from tests.support.picture import picture
 
 KEYS = [b"a", b"b", b"\xff\x00", b"long " * 20]

@@ -21,7 +21,7 @@ from crossdock.model.events.codec import decode_entry
 from crossdock.model.job import Callback, Extra, Form, LeaseRef, Links, LockRelease, LockTerms, Number, Spec
 from crossdock.model.records import Schedule
 from crossdock.model.states import State
-from tests.model import invariants, key_reference, values, visible
+from tests.model import engine_draws, invariants, key_reference, values, visible
 from tests.model.reference.commands import RULES, Reference
 from tests.model.rig import Die, Rig, fold
 from tests.support.picture import picture
@@ -54,8 +54,7 @@ class EngineBesideReference(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig()
-        self.model_die = Die(1)
-        self.model = Reference(self.model_die)
+        self.model = Reference()
         self.given: list[LeaseRef] = []
         self.folder = tempfile.TemporaryDirectory()
         self.numbered = self.opened = 0
@@ -75,12 +74,13 @@ class EngineBesideReference(RuleBasedStateMachine):
             self._decides_purely(command)
         so_far, live = len(self.rig.events), len(state.jobs)
         outcome = self.rig.do(command)
+        draws = engine_draws.of(self.rig.events[so_far:], self.rig.die.value)
         ready_queues = set(self.rig.ready_queues)
         while state.unresolved:
             self.rig.do(c.ResolveDependents(self.slice_of))
             self.postponed += 1
             ready_queues |= set(self.rig.ready_queues)
-        expected = self.model.do(command, now)
+        expected = self.model.do(command, now, draws)
         if isinstance(command, c.LeaseNext):
             outcome = outcome and (outcome.number, outcome.lease and outcome.lease.token)
         assert outcome == expected
@@ -255,7 +255,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         self._settle(jid, c.Claim("faktory", worker), success, jitter)
 
     def _settle(self, jid: str, claim: c.Claim, success: bool, jitter: int) -> None:
-        self.rig.die.value = self.model_die.value = jitter
+        self.rig.die.value = jitter
         self.do(c.Succeed(jid, claim) if success else c.Fail(jid, claim, "Group", "message", ("line 1", "line 2")))
 
     @rule(pick=picks, success=st.booleans(), by_number=st.booleans(), own=st.sampled_from([True, True, False]))
@@ -266,7 +266,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         held = self.given[-1] if self.given and pick % 3 == 1 else None
         claim = c.Claim(via, "", held, True, number if by_number else 0)
         jid = job.spec.jid if job else "jid-0"
-        self.rig.die.value = self.model_die.value = pick
+        self.rig.die.value = pick
         self.do(c.Succeed(jid, claim, b"ok") if success else c.Fail(jid, claim, "", "", (), b"bad"))
 
     @precondition(lambda self: self.given)
@@ -350,7 +350,7 @@ class EngineBesideReference(RuleBasedStateMachine):
     def time_passes(self, seconds: float, limit: int | None, jitter: int) -> None:
         self.rig.clock.pass_by(seconds)
         if limit is not None:
-            self.rig.die.value = self.model_die.value = jitter
+            self.rig.die.value = jitter
             self.do(c.Tick(limit))
 
     @rule(seconds=jumps)

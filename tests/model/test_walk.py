@@ -11,11 +11,11 @@ import pytest
 
 from crossdock.model.commands import core as c
 from crossdock.model.events.codec import decode_entry
-from tests.model import invariants, visible
+from tests.model import engine_draws, invariants, visible
 from tests.model.acts.drawing import draw
 from tests.model.acts.scene import Client, Scene, clients
 from tests.model.reference.commands import Reference
-from tests.model.rig import Die, Rig, fold
+from tests.model.rig import Rig, fold
 from tests.support.picture import picture
 
 STEPS: Final = int(os.environ.get("CROSSDOCK_WALK_STEPS", "4000"))
@@ -28,8 +28,7 @@ class Walk:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.rig = Rig()
-        self.die = Die(1)
-        self.model = Reference(self.die)
+        self.model = Reference()
         self.scene = Scene(self.random, self.rig.clock, self.rig.state, clients(self.random, 12))
 
     def step(self) -> None:
@@ -46,9 +45,11 @@ class Walk:
             self.restart()
 
     def do(self, client: Client, command: c.Command[Any]) -> None:
-        self.die.value = self.rig.die.value = int(self.random.random() * 30)
-        expected = self.model.do(command, self.rig.clock.now)
+        self.rig.die.value = int(self.random.random() * 30)
+        so_far = len(self.rig.events)
         outcome = self.rig.do(command)
+        draws = engine_draws.of(self.rig.events[so_far:], self.rig.die.value)
+        expected = self.model.do(command, self.rig.clock.now, draws)
         if isinstance(command, c.LeaseNext) and outcome is not None:
             client.is_given(outcome)
             client.working.append(outcome.jid)

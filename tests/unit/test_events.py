@@ -18,9 +18,9 @@ from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import spec
 from tests.model.coverage import KINDS
-from tests.model.key_reference import visible
 from tests.model.old_journal import lines, named, raw_events, tag
 from tests.model.story import story
+from tests.model.visible_keys import visible
 
 
 def has_all_of(found: object, stored: object) -> bool:

@@ -3,18 +3,17 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from random import Random
 
 from crossdock.model.clock import Now
 from crossdock.model.records import Schedule
 from crossdock.model.states import State
+from tests.model.reference.draws import NO_DRAWS, Draws
 from tests.model.reference.jobs import DAY, Job, Lease, Queue, next_time
 from tests.model.reference.records import Records, Throttle
 
 
 @dataclass
 class Book:
-    random: Random
     jobs: dict[int, Job] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
@@ -33,6 +32,7 @@ class Book:
     freed: list[int] = field(default_factory=list)  #: what needs nothing any more, in this command
     lost: list[int] = field(default_factory=list)  #: what can never succeed any more
 
+    draws: Draws = NO_DRAWS  #: of the command in hand
     held: tuple[float, float] = (0.0, 0.0)  #: until the second steady time purges go by the first
 
     def purge(self, now: Now) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
+from tests.model.reference.draws import NO_DRAWS, Draws
 from tests.model.reference.hands import Hands
 from tests.model.reference.leasing import Leasing
 from tests.model.reference.settling import Settling
@@ -20,8 +21,9 @@ from tests.model.reference.ticking import Ticking
 
 
 class Reference(Leasing, Settling, Hands, Ticking):
-    def do(self, command: c.Command[Any], now: Now) -> Any:
-        self.woken = set()
+    def do(self, command: c.Command[Any], now: Now, draws: Draws = NO_DRAWS) -> Any:
+        assert 0 <= draws.jitter < 30
+        self.woken, self.draws = set(), draws
         self.records.steady = now.steady
         outcome = RULES[type(command)](self, command, now)
         while self.records.touched or self.freed or self.lost:  # what follows belongs to the command

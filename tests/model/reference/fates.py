@@ -99,7 +99,7 @@ class Fates(Book):
 
     def _delay(self, job: Job, count: int) -> float:
         if job.policy.backoff is Backoff.POLYNOMIAL:
-            return count**4 + 15 + self.random.randrange(30) * (count + 1)
+            return count**4 + 15 + self.draws.jitter * (count + 1)
         return (count + 1) ** 4 if job.policy.backoff is Backoff.QUARTIC else 0.0
 
     def _keep(self, job: Job, state: State, result: Result, now: Now) -> None:

@@ -1,8 +1,5 @@
 """Which job is leased next and for how long, and leases that come back without a settlement."""
 
-from collections.abc import Iterator
-
-from crossdock.engine.jobs.lease import DRAWS
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.job import LeaseRef, Number, Token
@@ -20,29 +17,24 @@ class Leasing(Fates):
                 if name not in self.queues:
                     self._happens(now)
                     self._register(name)
-        for name in self._drawn(names) if command.at_random else names:
-            if (
-                name in self.queues
-                and not self.queues[name].paused
-                and not self._is_throttled(name, command.worker, now)
-            ):
-                for job in self.ready(name):
-                    if not is_over(job, now, self.purge(now)):
-                        return self._lease(job, command, now)
-                    self.evicted += 0 < job.end <= self.purge(now) and not job.links.foreground
-                    self._gone(job, self._happens(now), success=False)
+        open_queues = [
+            name
+            for name in names
+            if name in self.queues
+            and not self.queues[name].paused
+            and not self._is_throttled(name, command.worker, now)
+        ]
+        if command.at_random:
+            drawn = self.draws.queues
+            assert all(name in open_queues and self.ready(name) for name in drawn), "queues with jobs are drawn"
+        for name in drawn if command.at_random else open_queues:
+            for job in self.ready(name):
+                if not is_over(job, now, self.purge(now)):
+                    return self._lease(job, command, now)
+                self.evicted += 0 < job.end <= self.purge(now) and not job.links.foreground
+                self._gone(job, self._happens(now), success=False)
+        assert not any(self.ready(name) for name in open_queues), "every queue with jobs is drawn before a lease fails"
         return None
-
-    def _drawn(self, names: list[str]) -> Iterator[str]:
-        """Each name that has jobs, as likely as the others: a few blind draws, then what is left, drawn one by one."""
-        distinct = list(dict.fromkeys(names))
-        blind = (distinct[int(self.random.random() * len(distinct))] for _ in range(DRAWS if distinct else 0))
-        first = next((name for name in blind if self.ready(name)), None)
-        if first is not None:
-            yield first
-        left = [name for name in distinct if name != first and self.ready(name)]
-        while left:
-            yield left.pop(int(self.random.random() * len(left)) if len(left) > 1 else 0)
 
     def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> LeaseRef:
         at = self._happens(now)

@@ -12,10 +12,16 @@ class Pushing(Fates):
     def enqueue(self, command: c.Enqueue, now: Now) -> list[c.Refused | None] | tuple[()]:
         refused: list[c.Refused | None] = []
         first = self.number + 1
+        taken: set[str] = set()  # locks: the first of this push gets one, even a job that has expired by now
         for spec in command.specs:
             live = command.unless_live and any(job.spec.jid == spec.jid for job in self.jobs.values())
-            refused.append(c.Refused.DUPLICATE if live else self._refused(spec, now))
-            if refused[-1] is None:
+            why = c.Refused.DUPLICATE if live else self._refused(spec, now)
+            lock = ((spec.extra and spec.extra.links) or Links()).lock
+            if why is None and lock is not None:
+                why = c.Refused.NOT_UNIQUE if lock.name in taken else None
+                taken.add(lock.name)
+            refused.append(why)
+            if why is None:
                 self._push(spec, command.via, self._happens(now), now.wall, first, now)
         return refused if any(refused) else ()
 

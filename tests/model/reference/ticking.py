@@ -39,9 +39,10 @@ class Ticking(Pushing):
             left -= len(due)
         runs = runs[:left]
         taken: set[str] = set()
-        for run in runs:
+        for run, jid in zip(runs, self.draws.jids, strict=True):
+            assert UUID(jid).version == 4 and str(UUID(jid)) == jid
             at = self._happens(now)
-            spec = at_run(run.spec, str(UUID(int=self.random.getrandbits(128), version=4)), now)
+            spec = at_run(run.spec, jid, now)
             lock = lock_name(spec)
             if run.name in free and lock not in taken:
                 self._push(spec, run.via, at, at)

@@ -1,11 +1,15 @@
 """Plans, pools and time: what is due, and what a restart leaves."""
 
-from crossdock.engine.resqu import plans
+from typing import Final
+
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as r
+from tests.model.resqu_reference import intervals
 from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import Plan, due_at, protocol_data, uid_of
+
+MISSED_RUNS: Final = 1_000  #: of a plan without months, made up for at most
 
 
 class Plans(Fates):
@@ -72,11 +76,11 @@ class Plans(Fates):
         for _, name in due:
             plan = self.plans[name]
             self._happens(now)
-            words = plans.parse(plan.words)
-            behind = (now.wall - plan.next) / words.seconds if not words.months else 0
-            plan.next = plans.step(words, plan.next)
-            while behind > 1_000 and plan.next <= now.wall - 1_000 * words.seconds:  # so many are made up for
-                plan.next = plans.step(words, plan.next)
+            interval = intervals.read(plan.words)
+            behind = (now.wall - plan.next) / interval.seconds if not interval.months else 0
+            plan.next = interval.after(plan.next)
+            while behind > MISSED_RUNS and plan.next <= now.wall - MISSED_RUNS * interval.seconds:
+                plan.next = interval.after(plan.next)
             uid = uid_of(plan.spec)
             if uid not in self.locks:
                 self._enter(due_at(plan.spec, 0.0), now, now.wall)
