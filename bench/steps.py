@@ -50,6 +50,9 @@ class _Transport(asyncio.Transport):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """There is no buffer."""
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
 
 class Bench:
     """One connection, and the turns that its requests are part of."""

@@ -214,8 +214,8 @@ def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
     house.put("a")
     house.put("b")
     session = house.peer.session
-    session.handle([b"FCALL", b"qless", b"0", b"pop", T.encode(), b"q", b"w", b"2"])
-    assert session.granted == [(2, 1), (1, 2)], "the connection takes these over with the answer"
+    answer = session.handle([b"FCALL", b"qless", b"0", b"pop", T.encode(), b"q", b"w", b"2"])
+    assert answer.leases == [(2, 1), (1, 2)], "the connection takes these over with the answer"
 
 
 @pytest.mark.parametrize("smaller_first", [False, True])

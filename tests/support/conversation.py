@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any
 
-from crossdock.protocols.base import Answer, Close, Slices, Subscriber, Wait
+from crossdock.protocols.base import Answer, Close, Grant, Slices, Subscriber, Wait
 from crossdock.protocols.base import WireProtocol as AnyDoor
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
@@ -125,8 +125,9 @@ class Peer:
             self.said += answer.reply
             self.close()
         elif isinstance(answer, bytes):
-            self.session.granted = None
             self.said += answer
+        elif isinstance(answer, Grant):
+            self.said += answer.reply
         else:
             self._take(run_out(answer, self.said))
 
@@ -137,7 +138,7 @@ class Conversation(Peer):
     session: FaktorySession
 
 
-def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Close | Wait:
+def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Grant | Close | Wait:
     """All slices of long work, one after the other; what parts of a reply they give is said."""
     while True:
         try:
@@ -145,7 +146,7 @@ def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Close | Wa
             if said is not None and isinstance(step, bytes):
                 said += step
         except StopIteration as end:
-            answer: bytes | Close | Wait = end.value
+            answer: bytes | Grant | Close | Wait = end.value
             return answer
 
 

@@ -199,7 +199,8 @@ def test_others_are_served_between_the_slices(
     dispatcher.advance(1)
     assert client.ask('MUTATE {"cmd":"kill","target":"scheduled"}') == b"+OK\r\n"
     # The walk comes to the dead last; these died after it began, and are left alone.
-    assert b'"done":%d,' % actions.SLICE in run_out(work)
+    answer = run_out(work)
+    assert isinstance(answer, bytes) and b'"done":%d,' % actions.SLICE in answer
     assert peer.ask("delete", queue="mail")["done"] == 3 * actions.SLICE
 
 

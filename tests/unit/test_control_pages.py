@@ -110,7 +110,8 @@ def test_a_flush_between_two_slices(dispatcher: PlainDispatcher, client: Convers
     work = peer.work("jobs", kind="rare")
     next(work)
     assert client.ask("FLUSH") == b"+OK\r\n"
-    assert b'"jobs":[]' in run_out(work)
+    answer = run_out(work)
+    assert isinstance(answer, bytes) and b'"jobs":[]' in answer
 
 
 def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(

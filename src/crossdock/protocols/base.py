@@ -1,15 +1,25 @@
 """The port between a door's session and the connection that carries it. Sessions never see a socket."""
 
 from collections.abc import Callable, Generator, Sequence, Sized
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import msgspec
 
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Command, Ticked
+from crossdock.model.commands.core import Command, GiveBack, Ticked
+from crossdock.model.errors import CrossdockError
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import LeaseRef, Number
 from crossdock.protocols.redis.channels import Channels
+
+
+class Grant(msgspec.Struct, frozen=True, gc=False):
+    """A reply that grants leases. If it does not reach the peer, the connection gives them back."""
+
+    reply: bytes
+    leases: list[LeaseRef]
 
 
 class Close(NamedTuple):
@@ -48,9 +58,9 @@ class ReplyMemory(NamedTuple):
 #: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
 #: None: go on once they were served. Bytes are a part of a long reply; the next step follows once the peer has them.
 #: `ReplyMemory` tells what grows meanwhile.
-Slices: TypeAlias = Generator[Any, None, bytes | Close | Wait]
+Slices: TypeAlias = Generator[Any, None, bytes | Grant | Close | Wait]
 
-Answer: TypeAlias = bytes | Close | Wait | Slices
+Answer: TypeAlias = bytes | Grant | Close | Wait | Slices
 
 
 T = TypeVar("T")
@@ -98,13 +108,18 @@ def again(dispatcher: Dispatcher, until: float, ask: Callable[[bool], Answer]) -
     while True:
         yield
         answer = ask(dispatcher.now.steady >= until)
-        if isinstance(answer, bytes | Close | Wait):
+        if isinstance(answer, bytes | Grant | Close | Wait):
             return answer
+
+
+def give_back(dispatcher: Dispatcher, via: str, leases: list[LeaseRef]) -> None:
+    """End leases that no reply tells of: the jobs are ready again, and the attempts are not counted."""
+    with suppress(CrossdockError):  # the server is stopping and decides nothing more
+        dispatcher.do(GiveBack(via, leases))
 
 
 class Session(Protocol):
     identified: bool  #: past the handshake; until then the door's deadline runs
-    granted: list[LeaseRef] | None  #: leases the answer in hand tells of; the connection takes them over with it
 
     def greeting(self) -> bytes: ...
 
@@ -113,7 +128,7 @@ class Session(Protocol):
         """Bytes in, requests out, in one pass. Keeps what is not a whole request yet."""
 
     def handle(self, request: Any) -> Answer:
-        """Carry out one request."""
+        """Execute one request. If it raises, the session has given back the leases that the request granted."""
 
     def broken(self) -> Answer | None:
         """The peer broke the grammar for good: what to say before closing. None: it did not."""

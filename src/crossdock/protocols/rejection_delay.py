@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeGuard, TypeVar
 
 import msgspec
 
-from crossdock.protocols.base import Answer, Close, Dispatcher, Slices, Wait
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Slices, Wait
 
 #: Requests up to this size are looked at in a fraction of a millisecond, but for lists of jobs.
 LARGE: Final = 16 * 1024
@@ -74,7 +74,7 @@ def _work(dispatcher: Dispatcher, work: Slices, held_up: float) -> Slices:
         try:
             step = next(work)
         except StopIteration as end:
-            answer: bytes | Close | Wait = end.value
+            answer: bytes | Grant | Close | Wait = end.value
             held_up += dispatcher.held_up() - began
             return (yield from late(answer, held_up)) if is_in_vain(answer, dispatcher) else answer
         held_up += dispatcher.held_up() - began

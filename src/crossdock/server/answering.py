@@ -7,13 +7,12 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections import deque
-from contextlib import suppress
 from typing import Any
 
 from crossdock.model.commands.core import GiveBack
-from crossdock.model.errors import CrossdockError, HalfDone
+from crossdock.model.errors import HalfDone
 from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Answer, Close, JobResult, Session, Slices, Wait
+from crossdock.protocols.base import Answer, Close, Grant, JobResult, Session, Slices, Wait
 from crossdock.server.flow_control import Flow, low_water
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
@@ -63,10 +62,7 @@ class Answering(Flow):
     def unsent_bytes(self) -> int:
         return 0 if self._lost else self._transport.get_write_buffer_size()
 
-    def _say(self, reply: bytes) -> None:
-        granted = self._session.granted
-        if granted is not None:
-            self._session.granted = None
+    def _say(self, reply: bytes, granted: list[LeaseRef] | None = None) -> None:
         if len(reply) > LARGE_REPLY:
             self._say_large(reply, granted, is_part=False)
         else:
@@ -87,6 +83,9 @@ class Answering(Flow):
         if isinstance(answer, bytes):
             self._say(answer)
             return True
+        if isinstance(answer, Grant):
+            self._say(answer.reply, answer.leases)
+            return True
         if isinstance(answer, Close):
             self._requests.clear()
             self._say(answer.reply)
@@ -106,10 +105,6 @@ class Answering(Flow):
         nobody else anything: not the client that happened to push what this one waits for."""
         if not isinstance(error, HalfDone):  # then all of them end, and that is told
             log.error("a request at the door %s failed; its connection is closed", self._via, exc_info=error)
-            granted, self._session.granted = self._session.granted, None
-            if granted is not None:
-                with suppress(CrossdockError):  # the server stops, and knows why
-                    self._give_back(granted)
         return Close(b"")
 
     def _patient(self, wait: Wait) -> Wait:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from crossdock.protocols.base import Answer, Close, IdleLimited, Slices, Subscriber, Wait, WireProtocol
+from crossdock.protocols.base import Answer, Close, Grant, IdleLimited, Slices, Subscriber, Wait, WireProtocol
 from crossdock.server.answering import Answering
 from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
@@ -84,12 +84,13 @@ class Connection(Answering):
             except Exception as error:  # noqa: BLE001 see `_fault`
                 answer = self._fault(error)
             if type(answer) is bytes and (size := len(answer)) <= LARGE_REPLY:  # as `_say`
-                granted = self._session.granted
-                if granted is not None:
-                    self._session.granted = None
                 self._unreleased += size
                 reply = self._reply
-                reply(self, answer, granted)
+                reply(self, answer, None)
+            elif type(answer) is Grant and (size := len(answer.reply)) <= LARGE_REPLY:
+                self._unreleased += size
+                reply = self._reply
+                reply(self, answer.reply, answer.leases)
             else:
                 self._take(answer)
         else:

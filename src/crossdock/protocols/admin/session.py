@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin import actions, failures, labels, messages, plans, reads, recurring
 from crossdock.protocols.admin import messages as r
 from crossdock.protocols.admin.messages import Invalid, Request, error
@@ -26,7 +25,6 @@ class AdminSession:
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
-        self.granted: list[LeaseRef] | None = None
 
     def greeting(self) -> bytes:
         return b""

@@ -9,8 +9,7 @@ import msgspec
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
-from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Answer, Close, Dispatcher, Wait, again
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Wait, again, give_back
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
 from crossdock.protocols.faktory.failure import told
@@ -64,7 +63,6 @@ class FaktorySession:
         self._given = IssuedLeases()
         self._wid = ""
         self.identified = False
-        self.granted: list[LeaseRef] | None = None
 
     def greeting(self) -> bytes:
         if self._challenge is None:
@@ -155,8 +153,12 @@ class FaktorySession:
         job = self._dispatcher.do(command)
         if job is not None and job.lease is not None:
             self._given.remember(job.jid, job, self._dispatcher)
-            self.granted = [(job.number, job.lease.token)]
-            return bulk(show(job))
+            leases = [(job.number, job.lease.token)]
+            try:
+                return Grant(bulk(show(job)), leases)
+            except Exception:
+                give_back(self._dispatcher, VIA, leases)
+                raise
         if late:
             return NULL
         if more_candidates(self._dispatcher.state, command, self._dispatcher.now):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LeaseTerms, LoseLease, Succeed
-from crossdock.model.job import LeaseBinding, LeaseRef, Number, Token
-from crossdock.protocols.base import Answer, Close, Dispatcher, Slices, Wait, again
+from crossdock.model.job import LeaseBinding, Number, Token
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Slices, Wait, again, give_back
 from crossdock.protocols.line_reader import TOO_LONG, Lines
 from crossdock.protocols.masenko import ack, fetch, push
 from crossdock.protocols.masenko.atomic import Atomic, blocked
@@ -41,7 +41,6 @@ class MasenkoSession:
         self._lines = Lines(door.line_bytes)
         self.receive = self._lines.receive
         self.identified = True  # there is no handshake
-        self.granted: list[LeaseRef] | None = None
         self.silence_s = door.heartbeat_s
         self.heard = dispatcher.now.steady
         self._held: dict[Number, Token] = {}
@@ -143,8 +142,12 @@ class MasenkoSession:
         if job is not None and job.lease is not None:
             self.heard = dispatcher.now.steady
             self._held[job.number] = job.lease.token
-            self.granted = [(job.number, job.lease.token)]
-            return task(job)
+            leases = [(job.number, job.lease.token)]
+            try:
+                return Grant(task(job), leases)
+            except Exception:
+                give_back(dispatcher, VIA, leases)
+                raise
         if more_candidates(dispatcher.state, command, dispatcher.now):
             return again(dispatcher, until, partial(self._try_fetch, queues, until))
         if late:

@@ -19,7 +19,7 @@ class Context:
         self.resp3 = False
         self.identified = not door.has_password
         self.name = b""
-        self.granted: list[LeaseRef] | None = None  #: leases the answer in hand tells of; see protocols/base.py
+        self.granted: list[LeaseRef] | None = None  #: by the request in hand; the session returns them with its answer
         self.database = 0
         #: MULTI's commands so far, None outside of it
         self.queued: list[tuple[Command, list[bytes]]] | None = None
@@ -35,12 +35,12 @@ class Context:
     def subscriptions(self) -> int:
         return len(self.channels) + len(self.patterns)
 
-    def grant(self, *held: LeaseRef) -> None:
-        """The answer in hand tells of these leases; if the connection is lost before it leaves, they are given back."""
+    def grant(self, leases: list[LeaseRef]) -> None:
+        """Add leases that the request in hand granted. If its reply does not reach the peer, they are given back."""
         if self.granted is None:
-            self.granted = list(held) or None
+            self.granted = leases or None
         else:
-            self.granted += held  # a transaction may have thousands
+            self.granted += leases  # a transaction may have thousands
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
         """A channel it listens to had something to say."""

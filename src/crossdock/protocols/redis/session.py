@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from crossdock.protocols.base import Answer, Close, Dispatcher, ReplyMemory, Slices, Wait
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, ReplyMemory, Slices, Wait, give_back
 from crossdock.protocols.redis.commands.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
 from crossdock.protocols.redis.commands.table import COMMANDS
 from crossdock.protocols.redis.commands.transaction import QUEUE_AT_MOST, WORD_BYTES, end
@@ -63,10 +63,18 @@ class RedisSession(Context):
         self.door.commands += 1
         if self.queued is not None and not flags & AT_ONCE:
             return self._queue(command, request)
-        answer = run(self, command, request[1:])
-        if type(answer) is bytes and (size := len(answer)) <= LONG:
-            return b"$%d\r\n%b\r\n" % (size, answer)
-        return self._answer(answer)
+        try:
+            answer = run(self, command, request[1:])
+            if type(answer) is bytes and (size := len(answer)) <= LONG:
+                leases = self.granted
+                if leases is None:
+                    return b"$%d\r\n%b\r\n" % (size, answer)
+                self.granted = None
+                return Grant(b"$%d\r\n%b\r\n" % (size, answer), leases)
+            return self._answer(answer)
+        except Exception:
+            self._give_back()
+            raise
 
     def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
         if isinstance(request, Long):
@@ -106,20 +114,33 @@ class RedisSession(Context):
 
     def _answer(self, result: Result) -> Answer:
         if type(result) in _AT_ONCE:
-            return encode(result, self.resp3)  # type: ignore[arg-type]
+            return self._reply(result)  # type: ignore[arg-type]
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
         if isinstance(result, Hang):
             return Close(encode(result.value, self.resp3))
         if isinstance(result, Generator):
             return self._slices(result)
-        # Leases that an answer tells of go with its last byte: such a one is not divided.
+        # Leases are granted with the last byte of a reply, so a reply that grants some is not divided.
         if self.granted is None:
             if type(result) is bytes and len(result) > LONG:
                 return self._bulk(result)
             if is_long(result):
                 return self._parts(result)
-        return encode(result, self.resp3)
+        return self._reply(result)
+
+    def _reply(self, value: Value) -> bytes | Grant:
+        reply = encode(value, self.resp3)
+        if self.granted is None:
+            return reply
+        leases, self.granted = self.granted, None
+        return Grant(reply, leases)
+
+    def _give_back(self) -> None:
+        """The request failed before its reply was made."""
+        if self.granted is not None:
+            leases, self.granted = self.granted, None
+            give_back(self.dispatcher, self.door.name, leases)
 
     def _ask(self, block: Block, late: bool) -> Answer:
         if late:
@@ -127,7 +148,10 @@ class RedisSession(Context):
         try:
             return self._answer(block.again())
         except Error as error:
-            return encode(error.told(), self.resp3)
+            return self._reply(error.told())
+        except Exception:
+            self._give_back()
+            raise
 
     def _slices(self, work: Generator[Any, None, Value]) -> Slices:
         kept = 0
@@ -140,12 +164,15 @@ class RedisSession(Context):
             except Error as error:
                 value = error.told()
                 break
+            except Exception:
+                self._give_back()
+                raise
             if isinstance(step, ReplyMemory):
                 kept += step.size
             yield step
         if is_long(value) and self.granted is None:
             return (yield from self._parts(value, kept))
-        return encode(value, self.resp3)
+        return self._reply(value)
 
     def _bulk(self, value: bytes) -> Slices:
         yield from bulk_in_parts(value)

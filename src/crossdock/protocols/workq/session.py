@@ -8,9 +8,9 @@ from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
-from crossdock.model.job import LeaseRef, Number, Spec
+from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Close, Dispatcher, JobResult, Wait, again
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, JobResult, Wait, again, give_back
 from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.rejection_delay import Long, rested
@@ -51,7 +51,6 @@ class WorkqSession:
         self._dispatcher = dispatcher
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
-        self.granted: list[LeaseRef] | None = None
         self._given = IssuedLeases()
         self._running: Number = 0  #: the foreground job this connection waits for
 
@@ -160,13 +159,19 @@ class WorkqSession:
             if more_candidates(dispatcher.state, command, dispatcher.now):
                 return again(dispatcher, until, partial(self._try_lease, queues, until))
             return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
-        lease = job.lease
-        self.granted = [(job.number, lease.token)]
+        leases = [(job.number, job.lease.token)]
+        try:
+            return Grant(self._leased(job, job.lease), leases)
+        except Exception:
+            give_back(dispatcher, VIA, leases)
+            raise
+
+    def _leased(self, job: Job, lease: Lease) -> bytes:
         if job.origin == VIA and qless_data(job) is None:  # a recurring job of qless may have come by this very lease
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)
-        self._given.remember(ident, job, dispatcher)
+        self._given.remember(ident, job, self._dispatcher)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return messages.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 

@@ -73,7 +73,7 @@ class Qless:
         """How a call on that connection publishes, and how it tells of leases."""
 
         def grant(jobs: Sequence[Job]) -> None:
-            context.grant(*[(job.number, job.lease.token) for job in jobs if job.lease is not None])
+            context.grant([(job.number, job.lease.token) for job in jobs if job.lease is not None])
 
         ways: _Ways = (partial(self._publisher.say, context.dispatcher), grant)
         context.memo[_MEMO] = ways

@@ -55,7 +55,7 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
         token = 0 if job.lease is None else job.lease.token
         context.dispatcher.do(FillBuffer(key_of(buffer), job.number, token, text))
     if token and job.number in state.jobs:
-        context.grant((job.number, token))
+        context.grant([(job.number, token)])
     return text
 
 
