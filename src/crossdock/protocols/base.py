@@ -9,7 +9,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import LeaseRef, Number
-from crossdock.protocols.redis.channels import Channels
+from crossdock.protocols.channels import Channels
 
 
 class Close(NamedTuple):
