@@ -33,9 +33,9 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.protocols.channels import Channels
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
-from crossdock.protocols.redis.channels import Channels
 from crossdock.server.static_config import schedules
 from crossdock.settings.schema import CronEntry, CronJob, Settings
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from crossdock.protocols.redis.resqu.keys import Kind, Name, read, worker_set
+from crossdock.engine.resqu.queries import worker_set
+from crossdock.protocols.redis.resqu.keys import Kind, Name, read
 
 P = b"resqu-v4:"
 

@@ -8,6 +8,8 @@ from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.admin.server_status import Rates, ServerStatus, Sync
 from crossdock.protocols.base import Close, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
+from crossdock.server.endpoints import plan_spec
+from crossdock.settings.schema import Settings
 from tests.support.conversation import run_out
 from tests.support.dispatcher import PlainDispatcher
 
@@ -35,9 +37,13 @@ class House:
         return VITALS
 
 
+def admin_protocol(workers: WorkerRegistry | None = None) -> AdminProtocol:
+    return AdminProtocol(House(), workers, plan_spec(Settings()))
+
+
 class ControlPeer:
     def __init__(self, dispatcher: PlainDispatcher, workers: WorkerRegistry | None = None) -> None:
-        self.session = AdminProtocol(House(), workers).session(dispatcher, lambda: None)
+        self.session = admin_protocol(workers).session(dispatcher, lambda: None)
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
 

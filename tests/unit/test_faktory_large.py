@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from crossdock.protocols import rejection_delay
 from crossdock.protocols.faktory import push
 from crossdock.protocols.faktory.job import UNREADABLE, decode_many
-from crossdock.protocols.faktory.messages import Invalid
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.push import read_pieces
+from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.rejection_delay import LARGE
 from crossdock.server.limits import PIECE, REQUESTS_A_PASS
 from tests.support.conversation import Conversation, say
@@ -43,7 +43,7 @@ def read(text: bytes) -> list[Any] | None:
             next(work)
     except StopIteration as end:
         return list(end.value)
-    except Invalid:
+    except InvalidJob:
         return None
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from crossdock.model.clock import Now
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST
-from crossdock.protocols.faktory.job import JobBody, spec
-from crossdock.protocols.faktory.messages import Invalid
+from crossdock.protocols.faktory.job import PushBody, spec
 from crossdock.protocols.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
+from crossdock.protocols.job_spec import InvalidJob
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
@@ -42,11 +42,11 @@ def test_long_names(dispatcher: PlainDispatcher, peer: Conversation, field: str,
 def test_long_names_are_not_remembered() -> None:
     """Ten thousand of them, refused, would else be gigabytes."""
     kept: list[weakref.ref[Name]] = []
-    body = JobBody(jid="12345678", jobtype="T", args=msgspec.Raw(b"[]"), queue="x")
+    body = PushBody(jid="12345678", jobtype="T", args=msgspec.Raw(b"[]"), queue="x")
     for field in ("jobtype", "queue"):
         name = Name("x" * 100_000)
         kept.append(weakref.ref(name))
-        with pytest.raises(Invalid):
+        with pytest.raises(InvalidJob):
             spec(msgspec.structs.replace(body, **{field: name}), Now(1.0, 1.0))
         del name
     assert [each() for each in kept] == [None, None]

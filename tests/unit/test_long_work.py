@@ -9,7 +9,6 @@ import pytest
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.protocols.admin.job_walk import PAUSE_S
-from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.base import Slices
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
@@ -32,7 +31,7 @@ def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
 
 def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None:
     """It was: a request that is answered in slices did not count as its first word."""
-    house = House(AdminProtocol(control_peer.House()))
+    house = House(control_peer.admin_protocol())
     house.turn.do(
         Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "mail", b"[]", Form.JSON, 0, RULES) for n in range(20_000)])
     )

@@ -7,8 +7,8 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
+from crossdock.protocols.channels import Channels
 from crossdock.protocols.glob import Glob
-from crossdock.protocols.redis.channels import Channels
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from crossdock.protocols.redis.bulk import library
+from crossdock.protocols.admin import live_jobs
+from crossdock.protocols.redis.bulk.library import library
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
@@ -17,7 +18,7 @@ from tests.unit.test_redis_fuzz import wire
 class Talk:
     def __init__(self) -> None:
         self.dispatcher = PlainDispatcher()
-        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.LIBRARY,)))
+        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library(live_jobs.page),)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", *words]))
@@ -53,11 +54,11 @@ def test_every_job_once_page_by_page(talk: Talk) -> None:
 
 
 def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
-    flood(talk.dispatcher, 4 * library.LOOKED_AT_MOST, "a")
+    flood(talk.dispatcher, 4 * live_jobs.LOOKED_AT_MOST, "a")
     flood(talk.dispatcher, 1, "a", "rare")
     pages = talk.pages(queue="a", kind="rare")
     assert len(pages) == 5
-    assert max(page["looked"] for page in pages) <= library.LOOKED_AT_MOST
+    assert max(page["looked"] for page in pages) <= live_jobs.LOOKED_AT_MOST
     assert [len(page["jobs"]) for page in pages] == [0, 0, 0, 0, 1]
 
 
@@ -82,6 +83,6 @@ def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: s
 
 
 def test_who_has_not_said_the_password_sees_nothing() -> None:
-    peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library.LIBRARY,), password="secret"))
+    peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library(live_jobs.page),), password="secret"))
     peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

@@ -8,6 +8,7 @@ import pytest
 
 from crossdock.model.commands.bulk import IDLE_S
 from crossdock.model.job import Form
+from crossdock.protocols.admin import live_jobs
 from crossdock.protocols.redis.bulk import jobs as wire_jobs
 from crossdock.protocols.redis.bulk import library
 from crossdock.protocols.redis.protocol import RedisProtocol
@@ -20,7 +21,7 @@ from tests.unit.test_redis_fuzz import wire
 class Talk:
     def __init__(self) -> None:
         self.dispatcher = PlainDispatcher()
-        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.LIBRARY,)))
+        self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.library(live_jobs.page),)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(words[0], list(words[1:])))

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from crossdock.protocols.admin import live_jobs
 from crossdock.protocols.base import WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
-from crossdock.protocols.redis.bulk.library import LIBRARY
+from crossdock.protocols.redis.bulk.library import library
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.decode import WORDS_AT_MOST
@@ -100,7 +101,7 @@ def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], WireProtocol]
 
 
 def loads() -> WireProtocol:
-    return RedisProtocol(libraries=(LIBRARY,))
+    return RedisProtocol(libraries=(library(live_jobs.page),))
 
 
 JOBS = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.protocols.faktory.custom import UNIQUE_BYTES, unique_name
-from crossdock.protocols.faktory.messages import Invalid
+from crossdock.protocols.job_spec import UNIQUE_BYTES, InvalidJob, unique_name
 
 numbers = st.sampled_from(["0", "-0", "1", "1.0", "1e0", "10", "12345678901234567890", "12345678901234567891", "0.1"])
 texts = st.sampled_from(["", "a", "1", "a, b", "[ 1 ]", "ä", "\\", '"', "\x00", "\x7f", "{", "1.0", "😀"])
@@ -84,6 +83,6 @@ def test_a_name_is_never_long() -> None:
 def test_what_is_looked_at_value_by_value_has_a_bound(begin: str) -> None:
     few, many = (f"[{begin}{',1' * (length // 2)}]" for length in (UNIQUE_BYTES - 100, UNIQUE_BYTES))
     assert name(few) != name(few.replace(",1]", ",2]"))
-    with pytest.raises(Invalid, match=r"custom\.unique_for takes no args of more than 262144 bytes with escapes"):
+    with pytest.raises(InvalidJob, match=r"custom\.unique_for takes no args of more than 262144 bytes with escapes"):
         name(many)
     assert name(many.replace(begin, "1")) != name(few)

@@ -12,7 +12,7 @@ from crossdock.model.commands.core import Command, GiveBack, Ticked
 from crossdock.model.errors import CrossdockError
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import LeaseRef, Number
-from crossdock.protocols.redis.channels import Channels
+from crossdock.protocols.channels import Channels
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False):

@@ -22,7 +22,6 @@ from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.base import EventPublisher, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.server import admin_socket, admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
@@ -145,8 +144,7 @@ class Server:
         if isinstance(redis, EventPublisher):
             self.turn.herald = redis.tell
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
-        specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
-        self._control = AdminProtocol(self._pulse, workers, specs)
+        self._control = AdminProtocol(self._pulse, workers, endpoints.plan_spec(settings))
         self.turn.begin()
         self.turn.do(start)
         for order in self._orders:

@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from crossdock.model.errors import BadSetting, CrossdockError
+from crossdock.model.job import Spec
+from crossdock.protocols.admin.plans import PlanSpec
 from crossdock.protocols.base import WireProtocol
+from crossdock.protocols.redis.resp.values import Error
+from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.server.admission import MIB
 from crossdock.server.metrics import memory_mib
 from crossdock.settings.address import Address, parse_address
@@ -53,6 +57,24 @@ def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, WirePro
     return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where}
 
 
+def resqu_specs(settings: Settings) -> Specs:
+    """How Resqu's payloads become jobs."""
+    return Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
+
+
+def plan_spec(settings: Settings) -> PlanSpec:
+    """Reads the job of a plan that the operator adds."""
+    specs = resqu_specs(settings)
+
+    def read(text: bytes) -> Spec:
+        try:
+            return specs.planned(text)[1]
+        except Error as error:
+            raise ValueError(error.text.decode().removeprefix("ERR ")) from error
+
+    return read
+
+
 def _faktory(settings: Settings, *, may_flush: bool) -> WireProtocol:
     from crossdock.protocols.faktory.protocol import FaktoryProtocol
 
@@ -79,11 +101,11 @@ def _masenko(settings: Settings, *, may_flush: bool) -> WireProtocol:
 
 
 def _redis(settings: Settings, *, may_flush: bool) -> WireProtocol:
+    from crossdock.protocols.admin import live_jobs
     from crossdock.protocols.redis.bulk import library as bulk
     from crossdock.protocols.redis.protocol import RedisProtocol
     from crossdock.protocols.redis.qless.service import Qless
     from crossdock.protocols.redis.resqu.service import Resqu
-    from crossdock.protocols.redis.resqu.specs import Specs
 
     qless = Qless(
         server_clock=settings.qless.clock == "server",
@@ -91,7 +113,7 @@ def _redis(settings: Settings, *, may_flush: bool) -> WireProtocol:
         fine_histogram=settings.qless.histogram == "fine",
         keys_bytes=settings.redis.keys_mib * MIB,
     )
-    resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
+    resqu = Resqu(resqu_specs(settings))
     return RedisProtocol(
         password=settings.redis.password,
         request_bytes=settings.redis.request_mib * MIB,
@@ -99,7 +121,7 @@ def _redis(settings: Settings, *, may_flush: bool) -> WireProtocol:
         shared_databases=settings.redis.databases == "shared",
         handshake_s=settings.redis.handshake_s,
         may_flush=may_flush,
-        libraries=(qless.library, resqu.library, bulk.LIBRARY),
+        libraries=(qless.library, resqu.library, bulk.library(live_jobs.page)),
         views=(qless.view, *resqu.views),
         heralds=(qless.tell,),
     )

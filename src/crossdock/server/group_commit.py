@@ -19,7 +19,7 @@ from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.base import Dispatcher
-from crossdock.protocols.redis.channels import Channels
+from crossdock.protocols.channels import Channels
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.job_results import endings

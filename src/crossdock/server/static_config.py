@@ -11,16 +11,13 @@ from crossdock.model.commands.core import SetSchedules, SetThrottles
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Schedule
-from crossdock.protocols.faktory.job import JobBody, spec
-from crossdock.protocols.faktory.messages import Invalid
+from crossdock.protocols.job_spec import NAME_BYTES, InvalidJob, build_spec
 from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
 
 #: When a run comes is not known yet: spans are counted from here, and a run adds its own time.
 _RUN: Final = Now(0.0, 0.0)
 #: What `custom` may ask for a job that is pushed, and not for one that comes again and again.
 _FOR_ONE_JOB: Final = frozenset({"bid", "expires_at", "track"})
-#: Bytes of a queue's name.
-_NAME_AT_MOST: Final = 255
 
 
 class BadOrder(BadSetting):
@@ -32,8 +29,8 @@ def throttles(settings: Settings) -> SetThrottles:
 
 
 def _throttle(queue: str, entry: ThrottleEntry) -> tuple[str, int, Per, float]:
-    if not 0 < len(queue.encode()) <= _NAME_AT_MOST:
-        raise BadOrder(f'throttles: "{queue[:40]}" is no name of a queue; it has 1 to {_NAME_AT_MOST} bytes')
+    if not 0 < len(queue.encode()) <= NAME_BYTES:
+        raise BadOrder(f'throttles: "{queue[:40]}" is no name of a queue; it has 1 to {NAME_BYTES} bytes')
     if (entry.concurrency is None) == (entry.worker is None):
         raise BadOrder(f"throttles.{queue}: write either concurrency = N (in all) or worker = N (for each worker)")
     if entry.concurrency is not None:
@@ -50,8 +47,8 @@ def mapping(settings: Settings) -> SetMapping:
                 f'[mapping.{kind}.default]: default = "POOL"'
             )
         for name in _pools(pools):
-            if not 0 < len(name.encode()) <= _NAME_AT_MOST:
-                raise BadOrder(f'mapping.{kind}: "{name[:40]}" is no name of a pool; it has 1 to {_NAME_AT_MOST} bytes')
+            if not 0 < len(name.encode()) <= NAME_BYTES:
+                raise BadOrder(f'mapping.{kind}: "{name[:40]}" is no name of a pool; it has 1 to {NAME_BYTES} bytes')
     both = sorted(_pools(static) & _pools(batch))
     if both:
         raise BadOrder(f'mapping: the pool "{both[0]}" is both static and a batch pool; give each kind its own')
@@ -86,23 +83,23 @@ def _recurrence(entry: CronEntry) -> Schedule:
     job = entry.job
     asked = {"unique_for": job.unique_for, "unique_until": job.unique_until, "expires_in": job.expires_in}
     custom = job.custom | {key: value for key, value in asked.items() if value is not None}
-    body = JobBody(
-        jid=str(uuid.UUID(int=0)),  # each run gets one of its own
-        jobtype=job.type,
-        queue=job.queue,
-        args=msgspec.Raw(msgspec.json.encode(job.args)),
-        retry=job.retry,
-        reserve_for=job.reserve_for,
-        custom=msgspec.Raw(msgspec.json.encode(custom) if custom else b"null"),
-        priority=job.priority,
-    )
     try:
-        made = spec(body, _RUN)
-    except Invalid as error:
+        spec = build_spec(
+            jid=str(uuid.UUID(int=0)),  # each run gets its own
+            kind=job.type,
+            queue=job.queue or "default",
+            args=msgspec.json.encode(job.args),
+            custom=msgspec.json.encode(custom),
+            retry=job.retry,
+            reserve_for=job.reserve_for,
+            priority=job.priority,
+            now=_RUN,
+        )
+    except InvalidJob as error:
         raise BadOrder(f'cron "{name}": {error}') from error
     if not _FOR_ONE_JOB.isdisjoint(custom):
         raise BadOrder(
             f'cron "{name}": custom must not have {", ".join(sorted(_FOR_ONE_JOB))}: they are for one job, not for '
             "each run; unique_for and expires_in count from each run"
         )
-    return Schedule(name, "faktory", entry.schedule, entry.timezone, made, 0.0)
+    return Schedule(name, "faktory", entry.schedule, entry.timezone, spec, 0.0)

@@ -1,6 +1,7 @@
 """What the views of Resqu's keys ask. Nothing here changes anything."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
@@ -9,6 +10,8 @@ from crossdock.model.commands.resqu import SHOWN_AS, Buffer, unique
 from crossdock.model.job import Job, Number
 from crossdock.model.records import Phase, ResquBatch, Schedule
 from crossdock.model.states import HELD
+
+KEY_PREFIX: Final = b"resqu-v4:"
 
 
 def named(state: EngineState, uid: str) -> Number:
@@ -109,3 +112,10 @@ def backlog(state: EngineState, queue: str, source: str) -> list[str]:
 def active(state: EngineState, queue: str) -> dict[str, str]:
     """`pool:<pool>`: sources that have a batch in work there, and which."""
     return {source: name for (pool, source), name in state.resqu.active.items() if pool == queue}
+
+
+def worker_set(worker: bytes) -> bytes:
+    """The key of the set that lists a worker while it lives. The worker is `<node>~<pool>~<code>~<pid>`."""
+    node, _, rest = worker.partition(b"~")
+    pool = rest.rsplit(b"~", 2)[0]
+    return b"%bprocess:%b:pool:%b" % (KEY_PREFIX, node, pool)

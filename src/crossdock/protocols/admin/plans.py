@@ -1,8 +1,8 @@
 """Plans: jobs that come again and again because a Resqu client, or the operator, said so (protocol page, Resqu 8)."""
 
 import math
-from collections.abc import Collection, Generator
-from typing import Any, Final
+from collections.abc import Callable, Collection, Generator
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -12,16 +12,18 @@ from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import ClearPlan, SetPlan
+from crossdock.model.job import Spec
 from crossdock.model.records import Schedule
 from crossdock.protocols.admin import messages, views
 from crossdock.protocols.admin.job_walk import PAUSE_S, first_names
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.base import Dispatcher, Slices
-from crossdock.protocols.redis.resp.values import Error
-from crossdock.protocols.redis.resqu.plans import PLAN_BYTES, PLANS_AT_MOST
-from crossdock.protocols.redis.resqu.specs import Specs, new_id
+from crossdock.protocols.job_spec import PLAN_BYTES, PLANS_AT_MOST, new_id
 
 _ALL: Final = record_name("")
+
+#: The job of a plan, from the JSON text that a Resqu client writes; raises ValueError.
+PlanSpec: TypeAlias = Callable[[bytes], Spec]
 
 
 def plans(dispatcher: Dispatcher, request: messages.Plans) -> Slices:
@@ -59,7 +61,7 @@ def _row(one: Schedule, state: EngineState, now: Now) -> views.View:
     }
 
 
-def add(dispatcher: Dispatcher, specs: Specs, request: messages.PlanAdd) -> bytes:
+def add(dispatcher: Dispatcher, plan_spec: PlanSpec, request: messages.PlanAdd) -> bytes:
     """As the client makes one: the first run is the start, or the first interval behind it that is still to come."""
     plan = f"{request.source}_{request.id or new_id()}"
     if "_" in request.source:
@@ -71,11 +73,9 @@ def add(dispatcher: Dispatcher, specs: Specs, request: messages.PlanAdd) -> byte
         )
         if not math.isfinite(first) or first >= 2**40:
             raise ValueError("the interval never comes to its end")
-        spec, text = _spec(specs, plan, int(first), request)
+        spec, text = _spec(plan_spec, plan, int(first), request)
     except ValueError as error:
         raise Invalid(str(error)) from None
-    except Error as error:
-        raise Invalid(error.text.decode().removeprefix("ERR ")) from None
     if len(dispatcher.state.schedules) >= PLANS_AT_MOST:
         raise Invalid(f"there are {PLANS_AT_MOST} plans, the limit; remove some")
     if not dispatcher.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
@@ -83,7 +83,7 @@ def add(dispatcher: Dispatcher, specs: Specs, request: messages.PlanAdd) -> byte
     return reply({"plan": plan, "next": views.when(float(int(first)))})
 
 
-def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tuple[Any, bytes]:
+def _spec(plan_spec: PlanSpec, plan: str, first: int, request: messages.PlanAdd) -> tuple[Spec, bytes]:
     members: dict[str, Any] = {"class": request.kind, "sourceId": request.source, "name": request.name or request.kind}
     if bytes(request.args):
         members["args"] = request.args
@@ -95,8 +95,7 @@ def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tup
     text = msgspec.json.encode(members)
     if len(text) > PLAN_BYTES:
         raise ValueError(f"a plan has at most {PLAN_BYTES} bytes")
-    _, spec = specs.planned(text)
-    return spec, text
+    return plan_spec(text), text
 
 
 def remove(dispatcher: Dispatcher, request: messages.PlanRm) -> bytes:

@@ -13,7 +13,6 @@ from crossdock.model.commands.resqu import EmptyBuffer
 from crossdock.model.job import Job
 from crossdock.protocols.admin.views import View
 from crossdock.protocols.base import Dispatcher
-from crossdock.protocols.redis.resqu.keys import worker_set
 from crossdock.protocols.timestamps import stamp
 
 _WORKER: Final = "worker:"
@@ -68,5 +67,5 @@ def let_go(dispatcher: Dispatcher, via: str, name: str) -> bool:
     with dispatcher.together():
         dispatcher.do(EmptyBuffer(via, key, lost=True))
         if key != name:
-            dispatcher.do(ChangeMembers(worker_set(name.encode()), Kind.SET, drop=[name.encode()]))
+            dispatcher.do(ChangeMembers(queries.worker_set(name.encode()), Kind.SET, drop=[name.encode()]))
     return True

@@ -6,10 +6,10 @@ from typing import Any, Final
 from crossdock.protocols.admin import actions, failures, labels, messages, plans, reads, recurring
 from crossdock.protocols.admin import messages as r
 from crossdock.protocols.admin.messages import Invalid, Request, error
+from crossdock.protocols.admin.plans import PlanSpec
 from crossdock.protocols.admin.server_status import House
 from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
-from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.worker_registry import WorkerRegistry
 
 LINE_BYTES: Final = 1024 * 1024
@@ -17,11 +17,11 @@ _TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
 
 
 class AdminSession:
-    def __init__(self, dispatcher: Dispatcher, house: House, workers: WorkerRegistry, specs: Specs) -> None:
+    def __init__(self, dispatcher: Dispatcher, house: House, workers: WorkerRegistry, plan_spec: PlanSpec) -> None:
         self._dispatcher = dispatcher
         self._house = house
         self._workers = workers
-        self._specs = specs
+        self._plan_spec = plan_spec
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
@@ -55,7 +55,7 @@ class AdminSession:
         return reads.workers(self._dispatcher, self._workers, request)
 
     def _plan_add(self, request: messages.PlanAdd) -> Answer:
-        return plans.add(self._dispatcher, self._specs, request)
+        return plans.add(self._dispatcher, self._plan_spec, request)
 
     def _release(self, request: messages.Release) -> Answer:
         return actions.release(self._dispatcher, self._workers, request)

@@ -11,7 +11,8 @@ from crossdock.model.job import Callback, Extra, Links, Spec
 from crossdock.model.records import Batch
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.job import PushBody, spec
-from crossdock.protocols.faktory.messages import OK, Invalid, bulk, error
+from crossdock.protocols.faktory.messages import OK, bulk, error
+from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.timestamps import stamp
 
 DESCRIPTION_BYTES: Final = 1_000
@@ -57,7 +58,7 @@ def _new(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
         parent = asked.parent_bid or ""
         complete = _callback(asked.complete, name, parent, Callback.COMPLETE, dispatcher)
         success = _callback(asked.success, name, parent, Callback.SUCCESS, dispatcher)
-    except Invalid as refused:
+    except InvalidJob as refused:
         return error(f"invalid callback: {refused}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         return error(f"invalid BATCH NEW: {wrong}")

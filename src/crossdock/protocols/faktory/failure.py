@@ -7,7 +7,8 @@ import msgspec
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.job import Failure
-from crossdock.protocols.faktory.messages import FailBody, Int64, Invalid
+from crossdock.protocols.faktory.messages import FailBody, Int64
+from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.timestamps import parse, stamp
 
 BACKTRACE_AT_MOST: Final = 50
@@ -44,7 +45,7 @@ def told(body: FailBody, jid: str, claim: Claim) -> Fail:
 
 def brought(body: FailureBody, now: Now) -> tuple[int, Failure]:
     """How often the job has failed, and how the last time. It failed before it was pushed: the latest time that can be
-    is taken for one that nobody can read. Raises Invalid."""
+    is taken for one that nobody can read. Raises InvalidJob."""
     first_at = _lenient(body.failed_at, now.wall)
     error = Failure(
         body.errtype or _UNKNOWN,
@@ -76,11 +77,11 @@ def shown(error: Failure, failures: int, retry: int) -> bytes:
 
 def _backtrace(text: msgspec.Raw) -> tuple[str, ...]:
     if memoryview(text).nbytes > BROUGHT_BYTES:
-        raise Invalid(f"failure.backtrace must not be longer than {BROUGHT_BYTES} bytes")
+        raise InvalidJob(f"failure.backtrace must not be longer than {BROUGHT_BYTES} bytes")
     try:
         return tuple(_lines(text) or ())[:BACKTRACE_AT_MOST]
     except msgspec.DecodeError as error:
-        raise Invalid(f"invalid JSON: {error} of failure.backtrace") from error
+        raise InvalidJob(f"invalid JSON: {error} of failure.backtrace") from error
 
 
 def _lenient(text: str | None, otherwise: float) -> float:

@@ -1,6 +1,5 @@
 """The Faktory job: from a PUSH body to a `Spec`, and from a job to the text a FETCH shows (page section 4)."""
 
-import re
 from functools import lru_cache
 from typing import Final
 
@@ -8,37 +7,39 @@ import msgspec
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Extra, FaktoryData, Form, Job, Spec
-from crossdock.model.policies import Backoff, Disposition, Policy
-from crossdock.protocols.faktory import custom as faktory_custom
+from crossdock.model.policies import Policy
 from crossdock.protocols.faktory.failure import FailureBody, brought, shown
-from crossdock.protocols.faktory.messages import Int64, Invalid
-from crossdock.protocols.job_spec import NAME_BYTES
-from crossdock.protocols.json import too_deep
+from crossdock.protocols.faktory.messages import Int64
+from crossdock.protocols.job_spec import (
+    QUEUE_NAME,
+    RESERVE_AT_MOST,
+    RETRIES,
+    SHORT_JSON,
+    SHORT_NAME,
+    InvalidJob,
+    check_custom,
+    check_job,
+    policy_for,
+    read_custom,
+)
 from crossdock.protocols.payload import as_args
-from crossdock.protocols.timestamps import parse, stamp
-
-RETRIES: Final = 25
-RESERVE_AT_MOST: Final = 86_400
-JSON_DEPTH: Final = 64
-
-_SHORT: Final = 2 * JSON_DEPTH  #: no JSON text up to this size can be too deep
-_SHORT_NAMES: Final = NAME_BYTES // 4  #: characters that take no more than NAME_BYTES bytes, however they are encoded
+from crossdock.protocols.timestamps import stamp
 
 _JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as much as a call
-_QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
-_RAW: Final = msgspec.Raw
 _NULL: Final = msgspec.Raw(b"null")
 _PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose normal one is 0
 
 
-class JobBody(msgspec.Struct, gc=False):
+class PushBody(msgspec.Struct, gc=False):
+    """As a client writes it. Members that may be anything are left undecoded."""
+
     jid: str | None = None
     jobtype: str | None = None
     args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: int | msgspec.Raw | None = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (13)
+    priority: msgspec.Raw = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (13)
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
@@ -46,12 +47,6 @@ class JobBody(msgspec.Struct, gc=False):
     created_at: str | None = None
     custom: msgspec.Raw = _NULL
     failure: FailureBody | None = None
-
-
-class PushBody(JobBody, gc=False):
-    """As a client writes it. Of what may be anything nothing is built."""
-
-    priority: msgspec.Raw = _NULL
 
 
 #: What a decoder says of a body that is none
@@ -68,7 +63,7 @@ def read_one(body: bytes) -> PushBody:
             body.decode()  # the decoder does not look into args and custom
         return _decode_one(body)
     except UNREADABLE as error:
-        raise Invalid(f"invalid JSON: {error}") from error
+        raise InvalidJob(f"invalid JSON: {error}") from error
 
 
 def read_checked(body: memoryview) -> PushBody:
@@ -76,7 +71,7 @@ def read_checked(body: memoryview) -> PushBody:
     try:
         return _decode_one(body)
     except UNREADABLE as error:
-        raise Invalid(f"invalid JSON: {error}") from error
+        raise InvalidJob(f"invalid JSON: {error}") from error
 
 
 def read_many(body: bytes) -> list[PushBody]:
@@ -85,43 +80,39 @@ def read_many(body: bytes) -> list[PushBody]:
             body.decode()
         return decode_many(body)
     except UNREADABLE as error:
-        raise Invalid(f"invalid JSON: {error}") from error
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+        raise InvalidJob(f"invalid JSON: {error}") from error
 
 
 @lru_cache(maxsize=10_000)
 def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Policy | None:
     """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
-    if not kind or reserve_for > RESERVE_AT_MOST or _QUEUE.fullmatch(queue) is None:
+    if not kind or reserve_for > RESERVE_AT_MOST or QUEUE_NAME.fullmatch(queue) is None:
         return None
     return policy_for(retry, reserve_for)
 
 
-def spec(body: JobBody, now: Now) -> Spec:
-    """Raises Invalid."""
+def spec(body: PushBody, now: Now) -> Spec:
+    """Raises InvalidJob."""
     jid, kind, args, queue = body.jid or "", body.jobtype or "", bytes(body.args), body.queue or "default"
     retry, reserve_for = RETRIES if body.retry is None else body.retry, body.reserve_for or 0
-    custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
+    custom = b"" if body.custom is _NULL else check_custom(bytes(body.custom))
     due, own = 0.0, None
     if (
-        len(args) <= _SHORT
+        len(args) <= SHORT_JSON
         and args[0] == 0x5B
         and len(jid) >= 8
-        and len(jid) + len(kind) <= _SHORT_NAMES
-        and len(queue) <= _SHORT_NAMES
+        and len(jid) + len(kind) <= SHORT_NAME
+        and len(queue) <= SHORT_NAME
         and not body.at
     ):
         own = _usual(kind, queue, retry, reserve_for)
     if own is None:
-        due = _checked(body.at, jid, kind, args, queue, reserve_for)
+        due = check_job(body.at or "", jid, kind, args, queue, reserve_for)
         own = policy_for(retry, reserve_for)
     protocol_data, priority = _PLAIN, 0
     said = body.priority
     if said is not _NULL:
-        text = bytes(said) if type(said) is _RAW else str(said).encode()
+        text = bytes(said)
         given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
         if given is not None:
             protocol_data, priority = _WITH_PRIORITY, given
@@ -129,7 +120,7 @@ def spec(body: JobBody, now: Now) -> Spec:
         protocol_data = FaktoryData(body.created_at or "", body.at or "", body.backtrace or 0, protocol_data.priority)
     extra, failures = None, 0
     if custom:
-        extra = Extra(custom, protocol_data, None, faktory_custom.read(custom, kind, args, queue, due, now))
+        extra = Extra(custom, protocol_data, None, read_custom(custom, kind, args, queue, due, now))
     elif protocol_data is not _PLAIN:
         extra = Extra(b"", protocol_data)
     if body.failure is not None:
@@ -138,66 +129,11 @@ def spec(body: JobBody, now: Now) -> Spec:
     return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
 
 
-def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reserve_for: int) -> float:
-    """The due time of a job that may not be plain and short, in upstream's order of checks (5.2): JSON, jid, jobtype,
-    args, reserve_for, at, queue; and behind them what takes longest. Raises Invalid."""
-    if args[0] != 0x5B and args != b"null":
-        raise Invalid("invalid JSON: args must be an array")
-    if len(jid) < 8 and _bytes(jid) < 8:
-        raise Invalid("jobs must have a reasonable jid parameter")
-    if not kind:
-        raise Invalid("jobs must have a jobtype parameter")
-    if args == b"null":
-        raise Invalid("jobs must have an args parameter")
-    if reserve_for > RESERVE_AT_MOST:
-        raise Invalid("jobs cannot be reserved for more than one day")
-    due = _due(at) if at else 0.0
-    if len(queue) > NAME_BYTES or _QUEUE.fullmatch(queue) is None:
-        raise Invalid(_bad_queue(queue))
-    if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
-        raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
-    if too_deep(args, JSON_DEPTH):
-        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
-    return due
-
-
 def _cut_priority(text: bytes) -> int | None:
     """None for what is no integer. By its spelling alone: a number has as many digits as it likes."""
     if not text.removeprefix(b"-").isdigit():
         return None
     return -4 if text.startswith((b"-", b"0")) else 4
-
-
-def _custom(text: bytes) -> bytes:
-    """As pushed; empty for null and for an object without members."""
-    if len(text) <= _SHORT and text.startswith(b'{"'):  # the usual case: nothing to look into
-        return text
-    if text == b"null":
-        return b""
-    if text[0] != 0x7B:
-        raise Invalid("invalid JSON: custom must be an object")
-    if len(text) > 2 * JSON_DEPTH and too_deep(text, JSON_DEPTH):
-        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
-    return b"" if len(text) == 2 or text[1:-1].isspace() else text
-
-
-def _due(at: str) -> float:
-    try:
-        return parse(at)
-    except (ValueError, OverflowError) as error:
-        raise Invalid(f"invalid timestamp for 'at': \"{at}\": {error}") from error
-
-
-def _bad_queue(name: str) -> str:
-    if _QUEUE.fullmatch(name) is None:
-        return f'cannot get "{name}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z'
-    return f"queue names must not be longer than {NAME_BYTES} bytes"
-
-
-@lru_cache(maxsize=1_024)
-def policy_for(retry: int, reserve_for: int) -> Policy:
-    exhausted = Disposition.GONE if retry == 0 else Disposition.DEAD
-    return Policy(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
 
 
 _PLAIN: Final = FaktoryData()

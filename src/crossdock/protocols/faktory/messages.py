@@ -24,10 +24,6 @@ _ECHO: Final = 4_096
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Invalid(Exception):
-    """A job or request that is not acceptable; the text is for the client."""
-
-
 class HelloBody(msgspec.Struct):
     v: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None
     wid: str | None = None

@@ -15,7 +15,8 @@ from crossdock.model.job import Spec
 from crossdock.protocols.base import Answer, Dispatcher, ReplyMemory, Slices
 from crossdock.protocols.faktory.admin import SLICE
 from crossdock.protocols.faktory.job import UNREADABLE, PushBody, decode_many, read_checked, read_many, read_one, spec
-from crossdock.protocols.faktory.messages import OK, Invalid, bulk, error
+from crossdock.protocols.faktory.messages import OK, bulk, error
+from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.rejection_delay import rest
 
 #: Pushing costs half of what moving does.
@@ -37,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 def push(dispatcher: Dispatcher, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
     try:
         one = spec(read(body), dispatcher.now)
-    except Invalid as refused:
+    except InvalidJob as refused:
         return error(str(refused))
     no_room = dispatcher.no_room(1)
     if no_room is not None:
@@ -52,7 +53,7 @@ def push(dispatcher: Dispatcher, via: str, body: Any, read: Callable[[Any], Push
 def push_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
         yield from _check_text(body)
-    except Invalid as refused:
+    except InvalidJob as refused:
         return error(str(refused))
     return push(dispatcher, via, body, read_checked)
 
@@ -60,7 +61,7 @@ def push_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
 def push_bulk(dispatcher: Dispatcher, via: str, body: bytes) -> Answer:
     try:
         bodies = read_many(body)
-    except Invalid as refused:
+    except InvalidJob as refused:
         return error(str(refused))
     return _slices(dispatcher, via, iter(bodies))
 
@@ -69,14 +70,14 @@ def push_bulk_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slice
     try:
         yield from _check_text(body)
         bodies = yield from read_pieces(body)
-    except Invalid as refused:
+    except InvalidJob as refused:
         return error(str(refused))
     del body  # the pieces have what is still needed of it
     return (yield from _slices(dispatcher, via, bodies))
 
 
 def _check_text(body: memoryview) -> Iterator[None]:
-    """Is it UTF-8 throughout? The decoder does not look into args and custom. Raises Invalid."""
+    """Is it UTF-8 throughout? The decoder does not look into args and custom. Raises InvalidJob."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, len(body), _TEXT):
         if at:
@@ -84,7 +85,7 @@ def _check_text(body: memoryview) -> Iterator[None]:
         try:
             decoder.decode(body[at : at + _TEXT], final=at + _TEXT >= len(body))
         except UnicodeDecodeError as wrong:
-            raise Invalid(f"invalid JSON: {wrong}") from wrong
+            raise InvalidJob(f"invalid JSON: {wrong}") from wrong
 
 
 def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
@@ -97,7 +98,7 @@ def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Sli
         for each in some:
             try:
                 specs.append(spec(each, dispatcher.now))
-            except Invalid as wrong:
+            except InvalidJob as wrong:
                 refused[each.jid or ""] = str(wrong)
         no_room = dispatcher.no_room(len(specs))
         if no_room is not None:
@@ -166,10 +167,10 @@ _CUT: Final = re.compile(rb"\}[ \t\r\n]*,")
 
 
 def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
-    """All of it, before the first job is pushed: a list that is not whole is refused as a whole. Raises Invalid."""
+    """All of it, before the first job is pushed: a list that is not whole is refused as a whole. Raises InvalidJob."""
     begin = _BEGIN.match(body)
     if begin is None:
-        raise Invalid("invalid JSON: Expected `array` of jobs")
+        raise InvalidJob("invalid JSON: Expected `array` of jobs")
     pieces: deque[list[PushBody] | bytes] = deque()
     kept, at = 0, begin.end()
     jobs, stepped = 0, at
@@ -184,11 +185,11 @@ def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
                 break
             except UNREADABLE as error:
                 if cut is None:
-                    raise Invalid(f"invalid JSON: {f'from byte {at}: ' if pieces else ''}{error}") from error
+                    raise InvalidJob(f"invalid JSON: {f'from byte {at}: ' if pieces else ''}{error}") from error
             size = max(2 * size, end - at)
             yield
         if not found and pieces:
-            raise Invalid("invalid JSON: JSON is malformed: a comma without a job behind it")
+            raise InvalidJob("invalid JSON: JSON is malformed: a comma without a job behind it")
         kept += len(found)
         pieces.append(found if kept <= KEPT else text)
         if cut is None:

@@ -10,9 +10,15 @@ import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.policies import Policy
-from crossdock.protocols.faktory.job import JSON_DEPTH, RESERVE_AT_MOST, RETRIES
-from crossdock.protocols.faktory.job import policy_for as rules_of
-from crossdock.protocols.job_spec import NAME_BYTES
+from crossdock.protocols.job_spec import (
+    JSON_DEPTH,
+    NAME_BYTES,
+    RESERVE_AT_MOST,
+    RETRIES,
+    SHORT_JSON,
+    SHORT_NAME,
+    policy_for,
+)
 from crossdock.protocols.json import too_deep
 from crossdock.protocols.redis.keys.values import KIND_BYTES
 from crossdock.protocols.redis.resp.values import Error
@@ -22,8 +28,6 @@ from crossdock.protocols.timestamps import parse
 JOBS_AT_MOST: Final = 5_000
 TAGS_AT_MOST: Final = 100
 
-_SHORT: Final = 2 * JSON_DEPTH  #: no JSON text up to this size can be too deep
-_SHORT_NAME: Final = NAME_BYTES // 4  #: characters that take no more than NAME_BYTES bytes, however they are encoded
 _FAR: Final = 253_402_300_800.0  #: the year 10000
 
 #: Looked up once: a member of an enumeration costs as much as a call.
@@ -74,7 +78,7 @@ _bodies = msgspec.json.Decoder(list[_Body]).decode
 _rows = msgspec.msgpack.Decoder(list[_Row]).decode
 _as_json = msgspec.json.Decoder(msgspec.Raw).decode
 
-_PLAIN: Final[Policy] = rules_of(RETRIES, 0)
+_PLAIN: Final[Policy] = policy_for(RETRIES, 0)
 
 
 def specs(text: bytes) -> list[Spec]:
@@ -120,9 +124,9 @@ def _of_row(job: _Row) -> Spec:
 
 def _spec(job: _Body | _Row, args: bytes, form: Form, custom: bytes, due: float) -> Spec:
     jid, queue, kind = job.jid, job.queue, job.kind
-    if len(args) > _SHORT and form is _JSON and too_deep(args, JSON_DEPTH):
+    if len(args) > SHORT_JSON and form is _JSON and too_deep(args, JSON_DEPTH):
         raise _wrong(job, f"args are nested deeper than {JSON_DEPTH}")
-    if len(jid) > _SHORT_NAME or len(queue) > _SHORT_NAME or len(kind) > _SHORT_NAME:
+    if len(jid) > SHORT_NAME or len(queue) > SHORT_NAME or len(kind) > SHORT_NAME:
         _check_names(job)
     if due and not 0.0 <= due < _FAR:
         raise _wrong(job, "at must be seconds since 1970, before the year 10000")
@@ -132,7 +136,7 @@ def _spec(job: _Body | _Row, args: bytes, form: Form, custom: bytes, due: float)
     extra = None
     if custom or job.tags or job.replayed_from:
         extra = _extra(job, custom)
-    own = _PLAIN if job.retry == RETRIES and not job.reserve_for else rules_of(job.retry, job.reserve_for)
+    own = _PLAIN if job.retry == RETRIES and not job.reserve_for else policy_for(job.retry, job.reserve_for)
     return Spec(jid, queue, kind, args, form, priority, own, due, extra)
 
 

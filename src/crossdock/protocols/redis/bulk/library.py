@@ -1,18 +1,16 @@
-"""Crossdock's own functions on the Redis door, for any Redis client: bulk pushes that happen exactly once, and a look
-at live jobs (live.py).
+"""Crossdock's own functions on the Redis protocol: bulk pushes that happen exactly once, and pages of live jobs.
 
     FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
       … <run> <jobs> once                   nor anybody else, as far as the server remembers
     FCALL crossdock.close 0 <run>           nothing more is taken in
     FCALL crossdock.loaded 0 <run>          how far it is
+    FCALL crossdock.jobs 0 <request>        a page of live jobs; the request is a JSON object
 
-Each answers with the load's state, the jobs that this call brought (new, known) and those of all calls.
+The first three answer with the load's state, the jobs that this call brought (new, known) and those of all calls.
 """
 
 from collections.abc import Callable
-from typing import Final
-
-import msgspec
+from typing import Final, TypeAlias
 
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.bulk import (
@@ -25,62 +23,11 @@ from crossdock.model.commands.bulk import (
     LoadJobs,
     LoadRefusal,
 )
-from crossdock.protocols.admin import cursor, selection, views
-from crossdock.protocols.admin.job_walk import Looked, go, spot_of
-from crossdock.protocols.admin.messages import Chosen, Invalid, Limit
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.job_spec import NAME_BYTES
 from crossdock.protocols.redis.bulk.jobs import specs
 from crossdock.protocols.redis.resp.values import Error, Value
 from crossdock.protocols.redis.scripts import Call, Library
-
-#: Jobs looked at for one call: about a millisecond.
-LOOKED_AT_MOST: Final = 1_000
-_SLICE: Final = 250
-
-
-class _Jobs(Chosen, tag="jobs"):
-    limit: Limit = 200
-
-
-_decode = msgspec.json.Decoder(_Jobs).decode
-_encode = msgspec.json.Encoder().encode
-
-
-def jobs(call: Call) -> Value:
-    if call.keys or len(call.args) != 1:
-        raise Error(f"ERR {call.dialect} takes no keys and 1 argument")
-    try:
-        return _page(call, _decode(call.args[0]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Error(f'ERR not a request: {error}; write one JSON object, such as {{"queue":"mail"}}') from error
-    except Invalid as error:
-        raise Error(f"ERR {error}") from error
-
-
-def _page(call: Call, request: _Jobs) -> bytes:
-    dispatcher = call.context.dispatcher
-    state, now = dispatcher.state, dispatcher.now
-    wanted = selection.wanted(request, state, now)
-    rows: list[views.View] = []
-    looked = 0
-
-    def take(some: Looked) -> cursor.Spot | None:
-        nonlocal looked
-        looked += some.number
-        room = request.limit - len(rows)
-        rows.extend(views.row(job, now) for job in some.jobs[:room])
-        if len(some.jobs) >= room:
-            return spot_of(some.jobs[room - 1], state, wanted)
-        return some.spot if looked >= LOOKED_AT_MOST else None
-
-    walk = go(state, wanted, cursor.read(request), take, _SLICE)
-    while True:
-        try:
-            next(walk)
-        except StopIteration as over:
-            _, after = over.value
-            return _encode({"jobs": rows, "looked": looked, "after": cursor.write(after)})
-
 
 #: The door that jobs of a load came by, as their history has it.
 VIA: Final = "crossdock"
@@ -156,16 +103,28 @@ def _run(call: Call, words: int) -> str:
     return run
 
 
-_FUNCTIONS: Final[dict[str, Callable[[Call], Value]]] = {
-    "crossdock.load": _load,
-    "crossdock.close": _close,
-    "crossdock.loaded": _loaded,
-    "crossdock.jobs": jobs,
-}
+#: A request as JSON in, the reply as JSON out; raises ValueError.
+LiveJobs: TypeAlias = Callable[[Dispatcher, bytes], bytes]
 
-LIBRARY: Final = Library(
-    dialects=frozenset(_FUNCTIONS),
-    hashes={},
-    handle=lambda call: _FUNCTIONS[call.dialect](call),
-    functions={name: name for name in _FUNCTIONS},
-)
+
+def library(live_jobs: LiveJobs) -> Library:
+    def jobs(call: Call) -> Value:
+        if call.keys or len(call.args) != 1:
+            raise Error(f"ERR {call.dialect} takes no keys and 1 argument")
+        try:
+            return live_jobs(call.context.dispatcher, call.args[0])
+        except ValueError as error:
+            raise Error(f"ERR {error}") from error
+
+    functions: dict[str, Callable[[Call], Value]] = {
+        "crossdock.load": _load,
+        "crossdock.close": _close,
+        "crossdock.loaded": _loaded,
+        "crossdock.jobs": jobs,
+    }
+    return Library(
+        dialects=frozenset(functions),
+        hashes={},
+        handle=lambda call: functions[call.dialect](call),
+        functions={name: name for name in functions},
+    )

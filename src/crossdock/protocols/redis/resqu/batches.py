@@ -4,6 +4,7 @@ from math import inf
 
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import ChangeList
 from crossdock.model.commands.resqu import CommitResquBatch, KeepResquBatch, OpenResquBatch, PushToResquBatch
@@ -11,12 +12,12 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.generic import from_now
 from crossdock.protocols.redis.resp.values import Error, Result, Value
 from crossdock.protocols.redis.resqu import entries, job_view, units
-from crossdock.protocols.redis.resqu.keys import PREFIX, Name
+from crossdock.protocols.redis.resqu.keys import Name
 from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
 from crossdock.protocols.redis.resqu.specs import VIA, Specs
 from crossdock.protocols.redis.views import refuse_if_no_place
 
-COMMITTED = PREFIX + b"committed"
+COMMITTED = KEY_PREFIX + b"committed"
 
 
 def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:

@@ -10,6 +10,7 @@ from typing import Final
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.model.commands.core import LeaseNext
 from crossdock.model.commands.resqu import (
     BUFFER_TERMS,
@@ -28,7 +29,7 @@ from crossdock.protocols.redis.keys.values import members
 from crossdock.protocols.redis.resp.numbers import whole
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.redis.resqu import entries, job_view
-from crossdock.protocols.redis.resqu.keys import PREFIX, Kind, Name, worker_set
+from crossdock.protocols.redis.resqu.keys import Kind, Name
 from crossdock.protocols.redis.resqu.specs import VIA
 
 #: Rows of expired jobs, some hundred each, that one pop passes over.
@@ -38,7 +39,7 @@ _WORKER: Final = b"worker:"
 
 
 def key_of(key: bytes) -> str:
-    return key[len(PREFIX) :].decode()
+    return key[len(KEY_PREFIX) :].decode()
 
 
 def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes | None:
@@ -99,7 +100,7 @@ def rpop(context: Context, name: Name, args: list[bytes]) -> bytes | None:
     """A worker that is in its set is done with its job; of one that is not, it was lost."""
     if len(args) > 1:
         raise Error(b"ERR '%b' holds one element: RPOP takes no count there" % args[0][:128])
-    lost = name.name not in members(context, worker_set(name.name))
+    lost = name.name not in members(context, queries.worker_set(name.name))
     return context.dispatcher.do(EmptyBuffer(VIA, key_of(args[0]), lost=lost))
 
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.records import Phase
-from crossdock.protocols.redis.resqu.keys import PREFIX, Kind
+from crossdock.protocols.redis.resqu.keys import Kind
 
 #: The others are strings.
 TYPES: Final[Mapping[Kind, Type]] = {
@@ -33,21 +34,21 @@ def keys(state: EngineState) -> Iterator[bytes]:
     for queue in list(state.queues.values()):
         if queue.waiting:
             pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
-            yield PREFIX + pool
+            yield KEY_PREFIX + pool
     for stage in list(state.resqu.batches.values()):
         kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
         if queries.length(state, stage.name):
-            yield PREFIX + kind + stage.name.encode()
+            yield KEY_PREFIX + kind + stage.name.encode()
     for source, of_source in list(state.resqu.plans.items()):
-        yield PREFIX + b"plan_list:" + source.encode()
+        yield KEY_PREFIX + b"plan_list:" + source.encode()
         for plan in list(of_source):
-            yield PREFIX + b"plan:" + plan.encode()
+            yield KEY_PREFIX + b"plan:" + plan.encode()
     if state.resqu.plans:
-        yield PREFIX + b"plan_schedule"
+        yield KEY_PREFIX + b"plan_schedule"
     if state.resqu.delayed:
-        yield PREFIX + b"delayed_queue_schedule"
+        yield KEY_PREFIX + b"delayed_queue_schedule"
     for lock in list(state.locks):
         if lock.startswith("uid:"):
-            yield PREFIX + b"unique:%b:state" % lock[4:].encode()
+            yield KEY_PREFIX + b"unique:%b:state" % lock[4:].encode()
     for key in list(state.resqu.buffers):
-        yield PREFIX + key.encode()
+        yield KEY_PREFIX + key.encode()

@@ -7,7 +7,7 @@ from enum import IntEnum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-PREFIX: Final = b"resqu-v4:"
+from crossdock.engine.resqu.queries import KEY_PREFIX
 
 
 class Kind(IntEnum):
@@ -81,9 +81,9 @@ def read(key: bytes) -> Name:
 
 
 def _read(key: bytes) -> Name:
-    if not key.startswith(PREFIX):
+    if not key.startswith(KEY_PREFIX):
         return _UNKNOWN
-    rest = key[len(PREFIX) :]
+    rest = key[len(KEY_PREFIX) :]
     whole = _WHOLE.get(rest)
     if whole is not None:
         return whole
@@ -98,10 +98,3 @@ def _read(key: bytes) -> Name:
 
 
 _remembered: Final = lru_cache(maxsize=_REMEMBERED)(_read)
-
-
-def worker_set(worker: bytes) -> bytes:
-    """The key of the set in which a worker is while it lives; the worker is `<node>~<pool>~<code>~<pid>`."""
-    node, _, rest = worker.partition(b"~")
-    pool = rest.rsplit(b"~", 2)[0]
-    return b"%bprocess:%b:pool:%b" % (PREFIX, node, pool)

@@ -10,6 +10,7 @@ from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.model.records import Schedule
+from crossdock.protocols.job_spec import PLAN_BYTES, PLANS_AT_MOST
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
 from crossdock.protocols.redis.resqu import entries
@@ -17,10 +18,6 @@ from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
 from crossdock.protocols.redis.resqu.specs import Specs
 
 _CLEARED: Final = "resqu plan"  #: in a connection's memo: the plan it removed last
-
-#: They are kept until somebody removes them.
-PLANS_AT_MOST: Final = 100_000
-PLAN_BYTES: Final = 65_536
 
 
 def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:

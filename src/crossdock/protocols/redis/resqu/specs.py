@@ -1,6 +1,5 @@
 """Resqu's jobs on their way into the engine: what was read of a payload, as a spec."""
 
-import os
 from typing import Final
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 from crossdock.model.commands.resqu import UNASSIGNED, unique
 from crossdock.model.job import Extra, Form, Links, ResquData, Spec
 from crossdock.model.policies import LeaseExpiry, Policy
+from crossdock.protocols.job_spec import new_id
 from crossdock.protocols.redis.resqu import payload
 from crossdock.protocols.redis.resqu.payload import Given, Planned, as_bytes
 
@@ -16,12 +16,6 @@ VIA: Final = "resqu"
 # Looked up once: a member of an enumeration costs as much as a call.
 _NONE: Final = Form.NONE
 _JSON: Final = Form.JSON
-
-
-def new_id() -> str:
-    """For a job that came without: 32 hex digits, as Resqu's server makes them. A UUID, version 4."""
-    digits = os.urandom(16).hex()
-    return f"{digits[:12]}4{digits[13:16]}8{digits[17:]}"
 
 
 class Specs:

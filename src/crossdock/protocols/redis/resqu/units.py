@@ -6,6 +6,7 @@ is told to the engine, which makes it a lane of its pool or lets it wait for its
 
 from collections.abc import Callable
 
+from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, Kind
 from crossdock.model.commands.resqu import AssignResquBatch, FinishResquBatch
 from crossdock.model.records import Phase, ResquBatch
@@ -13,7 +14,6 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import lists
 from crossdock.protocols.redis.keys.values import elements, fields, scored
 from crossdock.protocols.redis.resp.values import Error, Value
-from crossdock.protocols.redis.resqu.keys import PREFIX
 from crossdock.protocols.redis.views import refuse_if_no_place
 
 
@@ -35,7 +35,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
 
 def give(context: Context, stage: ResquBatch) -> None:
     """A batch that the mapping gave to its pool: if that has units of Resqu's server, the one that has the fewest."""
-    pool = b"%bpool:%b" % (PREFIX, stage.queue.encode())
+    pool = b"%bpool:%b" % (KEY_PREFIX, stage.queue.encode())
     units = scored(context, pool + b":unit_queues")
     if not len(units):
         return
@@ -44,7 +44,7 @@ def give(context: Context, stage: ResquBatch) -> None:
         lists.lpush(context, [b"%b:backlog:%b" % (pool, source), batch])
         return
     member = units.order[0][1]
-    node = member.removeprefix(pool.removeprefix(PREFIX) + b":").rpartition(b"-")[0]
+    node = member.removeprefix(pool.removeprefix(KEY_PREFIX) + b":").rpartition(b"-")[0]
     _work_on(context, [pool, _unit(member), pool + b":unit_queues"], source, batch, member, node)
 
 
@@ -60,7 +60,7 @@ def _work_on(
 
 def refuse_other_kinds(context: Context, queue: str, source: str) -> None:
     """Before a batch is given: what a client made of these keys by hand must not stop it half way."""
-    pool = b"%bpool:%b" % (PREFIX, queue.encode())
+    pool = b"%bpool:%b" % (KEY_PREFIX, queue.encode())
     units = scored(context, pool + b":unit_queues")
     backlog = b"%b:backlog:%b" % (pool, source.encode())
     _refuse_other_kinds(context, pool, pool + b":unit_queues", backlog, *map(_unit, units.scores))
@@ -89,11 +89,11 @@ def _unit(member: bytes) -> bytes:
     """The list of a unit, which is named without the prefix."""
     if not member.startswith(b"pool:"):
         raise Error(b"ERR '%b' is not the list of a unit" % member[:128])
-    return PREFIX + member
+    return KEY_PREFIX + member
 
 
 def _pool(key: bytes) -> str:
-    kind, _, name = key.removeprefix(PREFIX).partition(b":")
+    kind, _, name = key.removeprefix(KEY_PREFIX).partition(b":")
     if kind != b"pool" or not name:
         raise Error(b"ERR '%b' is not the key of a pool" % key[:128])
     return name.decode()

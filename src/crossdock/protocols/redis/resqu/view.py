@@ -10,6 +10,7 @@ from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.protocols.redis.commands.command import Act
 from crossdock.protocols.redis.commands.table import COMMANDS
@@ -28,7 +29,7 @@ from crossdock.protocols.redis.resqu import (
     plans,
     queue_lists,
 )
-from crossdock.protocols.redis.resqu.keys import PREFIX, Kind, Name, read
+from crossdock.protocols.redis.resqu.keys import Kind, Name, read
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.redis.views import Page, Pass, hashed, refuse_if_full
 
@@ -37,7 +38,7 @@ OnKey = Callable[[Specs, Name, Context, list[bytes]], Result]
 
 
 class ResquView:
-    prefix = PREFIX
+    prefix = KEY_PREFIX
 
     def __init__(self, specs: Specs) -> None:
         self.specs = specs
@@ -95,7 +96,7 @@ class ResquView:
 
 
 def _refuse_unknown(key: bytes) -> None:
-    if key.startswith(PREFIX) and read(key).kind is Kind.UNKNOWN:
+    if key.startswith(KEY_PREFIX) and read(key).kind is Kind.UNKNOWN:
         raise Error(b"ERR unknown key '%b': Resqu V4 has none of that name" % key[:128])
 
 
