@@ -6,7 +6,7 @@ from crossdock.engine.index.dependents import unmet
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
-from crossdock.model.states import State
+from crossdock.model.states import SCHEDULED, State
 
 _NO_DEPENDENTS: dict[Number, None] = {}
 
@@ -67,6 +67,13 @@ def jobs_in_state(state: EngineState, job_state: State) -> Iterator[Job]:
     """The jobs of `state_index`, in order."""
     jobs = state.jobs
     return (jobs[number] for _, number in state.by_state[job_state])
+
+
+def scheduled_jobs(state: EngineState, start: float, stop: float) -> Iterator[Job]:
+    """Scheduled jobs whose time is `start` or later and before `stop`, in order. Times by a caller's clock do not
+    count."""
+    jobs = state.jobs
+    return (jobs[number] for _, number in state.by_state[SCHEDULED].irange((start, 0), (stop, 0)))
 
 
 def dependents_of(state: EngineState, job: Job) -> Mapping[Number, None]:

@@ -12,8 +12,8 @@ def live_entry(state: EngineState, key: bytes, now: Now) -> Entry | None:
     return state.keys.live(key, now)
 
 
-def keys(state: EngineState) -> list[bytes]:
-    """All keys as of now, a copy, with those whose time is over."""
+def all_keys(state: EngineState) -> list[bytes]:
+    """The keys as they are now, a copy, with those whose time is over."""
     return list(state.keys.entries)
 
 

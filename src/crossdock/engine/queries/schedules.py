@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.state import EngineState
 from crossdock.model.records import Interval, Schedule
 
@@ -16,14 +15,11 @@ def schedule_count(state: EngineState) -> int:
     return len(state.schedules)
 
 
-def next_runs(state: EngineState) -> SortedList[tuple[float, str]]:
-    """Time and name of every schedule's next run, in order."""
-    return state.next_runs
-
-
-def schedules_due(state: EngineState, start: int, stop: int) -> Iterator[Schedule]:
-    """Schedules by the rank of their next run."""
-    return (state.schedules[name] for _, name in state.next_runs.islice(start, stop))
+def schedules_due(state: EngineState, start: float, stop: float) -> Iterator[Schedule]:
+    """Schedules whose next run is at `start` or later and before `stop`, in order."""
+    runs = state.next_runs
+    due = runs.islice(runs.bisect_left((start, "")), runs.bisect_left((stop, "")))
+    return (state.schedules[name] for _, name in due)
 
 
 def recurring_job(state: EngineState, jid: str) -> Interval | None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.engine.qless.history import number as setting
+from crossdock.engine.queries.keyspace import all_keys, live_entry
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
@@ -215,9 +216,11 @@ def _keys(call: Call, pattern: bytes) -> list[bytes]:
         glob = compiled(pattern)
     except Error as error:
         raise Raised(str(error).removeprefix("ERR ")) from error
-    keys, now = call.state.keys, call.dispatcher.now
+    state, now = call.state, call.dispatcher.now
     return sorted(
-        key for key in keys.entries if key.startswith(TOPICS) and glob.matches(key) and keys.live(key, now) is not None
+        key
+        for key in all_keys(state)
+        if key.startswith(TOPICS) and glob.matches(key) and live_entry(state, key, now) is not None
     )
 
 
