@@ -1,4 +1,4 @@
-"""Reads of records beside the jobs: batches of Faktory, progress, unique locks, bulk loads, totals."""
+"""Reads of records beside the jobs: batches of Faktory, progress, unique locks, bulk loads, scripts, totals."""
 
 from collections.abc import Mapping
 
@@ -36,6 +36,11 @@ def load_of_run(state: EngineState, run: str) -> BulkLoad | None:
 def oldest_open_load(state: EngineState) -> BulkLoad:
     """At least one bulk load must be open."""
     return next(load for load in state.loads.by_run.values() if load.closed is None)
+
+
+def loaded_scripts(state: EngineState) -> Mapping[str, str]:
+    """By SHA-1 of a script's text: the dialect it stands for."""
+    return state.scripts
 
 
 def totals(state: EngineState) -> Counters:

@@ -118,6 +118,12 @@ def queue_of(state: EngineState, job: Job | Spec) -> str:
     return state.resqu.queue_of(job)
 
 
+def waiting_beside(state: EngineState, job: Job | Spec) -> int:
+    """How many jobs could be leased from the queue a job goes to."""
+    queue = state.queues.get(state.resqu.queue_of(job))
+    return queue.waiting if queue is not None else 0
+
+
 def batch(state: EngineState, name: str) -> ResquBatch | None:
     return state.resqu.batches.get(name)
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.queries.queues import jobs_in_turn, queue_named, waiting_count
-from crossdock.engine.resqu import queries
+from crossdock.engine.queries.queues import jobs_in_turn, queue_named
+from crossdock.engine.resqu.queries import waiting_beside
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
@@ -54,8 +54,7 @@ def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
         with context.dispatcher.together():
             for each in found:
                 push(context, each)
-    state = context.dispatcher.state
-    return waiting_count(state, queries.queue_of(state, spec)) or 1
+    return waiting_beside(context.dispatcher.state, spec) or 1
 
 
 def read(state: EngineState, key: bytes, queue: str) -> Entry | None:
