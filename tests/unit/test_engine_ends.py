@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from crossdock.engine.index.queue_counts import Tally, tally
+from crossdock.engine.queries.queues import QueueCounts, queue_counts
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, LeaseTerms, Refused, SetThrottles, Start, Succeed
 from crossdock.model.commands.qless import Pop
@@ -204,7 +204,7 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
     )
     bench.after(2.0)
     bench.push("high", queue="q", priority=9)
-    assert tally(bench.state, "q") == Tally(8, 2, 0, 0, 0)
+    assert queue_counts(bench.state, "q") == QueueCounts(8, 2, 0, 0, 0)
     assert bench.state.queues["q"].oldest(bench.state.jobs) == wall
     assert bench.lease("q").jid == "high"
     assert bench.work_order("q") == ["m past", "m later", "plain", "m plain", "w early", "w late", "w later"]
@@ -242,10 +242,10 @@ def test_by_queue_it_is_known_what_waits(bench: Bench) -> None:
     assert [state.jobs[number].jid for _, _, number in state.scheduled_in["q"]] == ["c", "b", "a"]
     assert state.leased_in == {"q": 1}
     assert [state.jobs[number].jid for _, number in state.retrying_in["q"]] == ["failed"]
-    assert tally(state, "q") == Tally(0, 0, 1, 1, 3)
-    assert tally(state, "never") == Tally(0, 0, 0, 0, 0)
+    assert queue_counts(state, "q") == QueueCounts(0, 0, 1, 1, 3)
+    assert queue_counts(state, "never") == QueueCounts(0, 0, 0, 0, 0)
     bench.succeed("leased")
     bench.after(60.0)
-    assert tally(state, "q") == Tally(5 - 1, 0, 0, 0, 0)
+    assert queue_counts(state, "q") == QueueCounts(5 - 1, 0, 0, 0, 0)
     assert state.scheduled_in == {}
     assert {job.state for job in state.jobs.values()} == {State.READY}

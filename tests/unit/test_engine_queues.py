@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.queue_counts import tally
+from crossdock.engine.queries.queues import queue_counts
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
 from crossdock.model.commands.core import Enqueue, LeaseNext, LeaseTerms
@@ -167,5 +167,5 @@ def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None
             queue.ready.add(sort_key)
         state = EngineState()
         state.queues["q"] = queue
-        assert tally(state, "q").overtaking == sum(sort_key[1] == 0 for sort_key in queue.ready)
+        assert queue_counts(state, "q").overtaking == sum(sort_key[1] == 0 for sort_key in queue.ready)
         assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)

@@ -2,6 +2,7 @@
 
 from typing import Final, TypeAlias
 
+from crossdock.engine.queries.jobs import job_by_number
 from crossdock.model.job import Job, LeaseRef
 from crossdock.model.states import State
 from crossdock.protocols.base import Dispatcher
@@ -57,5 +58,5 @@ class IssuedLeases:
 
 
 def _are_alive(held: Leases, dispatcher: Dispatcher) -> bool:
-    jobs = [dispatcher.state.jobs.get(number) for (number, _), _ in held]
+    jobs = [job_by_number(dispatcher.state, number) for (number, _), _ in held]
     return any(job is not None and job.state not in _FINISHED for job in jobs)

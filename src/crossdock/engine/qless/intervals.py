@@ -10,8 +10,9 @@ from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs.enqueue import enter
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import newest, policy_for, stand
+from crossdock.engine.qless.put import policy_for, stand
 from crossdock.engine.qless.quirks.surfacing import leave_behind
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.records import throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -127,7 +128,7 @@ def _spec(interval: Interval, jid: str, slot: float) -> Spec:
 def _meet(state: EngineState, event: Recurred, loose: frozenset[Number]) -> None:
     """Say which of its jobs are there already, and what becomes of them."""
     for behind, spec in enumerate(event.specs):
-        known = newest(state, spec.jid)
+        known = newest_job(state, spec.jid)
         if known is None:
             continue
         if known.number in loose and qless_data(known) is not None:
@@ -144,7 +145,7 @@ def recurred(state: EngineState, event: Recurred) -> None:
     _enter(state, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
     origin = state.share(event.via)
     for behind, spec in enumerate(event.specs):
-        known = newest(state, spec.jid)
+        known = newest_job(state, spec.jid)
         number = event.number + behind
         state.counters.number = number
         if known is not None:

@@ -14,6 +14,7 @@ from crossdock.engine.job_view import dependencies_of, edges_of, failed_at, grou
 from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.history import unfailed
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.records import throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -44,12 +45,6 @@ def policy_for(retries: float) -> Policy:
     )
 
 
-def newest(state: EngineState, jid: str) -> Job | None:
-    """The live or kept job of that name; the newest, where a door allows several."""
-    number = state.jids.newest(jid)
-    return None if number is None else state.jobs[number]
-
-
 def open_needs(state: EngineState, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:
     """Those of these jobs that may still succeed. A job may need itself, and then waits for ever."""
     found: dict[Number, None] = {}
@@ -57,14 +52,14 @@ def open_needs(state: EngineState, jids: Iterable[str], itself: str = "", number
         if jid == itself:
             found[number] = None
             continue
-        job = newest(state, jid)
+        job = newest_job(state, jid)
         if job is not None and job.state is not State.COMPLETE:
             found[job.number] = None
     return tuple(found)
 
 
 def put(state: EngineState, command: Put, now: Now) -> Decision[None]:
-    job = newest(state, command.jid)
+    job = newest_job(state, command.jid)
     if job is None:
         return _put_new(state, command, now)
     t, at = command.t, later(state, now)

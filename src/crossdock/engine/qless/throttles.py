@@ -14,7 +14,7 @@ from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.job_view import qless_data, row
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import newest
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.records import throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -96,7 +96,7 @@ def _called(
                 places -= one in left
                 continue
             jids.append(jid)
-            job = newest(state, jid)
+            job = newest_job(state, jid)
             if job is not None and qless_data(job) is not None:  # who is gone takes nobody's place
                 jobs.append(job)
                 places -= 1
@@ -116,7 +116,7 @@ def free_held(state: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
     if throttle is not None and throttle.pending:
         room = int(max(0.0, min(owed, throttle.most(now.steady) - len(throttle.holders))))
         jids = [jid for _, jid in state.pending[name].front(min(room, command.limit))]
-        jobs = [job for jid in jids if (job := newest(state, jid)) is not None and qless_data(job) is not None]
+        jobs = [job for jid in jids if (job := newest_job(state, jid)) is not None and qless_data(job) is not None]
         left = min(room - len(jobs), len(throttle.pending) - len(jids))
     event = Unheld(later(state, now), name, t, jids, [row(job) for job in jobs], left)
     return (event,), len(jids), tuple(dict.fromkeys(_queues(jobs)))

@@ -1,13 +1,15 @@
-"""What the views of Resqu's keys ask. Nothing here changes anything."""
+"""Reads that only Resqu's keys and the operator's view of them need: unique ids, buffers, plans, batches, pools."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.resqu.plans import record_name
+from crossdock.engine.resqu.state import Mapping as PoolMapping
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import SHOWN_AS, Buffer, unique
-from crossdock.model.job import Job, Number
+from crossdock.model.job import Job, Number, Spec
 from crossdock.model.records import Phase, ResquBatch, Schedule
 from crossdock.model.states import HELD
 
@@ -39,6 +41,11 @@ def is_running(state: EngineState, job: Job, lock: str) -> bool:
     return job.lease is not None or lock in state.resqu.running
 
 
+def reserved_count(state: EngineState) -> int:
+    """How many unique ids connections hold without a job."""
+    return len(state.resqu.reserved)
+
+
 def deferred(state: EngineState, uid: str) -> bytes | None:
     """`unique:<uid>:deferred`: the text of the deferred job."""
     found = state.resqu.deferred.get(unique(uid).name)
@@ -50,6 +57,16 @@ def deferred(state: EngineState, uid: str) -> bytes | None:
 def buffer(state: EngineState, key: str) -> Buffer | None:
     """`worker:<id>`, `allocator:<node>:<code>`."""
     return state.resqu.buffers.get(key)
+
+
+def buffers(state: EngineState) -> Mapping[str, Buffer]:
+    """By key."""
+    return state.resqu.buffers
+
+
+def buffer_of_job(state: EngineState, job: Job) -> str | None:
+    """The key of the buffer that a job was leased or taken into."""
+    return state.resqu.in_buffer.get(job.number)
 
 
 def in_hand(state: EngineState, key: str) -> Job | None:
@@ -67,6 +84,15 @@ def plan(state: EngineState, plan_id: str) -> Schedule | None:
     return state.schedules.get(record_name(plan_id))
 
 
+def plans_by_source(state: EngineState) -> Mapping[str, Mapping[str, None]]:
+    """By source: the ids of its plans, in the order they were made."""
+    return state.resqu.plans
+
+
+def plan_count(state: EngineState) -> int:
+    return sum(map(len, state.resqu.plans.values()))
+
+
 def plans_of(state: EngineState, source: str) -> Iterator[str]:
     """`plan_list:<source>`: ids, in the order they were made."""
     return iter(state.resqu.plans.get(source, ()))
@@ -78,6 +104,36 @@ def schedule(state: EngineState) -> Iterator[tuple[float, str]]:
         record = state.schedules[name]
         if record.plan:
             yield due, record.plan
+
+
+def delayed_counts(state: EngineState) -> Mapping[int, int]:
+    """`delayed_queue_schedule`: by second, how many scheduled jobs of Resqu are due in it."""
+    return state.resqu.delayed
+
+
+def mapping(state: EngineState) -> PoolMapping:
+    """Which pool a job or a batch goes to."""
+    return state.resqu.mapping
+
+
+def queue_of(state: EngineState, job: Job | Spec) -> str:
+    """The queue a job goes to: by the mapping for a job of Resqu, by its own name for another."""
+    return state.resqu.queue_of(job)
+
+
+def waiting_beside(state: EngineState, job: Job | Spec) -> int:
+    """How many jobs could be leased from the queue a job goes to."""
+    queue = state.queues.get(state.resqu.queue_of(job))
+    return queue.waiting if queue is not None else 0
+
+
+def batch(state: EngineState, name: str) -> ResquBatch | None:
+    return state.resqu.batches.get(name)
+
+
+def batches(state: EngineState) -> Mapping[str, ResquBatch]:
+    """By name, committed or not."""
+    return state.resqu.batches
 
 
 def uncommitted(state: EngineState, name: str, now: Now) -> ResquBatch | None:
@@ -96,6 +152,16 @@ def length(state: EngineState, name: str) -> int:
     """Jobs of a batch, committed or not, that nobody has begun."""
     lane = state.resqu.lanes.get(name)
     return len(lane) if lane is not None else 0
+
+
+def committed_index(state: EngineState, name: str) -> SortedList[tuple[Number]] | None:
+    """The numbers of a committed batch's jobs that nobody has begun, in order. None: there are none."""
+    return None if committed(state, name) is None else state.resqu.lanes.get(name)
+
+
+def batched_count(state: EngineState) -> int:
+    """Jobs of all batches, committed or not, that nobody has begun."""
+    return sum(map(len, state.resqu.lanes.values()))
 
 
 def jobs_of(state: EngineState, name: str) -> Iterator[Job]:

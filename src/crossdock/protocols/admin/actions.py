@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine.jobs import admin
+from crossdock.engine.queries.queues import queues_by_name
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.commands.qless import Revive
@@ -197,7 +198,7 @@ def signal(dispatcher: Dispatcher, workers: WorkerRegistry, request: messages.Qu
 
 def switch(dispatcher: Dispatcher, request: messages.Pause | messages.Resume) -> bytes:
     """Pause or resume queues; `done` are those that were not so before."""
-    known = dispatcher.state.queues
+    known = queues_by_name(dispatcher.state)
     if not request.queues and not request.all:
         raise Invalid("say which queues: their names, or all = true")
     pause = isinstance(request, messages.Pause)

@@ -14,6 +14,10 @@ from crossdock.engine.index.failures import key as failure_key
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.job_view import state_index_key
 from crossdock.engine.jobs.admin import not_movable
+from crossdock.engine.qless.queries import jobs_by_tag, tagged_since
+from crossdock.engine.queries.failures import failure_group
+from crossdock.engine.queries.jobs import indexed_jobs, indexed_states
+from crossdock.engine.queries.queues import queue_named, queues_by_name
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
@@ -47,7 +51,7 @@ class Looked(NamedTuple):
 
 def spot_of(job: Job, state: EngineState, wanted: Wanted) -> Spot:
     if wanted.tag is not None:
-        return Spot(None, "", (state.tags.since[wanted.tag][job.number], job.jid, job.number))
+        return Spot(None, "", (tagged_since(state, wanted.tag, job), job.jid, job.number))
     if wanted.failure is not None:
         return Spot(None, "", failure_key(job))
     if job.state is State.READY:
@@ -111,7 +115,7 @@ def _ready(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterat
         return
     if begin.key:
         yield from _slices(state, wanted, begin, size, _lane(state, begin.queue))
-    yield from _by_name(state, wanted, begin, size, lambda: state.queues, _lane)
+    yield from _by_name(state, wanted, begin, size, lambda: queues_by_name(state), _lane)
 
 
 def _held(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
@@ -120,7 +124,7 @@ def _held(state: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterato
         yield from _slices(state, wanted, begin, size, _shelf(state, State.HELD))
     elif begin.key:
         yield from _slices(state, wanted, begin, size, _batch(state, begin.queue))
-    yield from _by_name(state, wanted, begin, size, lambda: state.resqu.batches, _batch)
+    yield from _by_name(state, wanted, begin, size, lambda: queries.batches(state), _batch)
 
 
 def _by_name(
@@ -145,25 +149,25 @@ def _by_name(
 
 
 def _batch(state: EngineState, name: str) -> _Current:
-    return lambda: state.resqu.lanes.get(name) if queries.committed(state, name) is not None else None
+    return lambda: queries.committed_index(state, name)
 
 
 def _list(state: EngineState, wanted: Wanted) -> _Current | None:
     """One that has all jobs wanted, if there is a shorter one than those of their states."""
     tag, failure = wanted.tag, wanted.failure
     if tag is not None:
-        return lambda: state.tags.jobs.get(tag)
+        return lambda: jobs_by_tag(state).get(tag)
     if failure is not None:
-        return lambda: state.failures.groups.get(failure)
+        return lambda: failure_group(state, failure)
     return None
 
 
 def _lane(state: EngineState, queue: str) -> _Current:
-    return lambda: known.ready if (known := state.queues.get(queue)) is not None else None
+    return lambda: known.ready if (known := queue_named(state, queue)) is not None else None
 
 
 def _shelf(state: EngineState, job_state: State) -> _Current:
-    return lambda: state.by_state.get(job_state)
+    return lambda: indexed_states(state).get(job_state)
 
 
 def _slices(state: EngineState, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
@@ -171,7 +175,7 @@ def _slices(state: EngineState, wanted: Wanted, spot: Spot, size: int, order_now
         keys = list(islice(order.irange(spot.key or None, inclusive=(False, True)), size))
         if not keys:
             return
-        jobs = [state.jobs[key[-1]] for key in keys]
+        jobs = list(indexed_jobs(state, (key[-1] for key in keys)))
         spot = Spot(spot.state, spot.queue, keys[-1])
         found = sieve(jobs, spot.state, wanted)
         if wanted.to:
@@ -192,12 +196,12 @@ def count_at_once(state: EngineState, wanted: Wanted) -> int | None:
     if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
         return None
     if wanted.queue:
-        queue = state.queues.get(wanted.queue)
+        queue = queue_named(state, wanted.queue)
         return len(queue.ready) if queue is not None else 0
-    ready = sum(len(queue.ready) for queue in state.queues.values()) if State.READY in wanted.states else 0
-    staged = sum(queries.length(state, name) for name in state.resqu.batches if queries.committed(state, name))
+    ready = sum(len(queue.ready) for queue in queues_by_name(state).values()) if State.READY in wanted.states else 0
+    staged = sum(queries.length(state, name) for name in queries.batches(state) if queries.committed(state, name))
     ready += staged if State.HELD in wanted.states else 0
-    return ready + sum(len(shelf) for job_state, shelf in state.by_state.items() if job_state in wanted.states)
+    return ready + sum(len(index) for job_state, index in indexed_states(state).items() if job_state in wanted.states)
 
 
 def first_names(names: Collection[str], after: str | None, most: int) -> Iterator[list[str]]:

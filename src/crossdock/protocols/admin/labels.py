@@ -1,7 +1,8 @@
 """What people say of jobs: tags, and which of them they follow (tracked ones, whose changes qless publishes)."""
 
 from crossdock.engine.index.tags import name
-from crossdock.engine.qless.put import newest
+from crossdock.engine.qless.queries import is_tracked, jobs_by_tag, tracked_jids
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.protocols.admin import selection, views
 from crossdock.protocols.admin.actions import SLICE, VIA
@@ -12,7 +13,7 @@ from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
 def tags(dispatcher: Dispatcher, request: Tags) -> Slices:
-    known = dispatcher.state.tags.jobs
+    known = jobs_by_tag(dispatcher.state)
     after = None
     if request.by == "jobs":
         texts = yield from longest(known, request.limit, lambda text: len(known.get(text, ())))
@@ -45,13 +46,13 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
 def tracked(dispatcher: Dispatcher, request: Tracked) -> Slices:
     """By their jids: a job that is gone may be tracked on, and its name may come again."""
     state = dispatcher.state
-    jids, after = yield from by_name(state.watched, request)
+    jids, after = yield from by_name(tracked_jids(state), request)
     rows = []
     for jid in jids:
-        if jid in state.watched:
-            job = newest(state, jid)
+        if is_tracked(state, jid):
+            job = newest_job(state, jid)
             shown = None if job is None else views.row(job, dispatcher.now)
-            rows.append({"jid": jid, "since": views.when(state.watched[jid]), "job": shown})
+            rows.append({"jid": jid, "since": views.when(tracked_jids(state)[jid]), "job": shown})
     return reply({"tracked": rows, "after": after})
 
 
@@ -62,7 +63,7 @@ def track(dispatcher: Dispatcher, request: Track) -> bytes:
         found = selection.named(dispatcher.state, each)
         if not found:
             unknown.append(each)
-        elif found[-1].jid not in dispatcher.state.watched:
+        elif not is_tracked(dispatcher.state, found[-1].jid):
             dispatcher.do(Watch(found[-1].jid, dispatcher.now.wall))
             done.append(found[-1].jid)
     return reply({"done": done, "unknown": unknown})
@@ -78,14 +79,14 @@ def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
     state = dispatcher.state
     done: list[str] = []
     unknown: list[int | str] = []
-    for seen, each in enumerate(list(state.watched) if request.all else dict.fromkeys(request.ids), 1):
+    for seen, each in enumerate(list(tracked_jids(state)) if request.all else dict.fromkeys(request.ids), 1):
         if seen % SLICE == 0:
             yield PAUSE_S
         jid = str(each)
-        if jid not in state.watched:
+        if not is_tracked(state, jid):
             found = selection.named(state, each)
             jid = found[-1].jid if found else jid
-        if jid in state.watched:
+        if is_tracked(state, jid):
             dispatcher.do(Unwatch(jid))
             done.append(jid)
         elif not request.all:

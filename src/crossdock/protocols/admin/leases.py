@@ -57,7 +57,7 @@ def release(dispatcher: Dispatcher, via: str, jobs: list[Job], but: frozenset[st
         lease = job.lease
         if lease is None or hindrance(job, but):
             continue
-        key = state.resqu.in_buffer.get(job.number)
+        key = queries.buffer_of_job(state, job)
         if key is not None and queries.in_hand(state, key) is job:
             resqu_workers.let_go(dispatcher, via, resqu_workers.name(key))
         else:

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from crossdock.engine.queries.schedules import schedule_count, schedules_by_name
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
@@ -37,7 +38,7 @@ def _page(state: EngineState, request: messages.Plans) -> Generator[float, None,
     """Of all plans, or of one source's; the cursor is the last id."""
     known: Collection[str]
     if request.source is None:
-        known, begin = state.schedules, len(_ALL)
+        known, begin = schedules_by_name(state), len(_ALL)
         after = record_name(request.after or "")
     else:
         known, begin, after = list(queries.plans_of(state, request.source)), 0, request.after or ""
@@ -54,7 +55,7 @@ def _row(one: Schedule, state: EngineState, now: Now) -> views.View:
         "plan": one.plan,
         "source": one.source,
         "interval": one.schedule,
-        "queue": state.resqu.queue_of(one.spec),  # as the mapping is now, not as it was when the plan was made
+        "queue": queries.queue_of(state, one.spec),  # as the mapping is now, not as it was when the plan was made
         "kind": one.spec.kind,
         "next": views.when(one.next),
         "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
@@ -76,7 +77,7 @@ def add(dispatcher: Dispatcher, plan_spec: PlanSpec, request: messages.PlanAdd) 
         spec, text = _spec(plan_spec, plan, int(first), request)
     except ValueError as error:
         raise Invalid(str(error)) from None
-    if len(dispatcher.state.schedules) >= PLANS_AT_MOST:
+    if schedule_count(dispatcher.state) >= PLANS_AT_MOST:
         raise Invalid(f"there are {PLANS_AT_MOST} plans, the limit; remove some")
     if not dispatcher.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
         raise Invalid(f"there is a plan {plan} already; remove it first, or give another id")

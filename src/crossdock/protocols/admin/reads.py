@@ -6,6 +6,18 @@ from typing import Final
 
 import msgspec
 
+from crossdock.engine.queries.jobs import indexed_states, job_count, state_index
+from crossdock.engine.queries.queues import (
+    leased_counts,
+    queue_count,
+    queue_named,
+    queues_by_name,
+    retrying_counts,
+    scheduled_counts,
+)
+from crossdock.engine.queries.records import batches_by_name, locks_by_name, totals
+from crossdock.engine.queries.schedules import schedule_count, schedules_by_name
+from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
@@ -32,22 +44,22 @@ TALLIED_AT_MOST: Final = 20_000
 
 def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
-    plans = sum(map(len, state.resqu.plans.values()))
-    sizes = {job_state.name.lower(): len(shelf) for job_state, shelf in state.by_state.items()}
-    sizes["held"] += sum(map(len, state.resqu.lanes.values()))
+    jobs, plans, total = job_count(state), queries.plan_count(state), totals(state)
+    sizes = {job_state.name.lower(): len(index) for job_state, index in indexed_states(state).items()}
+    sizes["held"] += queries.batched_count(state)
     shown = msgspec.to_builtins(house.server_status()) | {
         "now": views.when(dispatcher.now.wall),
-        "jobs": len(state.jobs),
-        "states": {"ready": len(state.jobs) - sum(sizes.values())} | sizes,
-        "queues": len(state.queues),
+        "jobs": jobs,
+        "states": {"ready": jobs - sum(sizes.values())} | sizes,
+        "queues": queue_count(state),
         "workers": len(workers.by_wid),
-        "batches": len(state.batches) + len(state.resqu.batches),
-        "locks": len(state.locks),
-        "cron": len(state.schedules) - plans,
+        "batches": len(batches_by_name(state)) + len(queries.batches(state)),
+        "locks": len(locks_by_name(state)),
+        "cron": schedule_count(state) - plans,
         "plans": plans,
-        "pushed": state.counters.number,
-        "processed": state.counters.processed,
-        "failures": state.counters.failures,
+        "pushed": total.number,
+        "processed": total.processed,
+        "failures": total.failures,
     }
     return reply({"status": shown})
 
@@ -110,17 +122,17 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.by_state:
-        for job_state in state.by_state:
+        for job_state in indexed_states(state):
             known = _known(state, job_state)
             tallies[job_state] = (
                 (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
             )
     after: str | None = None
     if request.by == "ready":
-        chosen = yield from longest(state.queues.values(), request.limit, lambda queue: len(queue.ready))
+        chosen = yield from longest(queues_by_name(state).values(), request.limit, lambda queue: len(queue.ready))
     else:
-        names, after = yield from by_name(state.queues, request)
-        chosen = [state.queues[name] for name in names if name in state.queues]
+        names, after = yield from by_name(queues_by_name(state), request)
+        chosen = [queue for name in names if (queue := queue_named(state, name)) is not None]
     rows = []
     for queue in chosen:
         counts = {
@@ -146,7 +158,7 @@ def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.
 def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
     """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
     state, now = dispatcher.state, dispatcher.now
-    groups, stages = state.batches, state.resqu.batches
+    groups, stages = batches_by_name(state), queries.batches(state)
     names, after = yield from by_name([*groups, *(name for name in stages if name not in groups)], request)
     rows = [batch_views.batch(groups[name], now) for name in names if name in groups]
     rows += [batch_views.stage(stages[name], state, now) for name in names if name in stages]
@@ -156,8 +168,9 @@ def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
 def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
     """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
     after_plans = max(request.after or "", NO_PLAN)
-    names, after = yield from by_name(dispatcher.state.schedules, messages.Cron(after=after_plans, limit=request.limit))
-    known = dispatcher.state.schedules
+    page = messages.Cron(after=after_plans, limit=request.limit)
+    names, after = yield from by_name(schedules_by_name(dispatcher.state), page)
+    known = schedules_by_name(dispatcher.state)
     return reply(
         {"cron": [views.recurrence(known[name], dispatcher.now) for name in names if name in known], "after": after}
     )
@@ -166,11 +179,11 @@ def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
 def _known(state: EngineState, job_state: State) -> Mapping[str, int] | None:
     """How many jobs of that state each queue has, where the engine keeps count."""
     if job_state is State.LEASED:
-        return state.leased_in
+        return leased_counts(state)
     if job_state is State.RETRYING:
-        return {name: len(order) for name, order in state.retrying_in.items()}
+        return retrying_counts(state)
     if job_state is State.SCHEDULED:
-        return {name: len(order) for name, order in state.scheduled_in.items()}
+        return scheduled_counts(state)
     return None
 
 
@@ -178,7 +191,7 @@ def _tally(
     state: EngineState, job_state: State, key: Callable[[Job], str]
 ) -> Generator[float, None, Mapping[str, int] | None]:
     """How many jobs of that state fall to each; None: there are too many to count them by the way."""
-    if len(state.by_state[job_state]) >= TALLIED_AT_MOST:
+    if len(state_index(state, job_state)) >= TALLIED_AT_MOST:
         return None
     tally: Counter[str] = Counter()
     yield from go(state, Wanted(frozenset({job_state})), None, lambda some: tally.update(map(key, some.jobs)))

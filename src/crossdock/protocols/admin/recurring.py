@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.qless.intervals import every
 from crossdock.engine.qless.put import RETRIES
+from crossdock.engine.queries.schedules import recurring_job, recurring_jobs
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
 from crossdock.model.records import Interval
@@ -16,21 +17,21 @@ from crossdock.protocols.base import Answer, Dispatcher, Slices
 def recurring(dispatcher: Dispatcher, request: Recurring) -> Answer:
     if request.id is None:
         return _page(dispatcher, request)
-    found = dispatcher.state.intervals.get(request.id)
+    found = recurring_job(dispatcher.state, request.id)
     if found is None:
         return error(f"no recurring job {request.id} is here")
     return reply({"recurring": [views.interval(found, dispatcher.now, whole=True)], "after": None})
 
 
 def _page(dispatcher: Dispatcher, request: Recurring) -> Slices:
-    known = dispatcher.state.intervals
+    known = recurring_jobs(dispatcher.state)
     names, after = yield from by_name(known, request)
     rows = [views.interval(known[name], dispatcher.now) for name in names if name in known]
     return reply({"recurring": rows, "after": after})
 
 
 def recur(dispatcher: Dispatcher, request: Recur) -> bytes:
-    known = dispatcher.state.intervals.get(request.id)
+    known = recurring_job(dispatcher.state, request.id)
     made = known is None
     changed = _new(dispatcher, request) if known is None else _spaced(known, request)
     if request.queue is not None:
@@ -76,7 +77,7 @@ def _whole(number: float) -> int | float:
 def unrecur(dispatcher: Dispatcher, request: Unrecur) -> bytes:
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
-        if each in dispatcher.state.intervals:
+        if recurring_job(dispatcher.state, each) is not None:
             dispatcher.do(ClearInterval(each))
             done.append(each)
         else:

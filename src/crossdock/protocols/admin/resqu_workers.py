@@ -21,7 +21,7 @@ _ALLOCATOR: Final = "allocator:"
 
 def names(state: EngineState) -> list[str]:
     """A worker by its id, an allocator by the key of its buffer."""
-    keys = [key for key in state.resqu.buffers if queries.in_hand(state, key) is not None]
+    keys = [key for key in queries.buffers(state) if queries.in_hand(state, key) is not None]
     return [name(key) for key in keys]
 
 

@@ -6,6 +6,10 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.job_view import listed_in
+from crossdock.engine.queries.failures import failure_group
+from crossdock.engine.queries.jobs import indexed_states, job_by_number, jobs_of_jid
+from crossdock.engine.queries.queues import has_queue
+from crossdock.engine.queries.records import totals
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
@@ -35,7 +39,7 @@ ENDED: Final = frozenset({State.FAILED, State.DEAD})
 
 def states(state: EngineState) -> list[State]:
     """Those a job may be in, in the order of a walk."""
-    return [job_state for job_state in ORDER if job_state is State.READY or job_state in state.by_state]
+    return [job_state for job_state in ORDER if job_state is State.READY or job_state in indexed_states(state)]
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -94,7 +98,7 @@ NAME_BYTES: Final = 255
 
 def instant(state: EngineState, now: Now) -> float:
     """Now, as events will have it: jobs that change their state from here on will have done so later."""
-    return max(now.wall, state.counters.at)
+    return max(now.wall, totals(state).at)
 
 
 def wanted(request: Chosen, state: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
@@ -121,8 +125,8 @@ def missing(request: Chosen, state: EngineState) -> dict[str, list[str]]:
     may have emptied them."""
     if request.after is not None or request.as_of is not None:
         return {}
-    queue = request.queue is not None and request.queue not in state.queues
-    failure = request.failure is not None and request.failure not in state.failures.groups
+    queue = request.queue is not None and not has_queue(state, request.queue)
+    failure = request.failure is not None and failure_group(state, request.failure) is None
     found = [name for name, is_missing in (("queue", queue), ("failure", failure)) if is_missing]
     return {"missing": found} if found else {}
 
@@ -130,10 +134,10 @@ def missing(request: Chosen, state: EngineState) -> dict[str, list[str]]:
 def named(state: EngineState, name: int | str) -> list[Job]:
     """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
     if isinstance(name, str):
-        jobs = list(state.named(name))
+        jobs = list(jobs_of_jid(state, name))
         if jobs or not (name.isascii() and name.isdecimal()):
             return jobs
-    job = state.jobs.get(Number(int(name)))
+    job = job_by_number(state, Number(int(name)))
     return [] if job is None else [job]
 
 

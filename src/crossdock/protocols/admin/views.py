@@ -11,6 +11,10 @@ import msgspec
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.tags import name
 from crossdock.engine.job_view import dependencies_of
+from crossdock.engine.qless.queries import tracked_jids
+from crossdock.engine.queries.jobs import dependents_of, indexed_jobs, job_by_number
+from crossdock.engine.queries.queues import oldest_since
+from crossdock.engine.queries.records import lock_named, progress_of
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job, Number
@@ -91,9 +95,9 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
         "lease": _lease(job, now),
         "error": _error(job),
         "track": track(state, job.jid, now),
-        "tracked": when(state.watched.get(job.jid, 0.0)),
-        "needs": [state.jobs[dependency].jid for dependency in _needs(job, state)],
-        "needed_by": [state.jobs[each].jid for each in islice(state.dependents.get(job.number, ()), _NEEDED_BY)],
+        "tracked": when(tracked_jids(state).get(job.jid, 0.0)),
+        "needs": [each.jid for each in indexed_jobs(state, _needs(job, state))],
+        "needed_by": [each.jid for each in indexed_jobs(state, islice(dependents_of(state, job), _NEEDED_BY))],
     }
     return shown | _links(job, state, now) | {"timeline": timeline(job, now)}
 
@@ -101,7 +105,7 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
 def _needs(job: Job, state: EngineState) -> list[Number]:
     """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
     return (
-        [dependency for dependency in dependencies_of(job) if dependency in state.jobs]
+        [dependency for dependency in dependencies_of(job) if job_by_number(state, dependency) is not None]
         if job.state is State.BLOCKED
         else []
     )
@@ -172,7 +176,7 @@ def _links(job: Job, state: EngineState, now: Now) -> View:
     if links is None:
         return {"group": None, "callback": None, "lock": None, "expires": None}
     lock = links.lock
-    held = state.locks.get(lock.name) if lock is not None else None
+    held = lock_named(state, lock.name) if lock is not None else None
     return {
         "group": links.group or None,
         "callback": {"group": links.calls, "call": links.call.name.lower()} if links.call is not None else None,
@@ -189,7 +193,7 @@ def _links(job: Job, state: EngineState, now: Now) -> View:
 
 
 def track(state: EngineState, jid: str, now: Now) -> View | None:
-    found = state.progress.get(jid)
+    found = progress_of(state, jid)
     if found is None:
         return None
     return {
@@ -202,7 +206,7 @@ def track(state: EngineState, jid: str, now: Now) -> View | None:
 
 
 def queue(one: Queue, state: EngineState, now: Now) -> View:
-    oldest = one.oldest(state.jobs)
+    oldest = oldest_since(state, one.name)
     return {
         "queue": one.name,
         "ready": one.waiting,

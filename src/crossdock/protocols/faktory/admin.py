@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from crossdock.engine.queries.jobs import indexed_states, job_by_number, jobs_of_jid, state_index
+from crossdock.engine.queries.queues import listed_queues, oldest_since, queue_named, queues_by_name
+from crossdock.engine.queries.records import totals
 from crossdock.model.commands.admin import Bury, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
 from crossdock.model.commands.core import Command
 from crossdock.model.job import Job, Number
@@ -96,14 +100,14 @@ def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -
         seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
         for jid in wanted.jids:
             yield _NOBODY
-            if jid not in seen and (named := list(state.named(jid))):
+            if jid not in seen and (named := list(jobs_of_jid(state, jid))):
                 seen.add(jid)
                 for job in named:
                     yield job, job.state is target
         return
     holds = _filter(wanted)
-    for _, number in list(state.by_state[target]):
-        found = state.jobs.get(number)
+    for _, number in list(state_index(state, target)):
+        found = job_by_number(state, number)
         yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
 
 
@@ -147,7 +151,7 @@ def queue(dispatcher: Dispatcher, via: str, body: bytes) -> Answer:
     if not names:
         return error("internal error")
     if sub == "REMOVE":
-        return _remove(dispatcher, via, list(dispatcher.state.queues) if names == ["*"] else names)
+        return _remove(dispatcher, via, list(queues_by_name(dispatcher.state)) if names == ["*"] else names)
     chosen = None if names == ["*"] else names
     dispatcher.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
     return OK
@@ -158,8 +162,7 @@ def _latency(dispatcher: Dispatcher, names: list[str]) -> bytes:
         return error("QUEUE LATENCY does not support wildcards")
     waits: dict[str, float] = {}
     for name in sorted(set(names)):
-        known = dispatcher.state.queues.get(name)
-        since = known.oldest(dispatcher.state.jobs) if known is not None else None
+        since = oldest_since(dispatcher.state, name)
         waits[name] = 0 if since is None else max(0.0, dispatcher.now.wall - since)
     return bulk(msgspec.json.encode(waits))
 
@@ -167,7 +170,7 @@ def _latency(dispatcher: Dispatcher, names: list[str]) -> bytes:
 def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
     """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
     for name in names:
-        known = dispatcher.state.queues.get(name)
+        known = queue_named(dispatcher.state, name)
         if known is None:
             continue
         numbers = iter([sort_key[-1] for lane in (known.lanes or {"": known.ready}).values() for sort_key in lane])
@@ -187,8 +190,9 @@ VERSION = "1.10.0"
 
 def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
     state, now, ticked = dispatcher.state, dispatcher.now, dispatcher.ticked
-    sizes = {job_state: len(shelf) for job_state, shelf in state.by_state.items()}
-    queues = {name: queue.waiting for name, queue in sorted(state.queues.items()) if queue.listed}
+    sizes = {job_state: len(shelf) for job_state, shelf in indexed_states(state).items()}
+    queues = {queue.name: queue.waiting for queue in sorted(listed_queues(state), key=attrgetter("name"))}
+    total = totals(state)
     time = stamp(now.wall)
 
     def task(enqueued: int, size: int) -> dict[str, object]:
@@ -213,8 +217,8 @@ def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
                     "Scheduled": task(ticked.scheduled, sizes[State.SCHEDULED]),
                     "Workers": {"reaped": door.workers.reaped, "size": len(door.workers.by_wid)},
                 },
-                "total_failures": state.counters.failures,
-                "total_processed": state.counters.processed,
+                "total_failures": total.failures,
+                "total_processed": total.processed,
                 "total_enqueued": sum(queues.values()),
                 "total_queues": len(queues),
             },

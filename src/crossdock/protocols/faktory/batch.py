@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from crossdock.engine.queries.records import batch_named
 from crossdock.model.commands.core import CommitBatch, OpenBatch
 from crossdock.model.job import Callback, Extra, Links, Spec
 from crossdock.model.records import Batch
@@ -36,11 +37,11 @@ def batch(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
         case b"NEW":
             return _new(dispatcher, via, rest)
         case b"OPEN":
-            return bulk(name.encode()) if name in dispatcher.state.batches else _no_such(name)
+            return _no_such(name) if batch_named(dispatcher.state, name) is None else bulk(name.encode())
         case b"COMMIT":
             return OK if dispatcher.do(CommitBatch(name)) else _no_such(name)
         case b"STATUS":
-            group = dispatcher.state.batches.get(name)
+            group = batch_named(dispatcher.state, name)
             return _no_such(name) if group is None else bulk(status(group))
     return error("invalid BATCH: write BATCH NEW {…}, or BATCH OPEN, COMMIT or STATUS and a batch id")
 

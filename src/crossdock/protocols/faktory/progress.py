@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from crossdock.engine.queries.records import progress_of
 from crossdock.model.commands.core import SetProgress
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.batch import cut
@@ -35,7 +36,7 @@ def track(dispatcher: Dispatcher, body: bytes) -> bytes:
 
 def _shown(dispatcher: Dispatcher, jid: str) -> bytes:
     """Untracked or forgotten: the empty `updated_at` matters to the Rust client."""
-    found = dispatcher.state.progress.get(jid)
+    found = progress_of(dispatcher.state, jid)
     if found is None:
         return msgspec.json.encode({"jid": jid, "state": "unknown", "updated_at": ""})
     shown: dict[str, object] = {"jid": jid}
@@ -56,7 +57,7 @@ def _set(dispatcher: Dispatcher, body: bytes) -> bytes:
     if not asked.jid or len(asked.jid.encode()) > JID_BYTES:
         return error(f"invalid TRACK SET: jid must have 1 to {JID_BYTES} bytes")
     no_room = dispatcher.no_room(1)
-    if no_room is not None and asked.jid not in dispatcher.state.progress:
+    if no_room is not None and progress_of(dispatcher.state, asked.jid) is None:
         return error(no_room)
     text = cut(asked.desc, TEXT_BYTES) if asked.desc is not None else None
     dispatcher.do(SetProgress(asked.jid, asked.percent, text, until))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
+from crossdock.engine.queries.jobs import jobs_in_state
 from crossdock.model.states import State
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.session import FaktorySession
@@ -70,8 +71,7 @@ class FaktoryProtocol:
         """The server has just started: nothing has been leased through this door yet but before a restart."""
         if self.started is None:
             self.started = dispatcher.now.steady
-            jobs = dispatcher.state.jobs
-            self.workers.restore([jobs[number] for _, number in dispatcher.state.by_state[State.LEASED]], dispatcher)
+            self.workers.restore(list(jobs_in_state(dispatcher.state, State.LEASED)), dispatcher)
 
     def challenge(self) -> Challenge | None:
         if self._expected is None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from crossdock.engine.queries.jobs import jobs_by_number
 from crossdock.model.commands.core import Claim, DrawNumbers, Succeed, Transaction
 from crossdock.model.job import Extra, Links, Number, Spec, Token
 from crossdock.protocols.base import Dispatcher
@@ -132,9 +133,10 @@ class Atomic:
 
 def blocked(dispatcher: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
     """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
+    live = jobs_by_number(dispatcher.state)
     depends_on = tuple(
         number
-        for number in (newest(each, dispatcher, dispatcher.state.jobs) if each > 0 else each for each in blockers)
+        for number in (newest(each, dispatcher, live) if each > 0 else each for each in blockers)
         if number is not None
     )
     return (

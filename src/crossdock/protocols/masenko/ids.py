@@ -3,6 +3,7 @@
 from collections.abc import Container
 from typing import Final
 
+from crossdock.engine.queries.jobs import last_job_number
 from crossdock.model.commands.core import DrawNumbers
 from crossdock.model.job import Number
 from crossdock.protocols.base import Dispatcher
@@ -22,7 +23,7 @@ def newest(task: int, dispatcher: Dispatcher, among: Container[Number]) -> Numbe
     """The newest number with that id `among` these."""
     if task > _MASK:
         return None
-    for high in range(dispatcher.state.counters.number >> _BITS, -1, -1):
+    for high in range(last_job_number(dispatcher.state) >> _BITS, -1, -1):
         number = high << _BITS | task
         if number in among:
             return number
@@ -31,6 +32,6 @@ def newest(task: int, dispatcher: Dispatcher, among: Container[Number]) -> Numbe
 
 def skip_zero(dispatcher: Dispatcher) -> None:
     """No job may have a number whose id would be 0: ahead of one, use up the numbers to it."""
-    left = -dispatcher.state.counters.number & _MASK
+    left = -last_job_number(dispatcher.state) & _MASK
     if 0 < left <= _AHEAD:
         dispatcher.do(DrawNumbers(left))

@@ -6,7 +6,7 @@ are counted nowhere, and a queue that is empty keeps its row.
 
 from typing import Final
 
-from crossdock.engine.index.queue_counts import tally
+from crossdock.engine.queries.queues import listed_queues, queue_counts
 from crossdock.engine.state import EngineState
 from crossdock.protocols.base import Answer, Slices
 from crossdock.protocols.masenko.messages import quote
@@ -16,7 +16,7 @@ SLICE: Final = 1_000
 
 
 def info(state: EngineState) -> Answer:
-    names = [queue.name for queue in state.queues.values() if queue.listed]
+    names = [queue.name for queue in listed_queues(state)]
     return _reply([_row(state, name) for name in names]) if len(names) <= SLICE else _in_slices(state, names)
 
 
@@ -29,7 +29,7 @@ def _in_slices(state: EngineState, names: list[str]) -> Slices:
 
 
 def _row(state: EngineState, name: str) -> bytes:
-    held = tally(state, name)
+    held = queue_counts(state, name)
     delayed = held.scheduled + held.retrying + held.overtaking
     ready = held.ready - held.overtaking
     return b'{"name":%b,"ready":%d,"delayed":%d,"to_ack":%d}' % (quote(name), ready, delayed, held.leased)

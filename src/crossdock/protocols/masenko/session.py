@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.jobs.lease import more_candidates
+from crossdock.engine.queries.jobs import last_job_number
 from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LeaseTerms, LoseLease, Succeed
 from crossdock.model.job import LeaseBinding, Number, Token
 from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Slices, Wait, again, give_back
@@ -116,7 +117,7 @@ class MasenkoSession:
         if read.too_big:
             dispatcher.do(DrawNumbers(1))
             return error(f"cannot push to queue: wall append: serialize operation: input: {read.too_big}")
-        number = dispatcher.state.counters.number + 1  # nothing refuses it, so this is the next job's
+        number = last_job_number(dispatcher.state) + 1  # nothing refuses it, so this is the next job's
         dispatcher.do(Enqueue(VIA, [spec]))
         return b'OK {"id":%d}\n' % shown(number)
 

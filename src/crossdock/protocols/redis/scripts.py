@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from crossdock.engine.queries.records import loaded_scripts
 from crossdock.model.commands.keyspace import ForgetScripts, KnowScript
 from crossdock.protocols.redis.commands.command import Command, Subcommands, container
 from crossdock.protocols.redis.context import Context
@@ -94,13 +95,13 @@ def sha1(text: bytes) -> str:
 def _load(context: Context, text: bytes) -> tuple[str, str]:
     """The hash of a text and its dialect, remembered from now on."""
     sha = sha1(text)
-    known = context.dispatcher.state.scripts.get(sha)
+    known = loaded_scripts(context.dispatcher.state).get(sha)
     if known is not None and known in context.door.scripts.handlers:
         return sha, known
     dialect = context.door.scripts.dialect(text)
     if dialect is None:
         raise Error(f"ERR unknown script {sha}: this server runs no Lua, it knows the scripts of qless and Resqu V4")
-    if len(context.dispatcher.state.scripts) >= LOADED_AT_MOST:
+    if len(loaded_scripts(context.dispatcher.state)) >= LOADED_AT_MOST:
         raise Error(f"ERR {LOADED_AT_MOST} scripts are loaded, the limit; SCRIPT FLUSH forgets them")
     context.dispatcher.do(KnowScript(sha, dialect))
     return sha, dialect
@@ -114,7 +115,8 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    known = context.dispatcher.state.scripts.get(sha) or context.door.scripts.at_once.get(sha) or _unknown(sha, args)
+    loaded, at_once = loaded_scripts(context.dispatcher.state), context.door.scripts.at_once
+    known = loaded.get(sha) or at_once.get(sha) or _unknown(sha, args)
     return _call(context, known, args, sha)
 
 
@@ -177,7 +179,7 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded, at_once = context.dispatcher.state.scripts, context.door.scripts.at_once
+    loaded, at_once = loaded_scripts(context.dispatcher.state), context.door.scripts.at_once
     return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.keyspace import keyspace_bytes, live_entry
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.redis.commands.command import GROWS, WRITE, Act, Command
@@ -111,7 +112,7 @@ def find(context: Context, key: bytes) -> Entry | None:
     view = context.door.views.of(key)
     if view is not None:
         return view.read(context, key)
-    return context.dispatcher.state.keys.live(key, context.dispatcher.now)
+    return live_entry(context.dispatcher.state, key, context.dispatcher.now)
 
 
 def run(context: Context, command: Command, args: list[bytes]) -> Result:
@@ -171,7 +172,7 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
 
 def no_place(state: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
     """Why plain keys cannot grow by so much, None if they can."""
-    if state.keys.size + sum(map(len, words)) <= limit:
+    if keyspace_bytes(state) + sum(map(len, words)) <= limit:
         return None
     return f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib"
 

@@ -5,6 +5,16 @@ from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.queries.jobs import job_by_number, newest_job
+from crossdock.engine.queries.queues import (
+    listed_queues,
+    page_of_ready,
+    page_of_scheduled,
+    queue_named,
+    queues_by_name,
+    scheduled_count,
+)
+from crossdock.engine.queries.records import totals
 from crossdock.model.job import Job
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.workq import ids, messages
@@ -43,7 +53,7 @@ def _server(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> byte
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
     return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         door.connections,
-        dispatcher.state.counters.evicted,
+        totals(dispatcher.state).evicted,
         stamp(door.started),
     )
 
@@ -55,7 +65,7 @@ def _queue(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes
 def _queues(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
-    names = [queue.name for queue in dispatcher.state.queues.values() if queue.listed]
+    names = [queue.name for queue in listed_queues(dispatcher.state)]
     if len(names) <= SLICE:
         return _page_of_queues(dispatcher, _spelled(names), offset, limit)
     return _in_slices(dispatcher, names, offset, limit)
@@ -76,30 +86,28 @@ def _spelled(names: list[str]) -> list[str]:
 
 def _page_of_queues(dispatcher: Dispatcher, names: list[str], offset: int, limit: int) -> bytes:
     """One that was forgotten meanwhile has no row."""
-    queues = dispatcher.state.queues
+    queues = queues_by_name(dispatcher.state)
     listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
     return _replies([_lengths(dispatcher, queue) for queue in listed])
 
 
 def _lengths(dispatcher: Dispatcher, queue: Queue) -> bytes:
-    later = len(dispatcher.state.scheduled_in.get(queue.name, ()))
+    later = scheduled_count(dispatcher.state, queue.name)
     return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
 def _jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(dispatcher, words)
-    jobs = dispatcher.state.jobs
-    return _page_of_jobs([jobs[sort_key[4]] for sort_key in queue.ready.islice(offset, offset + limit)])
+    return _page_of_jobs(page_of_ready(dispatcher.state, queue, offset, offset + limit))
 
 
 def _scheduled_jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Of higher priority first, then by time (5.8)."""
     queue, offset, limit = _page_of(dispatcher, words)
-    jobs, waiting = dispatcher.state.jobs, dispatcher.state.scheduled_in.get(queue.name)
-    if waiting is None:
+    if not scheduled_count(dispatcher.state, queue.name):
         return messages.NONE
-    return _page_of_jobs([jobs[number] for _, _, number in waiting.islice(offset, offset + limit)])
+    return _page_of_jobs(page_of_scheduled(dispatcher.state, queue, offset, offset + limit))
 
 
 def _page_of_jobs(jobs: list[Job]) -> Answer:
@@ -133,11 +141,11 @@ def _job(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
 def find(dispatcher: Dispatcher, ident: str) -> Job | None:
     """The job this door shows under that id: the newest of that jid, or the one of that number."""
     state = dispatcher.state
-    number = state.jids.newest(ident)
-    if number is not None:
-        return state.jobs[number]
+    job = newest_job(state, ident)
+    if job is not None:
+        return job
     if ident.startswith(ids.MADE_UP):
-        job = state.jobs.get(ids.number(ident))
+        job = job_by_number(state, ids.number(ident))
         if job is not None and ids.shown(job) == ident:
             return job
     return None
@@ -151,9 +159,10 @@ def _named(text: bytes) -> str:
 
 
 def _known(dispatcher: Dispatcher, queue: str) -> Queue:
-    if queue not in dispatcher.state.queues:
+    known = queue_named(dispatcher.state, queue)
+    if known is None:
         raise Invalid(messages.NOT_FOUND)
-    return dispatcher.state.queues[queue]
+    return known
 
 
 def _page(words: Words) -> tuple[int, int]:

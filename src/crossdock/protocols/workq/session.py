@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.lease import more_candidates
+from crossdock.engine.queries.jobs import job_by_number
+from crossdock.engine.queries.queues import queue_count
 from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
 from crossdock.model.job import Job, Lease, Number, Spec
@@ -118,7 +120,7 @@ class WorkqSession:
             return TIMEOUT if ended.lapsed else messages.NOT_FOUND
 
         def late(_: bool) -> Answer:
-            job = self._dispatcher.state.jobs.get(number)
+            job = job_by_number(self._dispatcher.state, number)
             if job is not None and job.lease is not None and job.lease.end > self._dispatcher.now.steady:
                 return Wait((), job.lease.end, late, number, told)
             self._running = 0
@@ -152,7 +154,7 @@ class WorkqSession:
 
     def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         dispatcher = self._dispatcher
-        terms = TERMS if len(dispatcher.state.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
+        terms = TERMS if queue_count(dispatcher.state) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
         command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
         job = dispatcher.do(command)
         if job is None or job.lease is None:

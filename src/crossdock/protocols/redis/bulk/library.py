@@ -12,7 +12,7 @@ The first three answer with the load's state, the jobs that this call brought (n
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from crossdock.engine.state import EngineState
+from crossdock.engine.queries.records import load_of_run, oldest_open_load
 from crossdock.model.commands.bulk import (
     IDLE_S,
     JIDS_AT_MOST,
@@ -50,7 +50,7 @@ def _load(call: Call) -> Value:
         raise Error(f"OOM {no_room}")
     done = dispatcher.do(LoadJobs(VIA, run, found, once))
     if done.refused is LoadRefusal.TOO_MANY_OPEN:
-        oldest = _oldest(dispatcher.state)
+        oldest = oldest_open_load(dispatcher.state)
         raise Error(
             f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
             f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
@@ -66,11 +66,12 @@ def _load(call: Call) -> Value:
 def _close(call: Call) -> Value:
     run, dispatcher = _run(call, 1), call.context.dispatcher
     done = dispatcher.do(CloseLoad(run))
-    return _told(_state(dispatcher.state.loads.by_run[run]), done)
+    load = load_of_run(dispatcher.state, run)
+    return _told(UNKNOWN if load is None else _state(load), done)
 
 
 def _loaded(call: Call) -> Value:
-    load = call.context.dispatcher.state.loads.by_run.get(_run(call, 1))
+    load = load_of_run(call.context.dispatcher.state, _run(call, 1))
     if load is None:
         return [UNKNOWN, 0, 0, 0, 0]
     return [_state(load), 0, 0, load.new, load.known]
@@ -85,10 +86,6 @@ def _state(load: BulkLoad) -> bytes:
 
 def _told(state: bytes, done: Loaded) -> Value:
     return [state, done.new, done.known, done.total_new, done.total_known]
-
-
-def _oldest(state: EngineState) -> BulkLoad:
-    return next(load for load in state.loads.by_run.values() if load.closed is None)
 
 
 def _run(call: Call, words: int) -> str:

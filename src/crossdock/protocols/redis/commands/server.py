@@ -3,6 +3,7 @@
 from typing import Final
 
 from crossdock import __version__
+from crossdock.engine.queries.keyspace import keyspace_size
 from crossdock.model.commands.admin import Flush
 from crossdock.protocols.redis.commands.command import WRITE, Command, Subcommands, TooManyWords, container
 from crossdock.protocols.redis.commands.connection import DATABASES, REDIS_VERSION
@@ -21,8 +22,7 @@ _BAD_COUNT: Final = Error("ERR count should be greater than or equal to -1")
 
 def _sections(context: Context) -> dict[bytes, dict[str, object]]:
     door, dispatcher = context.door, context.dispatcher
-    keys = dispatcher.state.keys
-    expiring = len(keys.ends)
+    size = keyspace_size(dispatcher.state)
     return {
         b"server": {
             "redis_version": REDIS_VERSION.decode(),
@@ -31,7 +31,7 @@ def _sections(context: Context) -> dict[bytes, dict[str, object]]:
             "uptime_in_seconds": int(dispatcher.now.steady - door.started),
         },
         b"clients": {"connected_clients": len(door.sessions)},
-        b"memory": {"used_memory": keys.size, "maxmemory": door.keys_bytes, "maxmemory_policy": "noeviction"},
+        b"memory": {"used_memory": size.bytes, "maxmemory": door.keys_bytes, "maxmemory_policy": "noeviction"},
         b"persistence": {"loading": 0, "aof_enabled": 1},
         b"stats": {
             "total_connections_received": door.connected,
@@ -40,7 +40,7 @@ def _sections(context: Context) -> dict[bytes, dict[str, object]]:
             "pubsub_patterns": len(dispatcher.channels.by_pattern),
         },
         b"replication": {"role": "master", "connected_slaves": 0},
-        b"keyspace": {"db0": f"keys={len(keys.entries)},expires={expiring},avg_ttl=0"} if keys.entries else {},
+        b"keyspace": {"db0": f"keys={size.keys},expires={size.expiring},avg_ttl=0"} if size.keys else {},
     }
 
 

@@ -7,6 +7,7 @@ reply. A command that was refused when it was queued refuses the whole.
 from collections.abc import Generator, Iterator
 from typing import Final
 
+from crossdock.engine.queries.keyspace import keyspace_changes, last_change_of_removed, live_entry
 from crossdock.protocols.redis.commands.command import AT_ONCE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import REPLY_BYTES, TOO_LARGE, refuse_long
@@ -95,16 +96,16 @@ def end(context: Context) -> None:
 
 def _state(context: Context, key: bytes) -> int:
     """The change that made it what it is; of a key that is not there less than 1: how many there were so far."""
-    keys = context.dispatcher.state.keys
-    entry = keys.live(key, context.dispatcher.now)
-    return -keys.changes if entry is None else entry.version
+    state = context.dispatcher.state
+    entry = live_entry(state, key, context.dispatcher.now)
+    return -keyspace_changes(state) if entry is None else entry.version
 
 
 def _has_changed(context: Context, key: bytes, was: int) -> bool:
     now = _state(context, key)
     if was > 0 or now > 0:
         return now != was
-    return context.dispatcher.state.keys.gone.last_change(key) > -was  # it was there meanwhile
+    return last_change_of_removed(context.dispatcher.state, key) > -was  # it was there meanwhile
 
 
 def watch(context: Context, args: list[bytes]) -> Result:

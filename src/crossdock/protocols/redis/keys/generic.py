@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from crossdock.engine.queries.keyspace import all_keys, live_entry
 from crossdock.model.commands.keyspace import DropKeys, KeepKey
 from crossdock.protocols.glob import Glob
 from crossdock.protocols.redis.commands.command import WRITE, Command
@@ -138,9 +139,9 @@ def _all(context: Context) -> Iterator[bytes]:
     """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
     for view in context.door.views.all:
         yield from view.keys(context)
-    space = context.dispatcher.state.keys
-    for key in list(space.entries):
-        if space.live(key, context.dispatcher.now) is not None:
+    state = context.dispatcher.state
+    for key in all_keys(state):
+        if live_entry(state, key, context.dispatcher.now) is not None:
             yield key
 
 

@@ -7,6 +7,7 @@ is told of. COUNT is how many keys are looked at, as in Redis, not how many are 
 import re
 from typing import Final
 
+from crossdock.engine.queries.keyspace import page_of_entries
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.glob import Glob
 from crossdock.protocols.redis.context import Context
@@ -93,7 +94,5 @@ def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | N
 
 
 def _plain(context: Context, place: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:
-    keys, now = context.dispatcher.state.keys, context.dispatcher.now
-    then, page = keys.page(place, count)
-    there = ((key, keys.live(key, now)) for key in page)
-    return then, [key for key, entry in there if entry is not None and (kind is None or TYPES[entry.kind] == kind)]
+    then, page = page_of_entries(context.dispatcher.state, place, count, context.dispatcher.now)
+    return then, [key for key, entry in page if kind is None or TYPES[entry.kind] == kind]

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from crossdock.engine.qless.put import newest
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.protocols.base import Dispatcher
@@ -174,7 +174,7 @@ class Call(msgspec.Struct, frozen=True):
         return self.require(index, "Queue(): no queue name provided")
 
     def job(self, jid: str) -> Job | None:
-        return newest(self.dispatcher.state, jid)
+        return newest_job(self.state, jid)
 
     def who(self, word: str, jid: str) -> str:
         """How an error names a job."""

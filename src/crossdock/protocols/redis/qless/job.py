@@ -8,6 +8,8 @@ import msgspec
 
 from crossdock.engine.job_view import dependencies_of, qless_data
 from crossdock.engine.qless import history
+from crossdock.engine.qless.queries import is_tracked
+from crossdock.engine.queries.jobs import dependents_of, jobs_by_number
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Form, Job
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind
@@ -170,7 +172,7 @@ def expires(job: Job) -> float:
 
 def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
     """The object; key order as the scripts write it."""
-    jobs = state.jobs
+    jobs = jobs_by_number(state)
     protocol_data = qless_data(job)
     shown = {
         "jid": job.jid,
@@ -182,12 +184,12 @@ def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
         "spawned_from_jid": (protocol_data.spawned_from or False) if protocol_data is not None else False,
         "dependencies": sorted(jobs[dependency].jid for dependency in dependencies_of(job) if dependency in jobs),
         "klass": job.kind,
-        "tracked": job.jid in state.watched,
+        "tracked": is_tracked(state, job.jid),
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state_name(job),
         "history": [entry(one, dialect) for one in history.lines(job)],
-        "dependents": sorted(jobs[each].jid for each in state.dependents.get(job.number, ())),
+        "dependents": sorted(jobs[each].jid for each in dependents_of(state, job)),
         "priority": dialect.turned(job.priority),
         "worker": worker(job),
     }

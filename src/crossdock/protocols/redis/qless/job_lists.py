@@ -1,13 +1,14 @@
 """Lists of jobs: those of a queue by what becomes of them, completed ones, failures by their group."""
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, islice
-from math import inf, nextafter
+from itertools import islice
 from typing import Any, Final
 
 from crossdock.engine.job_view import qless_data
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.jobs import indexed_jobs, jobs_in_state
+from crossdock.engine.queries.queues import delayed_count, delayed_jobs
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.qless import Unfail
 from crossdock.model.job import Job
@@ -20,8 +21,6 @@ from crossdock.protocols.redis.qless.queues import move_due
 #: Of `failed`.
 NOT_A_NUMBER: Final = 'Failed(): Arg "%s" is not a number: '
 
-_MERGED_AT_MOST: Final = 10_000
-
 
 def jobs(call: Call) -> Reply:
     word = call[0]
@@ -33,15 +32,13 @@ def jobs(call: Call) -> Reply:
     offset, count = span(call[at], call[at + 1], 'Jobs(): Arg "%s" not a number: ', ("offset", call.dialect.count))
     state = call.state
     if complete:
-        newest = Reversed(merged(state.completed, list(state.stale_listings.done)))
+        newest = Reversed(queries.completed_list(state))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
-    lazy = state.lazy.of(queue)
     if word in ("running", "stalled"):
-        locks = merged(lazy.locks, list(state.stray_entries.locks.get(queue, ())))
-        over, gone = lazy.over(call.t), lazy.expired(call.t)
-        if locks is not lazy.locks:
-            over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
-        begin, end = (over, len(locks)) if word == "running" else (0, gone)
+        locks, t = queries.locks_list(state, queue), call.t
+        begin, end = (
+            (queries.ends_before(locks, t), len(locks)) if word == "running" else (0, queries.ends_by(locks, t))
+        )
         page = ranged(end - begin, offset, count)
         found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
         return found + _elsewhere(state, queue, len(found), count) if word == "running" else found
@@ -51,15 +48,15 @@ def jobs(call: Call) -> Reply:
         move_due(call, queue)
         return _scheduled(state, queue, offset, count)
     if word == "depends":
-        by_time = merged(state.blocked_in.get(queue, []), list(state.stray_entries.depends.get(queue, ())))
+        by_time = queries.blocked_list(state, queue)
     elif word == "recurring":
-        by_time = merged(lazy.slots.callers, list(lazy.slots.own))
+        by_time = queries.recurring_list(state, queue)
         if not call.dialect.in_scripts:
             begin = bisect_left(by_time, (0.0, ""))  # the scripts look from 0 on
             page = ranged(len(by_time) - begin, offset, count)
             return [jid for _, jid in by_time[begin + (page.start or 0) : begin + page.stop]]
     elif word == "throttled" and call.dialect.throttled:
-        by_time = state.held_in.get(queue, [])
+        by_time = queries.throttled_list(state, queue)
         if not call.dialect.paged:  # the first that had throttles takes a count for the last index
             return [each[1] for each in by_time[spanned(len(by_time), offset, count)]]
     else:
@@ -70,11 +67,9 @@ def jobs(call: Call) -> Reply:
 def _scheduled(state: EngineState, queue: str, offset: int, count: int) -> list[str]:
     """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
     what is before it."""
-    due = state.lazy.of(queue).due
-    scheduled, retrying = state.scheduled_in.get(queue, ()), state.retrying_in.get(queue, ())
-    waiting = chain((number_ for _, _, number_ in scheduled), (number_ for _, number_ in retrying))
-    of_others = (one.jid for one in map(state.jobs.__getitem__, waiting) if not _lazy(one))
-    others = islice(of_others, len(scheduled) + len(retrying) - len(due))
+    due = queries.due_index(state, queue)
+    of_others = (one.jid for one in delayed_jobs(state, queue) if not _lazy(one))
+    others = islice(of_others, delayed_count(state, queue) - len(due))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
         every = [*(jid for _, jid, _ in due), *others]
@@ -91,26 +86,23 @@ def _lazy(one: Job) -> bool:
 
 def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
-    there = state.leased_in.get(queue, 0) - len(state.lazy.of(queue).locks)
+    there = queries.unlisted_lease_count(state, queue)
     wanted = there if count < 0 else min(there, count - before)
     if wanted <= 0:
         return []
-    leased = (state.jobs[number_] for _, number_ in state.by_state[State.LEASED])
+    leased = jobs_in_state(state, State.LEASED)
     here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
     return list(islice(here, wanted))
 
 
 def failed(call: Call) -> Reply:
-    groups, group = call.state.failed_in, call[0]
+    group = call[0]
     if group is None:
-        counts = Counter({name: len(order) for name, order in groups.items()})
-        counts.update(name for name, _, _ in call.state.stale_listings.failed)
-        return cjson.write(dict(sorted(counts.items())))
+        return cjson.write(dict(sorted(queries.failed_counts(call.state).items())))
     start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
-    stale_listings = [(order, number_) for name, order, number_ in call.state.stale_listings.failed if name == group]
-    order = Reversed(merged(groups.get(group, []), stale_listings))
+    order = Reversed(queries.failed_list(call.state, group))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
-    found = [call.state.jobs[number_] for _, number_ in page]
+    found = list(indexed_jobs(call.state, (number_ for _, number_ in page)))
     if call.dialect.in_scripts:
         show = _by_seed if call.dialect.by_seed else job.show
         jobs = [show(call.state, one, call.dialect) | {"dependencies": []} for one in found]  # whatever it waited for
@@ -131,11 +123,6 @@ def unfail(call: Call) -> Reply:
     refuse_part(count)
     call.writes()
     return call.dispatcher.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
-
-
-def merged(order: Sequence[Any], stale_listings: list[Any]) -> Sequence[Any]:
-    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
-    return sorted([*order, *stale_listings]) if stale_listings and len(order) <= _MERGED_AT_MOST else order
 
 
 # Which part of a list a call asks for: by offset and count, or by its first and last index, as in Redis.

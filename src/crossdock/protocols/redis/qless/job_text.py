@@ -3,14 +3,16 @@
 A pop is mostly this. Strings are quoted by the standard library, which leaves `/` as it is; readers see no difference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Final
 
 from crossdock.engine.qless import history
+from crossdock.engine.qless.queries import tracked_and_dependents
+from crossdock.engine.queries.jobs import jobs_by_number
 from crossdock.engine.state import EngineState
-from crossdock.model.job import Extra, Job
+from crossdock.model.job import Extra, Job, Number
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.protocols.redis.keys.values import TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
@@ -61,22 +63,23 @@ def text(state: EngineState, job: Job, dialect: Dialect) -> str:
         )
         its_retries, its_end = protocol_data.retries, protocol_data.expires
         left = its_retries - job.failures if type(its_retries) is int else remaining(job)
+        spawned = protocol_data.spawned_from
     else:
         its_data, lines = data(job), history.lines(job)
         its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
         its_retries, its_end, left = retries(job), expires(job), remaining(job)
+        spawned = protocol_data.spawned_from if type(protocol_data) is QlessData else ""
     error = dependents = "{}"
     named = ""
-    middle = None
-    if extra is not None:
-        if extra.error is not None:
-            error = cjson.write(failure(job))
-        if extra.tags or extra.links is not None or (type(protocol_data) is QlessData and protocol_data.spawned_from):
-            middle = _with_rare(state, job, extra, its_queue, its_state, dialect)
-    if middle is None:
-        write = _middle if len(job.kind) <= NAME_BYTES else _parts
-        middle = write(job.kind, its_queue, its_state, dialect.old, jid in state.watched)
-    if state.dependents and (waiting := state.dependents.get(job.number)):
+    tracked, waiting = tracked_and_dependents(state, job)
+    if extra is not None and extra.error is not None:
+        error = cjson.write(failure(job))
+    if extra is not None and (extra.tags or extra.links is not None or spawned):
+        middle = _with_rare(state, job, extra, its_queue, its_state, dialect, tracked)
+    else:
+        kind = job.kind
+        middle = (_middle if len(kind) <= NAME_BYTES else _parts)(kind, its_queue, its_state, dialect.old, tracked)
+    if waiting is not None:
         dependents = _jids(state, waiting)
     if dialect.throttled:
         named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
@@ -111,17 +114,20 @@ def _parts(
 _middle = lru_cache(maxsize=4_096)(_parts)
 
 
-def _with_rare(state: EngineState, job: Job, extra: Extra, queue: str, job_state: str, dialect: Dialect) -> str:
+def _with_rare(
+    state: EngineState, job: Job, extra: Extra, queue: str, job_state: str, dialect: Dialect, tracked: bool
+) -> str:
     spawned, protocol_data = "false", extra.protocol_data
     if type(protocol_data) is QlessData and protocol_data.spawned_from:
         spawned = quoted(protocol_data.spawned_from)
     depends_on = _jids(state, extra.links.depends_on) if extra.links is not None and extra.links.depends_on else "{}"
     tags = cjson.write(list(extra.tags))
-    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.watched, spawned, depends_on, tags)
+    return _parts(job.kind, queue, job_state, dialect.old, tracked, spawned, depends_on, tags)
 
 
-def _jids(state: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:
-    return cjson.write(sorted(state.jobs[number].jid for number in numbers if number in state.jobs))
+def _jids(state: EngineState, numbers: Iterable[Number]) -> str:
+    jobs = jobs_by_number(state)
+    return cjson.write(sorted(jobs[number].jid for number in numbers if number in jobs))
 
 
 def _lines(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:

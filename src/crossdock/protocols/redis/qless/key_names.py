@@ -3,6 +3,11 @@
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.jobs import jids, job_by_number, jobs_by_number, last_job_number
+from crossdock.engine.queries.queues import listed_queues, paused_queues
+from crossdock.engine.queries.schedules import recurring_jobs
+from crossdock.engine.queries.workers import leases_by_worker, workers_seen
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
@@ -12,14 +17,14 @@ from crossdock.protocols.redis.views import SLICE, Page, hashed
 
 #: Those there is one of: what it is, and whether there is something in it.
 WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
-    b"ql:queues": (Kind.SORTED, lambda state: any(queue.listed for queue in state.queues.values())),
-    b"ql:paused_queues": (Kind.SET, lambda state: any(queue.paused for queue in state.queues.values())),
-    b"ql:workers": (Kind.SORTED, lambda state: bool(state.workers.seen)),
-    b"ql:tracked": (Kind.SORTED, lambda state: bool(state.watched)),
-    b"ql:completed": (Kind.SORTED, lambda state: bool(state.completed)),
-    b"ql:failures": (Kind.SET, lambda state: bool(state.failed_in)),
-    b"ql:tags": (Kind.SORTED, lambda state: bool(state.tags.uses)),
-    b"ql:config": (Kind.HASH, lambda state: bool(state.config)),
+    b"ql:queues": (Kind.SORTED, lambda state: any(True for _ in listed_queues(state))),
+    b"ql:paused_queues": (Kind.SET, lambda state: any(True for _ in paused_queues(state))),
+    b"ql:workers": (Kind.SORTED, lambda state: bool(workers_seen(state))),
+    b"ql:tracked": (Kind.SORTED, lambda state: bool(queries.tracked_jids(state))),
+    b"ql:completed": (Kind.SORTED, lambda state: bool(queries.completed_index(state))),
+    b"ql:failures": (Kind.SET, lambda state: bool(queries.failed_groups(state))),
+    b"ql:tags": (Kind.SORTED, lambda state: bool(queries.tag_uses(state))),
+    b"ql:config": (Kind.HASH, lambda state: bool(queries.settings(state))),
 }
 
 #: By what follows the prefix.
@@ -31,31 +36,30 @@ _OTHERS: Final = 1 << 55
 
 def all_keys(state: EngineState, now: Now) -> Iterator[bytes]:
     """One a job, without what belongs to it: suites count them."""
-    for jid in list(state.jids):
+    for jid in list(jids(state)):
         yield b"ql:j:" + key_values.text(jid)
     yield from _others(state, now)
 
 
 def _others(state: EngineState, now: Now) -> Iterator[bytes]:
-    for jid in list(state.intervals):
+    for jid in list(recurring_jobs(state)):
         yield b"ql:r:" + key_values.text(jid)
-    queues = {**state.queues, **state.leased_in, **state.lazy.queues, **state.blocked_in, **state.held_in}
-    for queue in dict.fromkeys((*queues, *state.scheduled_in, *state.retrying_in)):
+    for queue in queries.queue_names(state):
         for kind, (count, _) in key_values.OF_QUEUE.items():
             if count(state, queue):
                 yield b"ql:q:%b-%b" % (key_values.text(queue), kind.encode())
     for key, (_, there) in WHOLE.items():
         if there(state):
             yield key
-    for prefix, names in (("f:", state.failed_in), ("t:", state.tags.jobs)):
+    for prefix, names in (("f:", queries.failed_groups(state)), ("t:", queries.jobs_by_tag(state))):
         for name in list(names):
             yield key_values.text(f"ql:{prefix}{name}")
-    for name, throttle in list(state.throttles.items()):
+    for name, throttle in list(queries.throttles_by_name(state).items()):
         if throttle.is_set(now.steady):
             yield key_values.text(f"ql:th:{name}")
-    for worker in list(state.workers.given):
+    for worker in list(leases_by_worker(state)):
         yield key_values.text(f"ql:w:{worker}:jobs")
-    for queue, days in list(state.stats.days.items()):
+    for queue, days in list(queries.stats_by_queue(state).items()):
         for day, page in list(days.items()):
             for kind, some in (("wait", page.wait.n), ("run", page.run.n), ("stats", page.failures)):
                 if some:
@@ -79,10 +83,10 @@ def _jobs(state: EngineState, number: Number, count: int) -> Page:
     """A job keeps its number, whatever becomes of it. Where many numbers in a row are nobody's, the next is looked for
     among all that are somebody's."""
     keys: list[bytes] = []
-    while number <= state.counters.number:
+    while number <= last_job_number(state):
         before = len(keys)
         for each in range(number, number + SLICE):
-            job = state.jobs.get(each)
+            job = job_by_number(state, each)
             if job is not None:
                 if len(keys) >= count:
                     return each, keys
@@ -99,7 +103,7 @@ def _jobs(state: EngineState, number: Number, count: int) -> Page:
 
 def _next(state: EngineState, number: Number) -> Generator[None, None, Number | None]:
     found: Number | None = None
-    numbers = list(state.jobs)
+    numbers = list(jobs_by_number(state))
     for first in range(0, len(numbers), SLICE):
         behind = [each for each in numbers[first : first + SLICE] if each >= number]
         found = min([found, *behind] if found is not None else behind, default=found)

@@ -4,17 +4,19 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from crossdock.engine.job_view import dependencies_of, qless_data
 from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.engine.qless import history as qless_history
-from crossdock.engine.qless.put import newest
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.jobs import dependents_of, indexed_jobs, jobs_by_number, jobs_in_state, newest_job
+from crossdock.engine.queries.queues import delayed_count, delayed_jobs, leased_count, queue_named, waiting_count
+from crossdock.engine.queries.schedules import recurring_job
 from crossdock.engine.records.stats import Moments, coarse
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
-from crossdock.model.job import Job
 from crossdock.model.protocol_data import HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson, job
@@ -52,7 +54,7 @@ def members(values: Iterator[str]) -> Entry:
 
 
 def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
-    found = newest(state, name)
+    found = newest_job(state, name)
     if found is None:
         return None
     protocol_data = qless_data(found)
@@ -85,7 +87,7 @@ def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
 
 
 def history(state: EngineState, name: str) -> Entry | None:
-    found = newest(state, name)
+    found = newest_job(state, name)
     if found is None:
         return None
     entries = map(job.entry, qless_history.lines(found))
@@ -94,23 +96,20 @@ def history(state: EngineState, name: str) -> Entry | None:
 
 
 def dependencies(state: EngineState, name: str) -> Entry | None:
-    found = newest(state, name)
+    found = newest_job(state, name)
     depends_on = dependencies_of(found) if found is not None else ()
-    return (
-        members(state.jobs[dependency].jid for dependency in depends_on if dependency in state.jobs)
-        if depends_on
-        else None
-    )
+    jobs = jobs_by_number(state)
+    return members(jobs[dependency].jid for dependency in depends_on if dependency in jobs) if depends_on else None
 
 
 def dependents(state: EngineState, name: str) -> Entry | None:
-    found = newest(state, name)
-    waiting = state.dependents.get(found.number) if found is not None else None
-    return members(state.jobs[each].jid for each in waiting) if waiting else None
+    found = newest_job(state, name)
+    waiting = dependents_of(state, found) if found is not None else None
+    return members(job.jid for job in indexed_jobs(state, waiting)) if waiting else None
 
 
 def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
-    found = state.intervals.get(name)
+    found = recurring_job(state, name)
     if found is None:
         return None
     return fields(
@@ -132,49 +131,43 @@ def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry |
     )
 
 
-def _on_shelf(state: EngineState, job_state: State, queue: str) -> Iterator[Job]:
-    return (one for _, number_ in state.by_state[job_state] if (one := state.jobs[number_]).queue == queue)
-
-
 def work(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    known = state.queues.get(queue)
+    known, jobs = queue_named(state, queue), jobs_by_number(state)
     for first, _, stamp, _, number_ in known.ready if known is not None else ():
-        yield state.jobs[number_].jid, -first - stamp / 1e10
+        yield jobs[number_].jid, -first - stamp / 1e10
 
 
 def locks(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     """By their ends: that of a job which was warned of is later than what its worker was told."""
-    here = state.lazy.of(queue).locks
-    yield from ((jid, until) for until, jid, _ in here)
-    if state.leased_in.get(queue, 0) > len(here):  # leases of other doors, which have no end by a caller's clock
-        leased = _on_shelf(state, State.LEASED, queue)
-        yield from ((one.jid, job.expires(one)) for one in leased if one.lease is not None and one.lease.until is None)
+    yield from ((jid, until) for until, jid, _ in queries.locks_index(state, queue))
+    if queries.unlisted_lease_count(state, queue) > 0:
+        for one in jobs_in_state(state, State.LEASED):
+            if one.queue == queue and one.lease is not None and one.lease.until is None:
+                yield one.jid, job.expires(one)
 
 
 def scheduled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    waiting = (state.jobs[number_] for _, _, number_ in state.scheduled_in.get(queue, ()))
-    retrying = (state.jobs[number_] for _, number_ in state.retrying_in.get(queue, ()))
-    for one in chain(waiting, retrying):
+    for one in delayed_jobs(state, queue):
         protocol_data = qless_data(one)
         yield one.jid, one.due if protocol_data is None or protocol_data.due is None else protocol_data.due
 
 
 def depends(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    return ((jid, t) for t, jid, _ in state.blocked_in.get(queue, ()))
+    return ((jid, t) for t, jid, _ in queries.blocked_index(state, queue))
 
 
 def recur(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    slots = state.lazy.of(queue).slots
+    slots = queries.recurring_times(state, queue)
     return ((jid, slot) for slot, jid in chain(slots.callers, slots.own))
 
 
 def throttled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    return ((jid, t) for t, jid, _ in state.held_in.get(queue, ()))
+    return ((jid, t) for t, jid, _ in queries.throttled_list(state, queue))
 
 
 def throttle(state: EngineState, name: str, now: Now) -> Entry | None:
     """What callers set of it, with its own end."""
-    found = state.throttles.get(name)
+    found = queries.throttle_named(state, name)
     if found is None or found.end is None or not found.is_set(now.steady):
         return None
     entry = fields({"id": name, "maximum": found.maximum})
@@ -183,34 +176,26 @@ def throttle(state: EngineState, name: str, now: Now) -> Entry | None:
 
 
 def throttle_locks(state: EngineState, name: str) -> Entry | None:
-    found = state.throttles.get(name)
+    found = queries.throttle_named(state, name)
     held = [each for each in found.holders if isinstance(each, str)] if found is not None else []
     return scores((jid, 1.0) for jid in held) if held else None
 
 
 def throttle_pending(state: EngineState, name: str) -> Entry | None:
-    waiting = state.pending.get(name)
+    waiting = queries.pending_in(state, name)
     return scores((jid, t) for t, jid in waiting) if waiting else None
-
-
-def _ready(state: EngineState, queue: str) -> int:
-    known = state.queues.get(queue)
-    return known.waiting if known is not None else 0
 
 
 #: The sorted sets of a queue: how many are in it, and who.
 OF_QUEUE: Final[
     dict[str, tuple[Callable[[EngineState, str], int], Callable[[EngineState, str], Iterator[tuple[str, float]]]]]
 ] = {
-    "work": (_ready, work),
-    "locks": (lambda state, queue: state.leased_in.get(queue, 0), locks),
-    "scheduled": (
-        lambda state, queue: len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ())),
-        scheduled,
-    ),
-    "depends": (lambda state, queue: len(state.blocked_in.get(queue, ())), depends),
-    "recur": (lambda state, queue: len(state.lazy.of(queue).slots), recur),
-    "throttled": (lambda state, queue: len(state.held_in.get(queue, ())), throttled),
+    "work": (waiting_count, work),
+    "locks": (leased_count, locks),
+    "scheduled": (delayed_count, scheduled),
+    "depends": (lambda state, queue: len(queries.blocked_index(state, queue)), depends),
+    "recur": (lambda state, queue: len(queries.recurring_times(state, queue)), recur),
+    "throttled": (lambda state, queue: len(queries.throttled_list(state, queue)), throttled),
 }
 
 
@@ -229,7 +214,7 @@ def _moments(of: Moments) -> dict[str, str | int | float]:
 
 
 def statistics(state: EngineState, kind: str, day: str, queue: str) -> Entry | None:
-    page: Any = state.stats.days.get(queue, {}).get(int(day)) if day.isdecimal() and len(day) < 16 else None
+    page = queries.stats_of_day(state, queue, int(day)) if day.isdecimal() and len(day) < 16 else None
     if page is None:
         return None
     if kind == "stats":

@@ -9,6 +9,11 @@ from functools import partial
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.jobs import has_jid, jobs_by_number
+from crossdock.engine.queries.queues import listed_queues, paused_queues, queue_count
+from crossdock.engine.queries.schedules import recurring_job
+from crossdock.engine.queries.workers import leases_of_worker, workers_seen
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.redis.commands.command import Act
@@ -28,14 +33,14 @@ _OF_JOB: Final[dict[str, Callable[[EngineState, str], Entry | None]]] = {
 }
 
 _WHOLE: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
-    b"ql:queues": lambda state: key_values.scores((q.name, q.first_t) for q in state.queues.values() if q.listed),
-    b"ql:paused_queues": lambda state: key_values.members(q.name for q in state.queues.values() if q.paused),
-    b"ql:workers": lambda state: key_values.scores(iter(state.workers.seen.items())),
-    b"ql:tracked": lambda state: key_values.scores(iter(state.watched.items())),
-    b"ql:completed": lambda state: key_values.scores((jid, t) for t, jid, _ in state.completed),
-    b"ql:failures": lambda state: key_values.members(iter(state.failed_in)),
-    b"ql:tags": lambda state: key_values.scores(iter(state.tags.uses.items())),
-    b"ql:config": lambda state: key_values.fields(dict(state.config)),
+    b"ql:queues": lambda state: key_values.scores((q.name, q.first_t) for q in listed_queues(state)),
+    b"ql:paused_queues": lambda state: key_values.members(q.name for q in paused_queues(state)),
+    b"ql:workers": lambda state: key_values.scores(iter(workers_seen(state).items())),
+    b"ql:tracked": lambda state: key_values.scores(iter(queries.tracked_jids(state).items())),
+    b"ql:completed": lambda state: key_values.scores((jid, t) for t, jid, _ in queries.completed_index(state)),
+    b"ql:failures": lambda state: key_values.members(iter(queries.failed_groups(state))),
+    b"ql:tags": lambda state: key_values.scores(iter(queries.tag_uses(state).items())),
+    b"ql:config": lambda state: key_values.fields(dict(queries.settings(state))),
 }
 
 _QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur|throttled)", re.DOTALL)
@@ -64,14 +69,14 @@ class QlessView:
         """What clients ask for all the time costs no walk; the rest is read."""
         state = context.dispatcher.state
         if name == b"zcard" and args[0] == b"ql:completed":
-            return len(state.completed)
+            return len(queries.completed_index(state))
         found = _QUEUE.fullmatch(_name(args[0]) or "")
         if found is not None:
             queue, kind = found.groups()
             if name == b"zcard":
                 return key_values.OF_QUEUE[kind][0](state, queue)
             if name == b"zscore" and kind == "recur":
-                interval = state.intervals.get(args[1].decode("utf-8", "surrogateescape"))
+                interval = recurring_job(state, args[1].decode("utf-8", "surrogateescape"))
                 return interval.next if interval is not None and interval.queue == queue else None
         raise Pass
 
@@ -79,7 +84,8 @@ class QlessView:
         state = context.dispatcher.state
         whole = _WHOLE.get(key)
         if whole is not None:
-            _refuse_if_long(key, max(len(state.queues), len(state.completed), len(state.tags.uses)))
+            counts = (queue_count(state), len(queries.completed_index(state)), len(queries.tag_uses(state)))
+            _refuse_if_long(key, max(counts))
             entry = whole(state)
             return entry if len(entry.data) else None
         name = _name(key)
@@ -100,8 +106,8 @@ class QlessView:
 def _throttle(context: Context, key: bytes, name: str) -> Entry | None:
     state = context.dispatcher.state
     for ending, of in (("-locks", key_values.throttle_locks), ("-pending", key_values.throttle_pending)):
-        known = state.throttles.get(name.removesuffix(ending)) if name.endswith(ending) else None
-        if known is not None and name not in state.throttles:
+        known = queries.throttle_named(state, name.removesuffix(ending)) if name.endswith(ending) else None
+        if known is not None and queries.throttle_named(state, name) is None:
             _refuse_if_long(key, len(known.holders) + len(known.pending))
             return of(state, known.name)
     return key_values.throttle(state, name, context.dispatcher.now)
@@ -131,7 +137,7 @@ def _read(state: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry 
         return key_values.scores(pairs(state, queue)) if there else None
     found = _WORKER.fullmatch(name)
     if found is not None:
-        given = state.workers.given.get(found.group(1))
+        given = leases_of_worker(state, found.group(1))
         return key_values.scores(iter(given.items())) if given else None
     found = _STATS.fullmatch(name)
     if found is not None:
@@ -141,7 +147,7 @@ def _read(state: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry 
 
 def _named(state: EngineState, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
     if kind == "j":
-        if name not in state.jids:
+        if not has_jid(state, name):
             for ending, of in _OF_JOB.items():
                 if name.endswith(ending):
                     return of(state, name.removesuffix(ending))
@@ -149,9 +155,10 @@ def _named(state: EngineState, key: bytes, kind: str, name: str, dialect: Dialec
     if kind == "r":
         return key_values.recurring_fields(state, name, dialect)
     if kind == "f":
-        group = state.failed_in.get(name, ())
+        group = queries.failed_groups(state).get(name, ())
         _refuse_if_long(key, len(group))
-        return key_values.elements(state.jobs[number].jid for _, number in reversed(group)) if group else None
-    tagged = state.tags.jobs.get(name, ())
+        jobs = jobs_by_number(state)
+        return key_values.elements(jobs[number].jid for _, number in reversed(group)) if group else None
+    tagged = queries.tagged(state, name)
     _refuse_if_long(key, len(tagged))
     return key_values.scores((jid, t) for t, jid, _ in tagged) if tagged else None

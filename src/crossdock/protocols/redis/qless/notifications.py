@@ -5,6 +5,7 @@ A watched job has a channel for each thing that may happen to it; `ql:log` and t
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from crossdock.engine.qless.queries import tracked_jids
 from crossdock.model import events as e
 from crossdock.model.events import AnyEvent
 from crossdock.model.states import State
@@ -192,7 +193,7 @@ class Publisher:
 
     def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""
-        for channel, text in notices(events, dispatcher.state.watched):
+        for channel, text in notices(events, tracked_jids(dispatcher.state)):
             self.say(dispatcher, channel, text)
 
     def say(self, dispatcher: Dispatcher, channel: str, text: str) -> None:

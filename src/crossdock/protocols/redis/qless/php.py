@@ -5,8 +5,11 @@ from collections.abc import Callable
 from math import inf, nextafter
 from typing import Any, Final
 
+from crossdock.engine.qless import queries
 from crossdock.engine.qless.catch_up import GRACE_S
-from crossdock.engine.qless.history import number as setting
+from crossdock.engine.queries.keyspace import all_keys, live_entry
+from crossdock.engine.queries.queues import is_paused, page_of_ready, queue_named
+from crossdock.engine.queries.workers import leases_of_worker, workers_seen
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
@@ -18,7 +21,6 @@ from crossdock.protocols.redis.qless import (
     job,
     job_lists,
     job_text,
-    pop,
     settings,
     settle,
     workers,
@@ -52,7 +54,7 @@ def pop_by_jid(call: Call) -> Reply:
     jid = call.require(1, 'Pop(): Arg "jid" missing')
     worker = call.require(2, 'Pop(): Arg "worker" missing')
     call.writes()
-    if pop.is_paused(call, queue):
+    if is_paused(call.state, queue):
         return _NO_JOB
     found = call.job(jid)
     if found is None:
@@ -60,7 +62,7 @@ def pop_by_jid(call: Call) -> Reply:
     if found.queue != queue or found.state is not State.READY or job.state_name(found) != "waiting":
         _warn(call, found, queue)
         return _NO_JOB
-    term = settings.heartbeat(call.state, queue)
+    term = queries.heartbeat(call.state, queue)
     call.dispatcher.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
     jobs = call.dispatcher.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
     call.grant(jobs)
@@ -70,7 +72,7 @@ def pop_by_jid(call: Call) -> Reply:
 def _warn(call: Call, found: Job, queue: str) -> None:
     """The worker of a job whose lease ran out, once. Only a pop gives the job to another worker."""
     warned = found.extra is not None and found.extra.warned
-    graced = setting(call.state, "grace-period", GRACE_S) > 0
+    graced = queries.setting(call.state, "grace-period", GRACE_S) > 0
     if found.queue == queue and found.lease is not None and not warned and graced:
         call.dispatcher.do(CatchUp(VIA, queue, call.t, inf, intervals=False, due=False, only=found.number))
 
@@ -81,8 +83,8 @@ def complete(call: Call) -> Reply:
     key = _completed(queue)
     done = find(call, Kind.SORTED, key)
     reply = settle.complete(call)
-    kept = setting(call.state, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
-    oldest = call.t - setting(call.state, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
+    kept = queries.setting(call.state, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
+    oldest = call.t - queries.setting(call.state, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
     order = done.data.order if done is not None else ()
     beyond = len(order) - max(0.0, kept)
     drop: list[bytes] = []
@@ -115,11 +117,11 @@ def jobs(call: Call) -> Reply:
         return [member.decode() for _, member in page]
     if word != "waiting":
         return job_lists.jobs(call)
-    known = call.state.queues.get(call.text(1, 'Jobs(): Arg "queue" missing'))
+    known = queue_named(call.state, call.text(1, 'Jobs(): Arg "queue" missing'))
     if known is None or not count:
         return []
     page = spanned(len(known.ready), offset, offset + count - 1)
-    return [call.state.jobs[place[4]].jid for place in known.ready.islice(page.start or 0, page.stop)]
+    return [job.jid for job in page_of_ready(call.state, known, page.start or 0, page.stop)]
 
 
 def some_workers(call: Call) -> Reply:
@@ -142,7 +144,7 @@ def _rank(text: str | None, default: int) -> int:
 
 def workers_count(call: Call) -> Reply:
     """All that were heard of: `workers` is what forgets the silent ones."""
-    return len(call.state.workers.seen)
+    return len(workers_seen(call.state))
 
 
 def worker_jobs(call: Call) -> Reply:
@@ -154,13 +156,13 @@ def worker_jobs(call: Call) -> Reply:
     if least is None or least != least:
         raise Raised("min or max is not a float")
     least = nextafter(least, inf) if text.startswith("(") else least
-    given = call.state.workers.given.get(worker, {})
+    given = leases_of_worker(call.state, worker)
     held = sorted((until, jid) for jid, until in given.items() if until >= least)
     return cjson.write([jid for _, jid in held])
 
 
 def tracked(call: Call) -> Reply:
-    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.state.watched.items())])
+    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in queries.tracked_jids(call.state).items())])
 
 
 def tags(call: Call) -> Reply:
@@ -175,12 +177,12 @@ def tags(call: Call) -> Reply:
         raise Raised("value is not an integer or out of range")
     if many < 1:
         raise Raised("syntax error")
-    names = itertools.islice(call.state.tags.jobs, begin, begin + min(many, TAGS_AT_MOST))
+    names = itertools.islice(queries.jobs_by_tag(call.state), begin, begin + min(many, TAGS_AT_MOST))
     return cjson.write([name.replace("ql:t:", "") for name in names])
 
 
 def deregister(call: Call) -> Reply:
-    known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in call.state.workers.seen)
+    known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in workers_seen(call.state))
     workers.deregister(call)
     return known
 
@@ -215,9 +217,11 @@ def _keys(call: Call, pattern: bytes) -> list[bytes]:
         glob = compiled(pattern)
     except Error as error:
         raise Raised(str(error).removeprefix("ERR ")) from error
-    keys, now = call.state.keys, call.dispatcher.now
+    state, now = call.state, call.dispatcher.now
     return sorted(
-        key for key in keys.entries if key.startswith(TOPICS) and glob.matches(key) and keys.live(key, now) is not None
+        key
+        for key in all_keys(state)
+        if key.startswith(TOPICS) and glob.matches(key) and live_entry(state, key, now) is not None
     )
 
 

@@ -1,18 +1,15 @@
 """The next jobs of a queue: leased to a worker by pop, only shown by peek."""
 
-from collections.abc import Sequence
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from crossdock.engine.qless.quirks import surfacing
-from crossdock.engine.resqu import batch_queues
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.queues import is_paused
 from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
-from crossdock.protocols.redis.qless import job_text, settings
+from crossdock.protocols.redis.qless import job_text
 from crossdock.protocols.redis.qless.arguments import number, refuse_part, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
-from crossdock.protocols.redis.qless.job_lists import merged
 from crossdock.protocols.redis.qless.settle import EXHAUSTED
 
 #: Shown by one call: about a tenth of a second in which nobody else is served.
@@ -25,22 +22,16 @@ _POP: Final = ("Queue(): no queue name provided", 'Pop(): Arg "worker" missing')
 def pop(call: Call) -> Reply:
     queue, worker = call.names(0, _POP)
     count = call.number(2, _COUNT[call.dialect.count])
-    if count != 1.0 and not is_paused(call, queue):
+    if count != 1.0 and not is_paused(call.state, queue):  # the scripts look at this before they use the count
         refuse_part(count)
     call.writes()
     return job_text.texts(call.state, popped(call, queue, worker, count), call.dialect)
 
 
-def is_paused(call: Call, queue: str) -> bool:
-    """The scripts look at this before they use the count."""
-    known = call.state.queues.get(queue)
-    return known is not None and known.paused
-
-
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     dialect = call.dialect
     abrupt = EXHAUSTED if dialect.in_scripts else ""
-    term = settings.heartbeat(call.state, queue)
+    term = queries.heartbeat(call.state, queue)
     limitless = dialect.throttled or dialect.in_scripts  # `max-concurrency` is of the unified scripts only
     pop = Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless, dialect.php)
     jobs = call.dispatcher.do(pop)
@@ -73,21 +64,8 @@ def _page(call: Call, queue: str) -> Reply:
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
-    state = call.state
-    lazy = state.lazy.of(queue)
-    over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
-    if state.stray_entries.jobs:
-        over = sorted([*over, *surfacing.locks(state, queue, call.t)])[:count]
-    found = [state.jobs[number_] for _, _, number_ in over]
+    found = queries.expired_jobs(call.state, queue, call.t, count)
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.dispatcher.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
-    known = state.queues.get(queue)
-    if known is not None:
-        places = surfacing.work(state, queue)
-        if known.lanes is None or places:
-            first = merged(list(known.ready.front(left)), places)
-            found += [state.jobs[place[4]] for place in first[:left]]
-        else:
-            found += [state.jobs[number_] for number_ in islice(batch_queues.in_turn(known), max(0, left))]
-    return found
+    return found + queries.next_jobs(call.state, queue, left)

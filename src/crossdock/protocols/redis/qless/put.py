@@ -1,14 +1,14 @@
 """Commands that name a job and need nobody's lease: put, cancel, priority, depends, tags, tracking, history, get."""
 
-from collections.abc import Sequence
 from math import floor, isfinite
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from crossdock.engine.index import dependents
 from crossdock.engine.job_view import dependencies_of
+from crossdock.engine.qless import queries
 from crossdock.engine.qless.put import open_needs
+from crossdock.engine.queries.jobs import dependents_of, indexed_jobs, job_by_number, unmet_dependencies
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.qless import Cancel, EditDependencies, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.job import Number
@@ -104,7 +104,7 @@ def cancel(call: Call) -> Reply:
     for jid in names:
         found = call.job(jid)
         if found is not None:
-            dependents = sorted(state.jobs[each].jid for each in state.dependents.get(found.number, ()))
+            dependents = sorted(each.jid for each in indexed_jobs(state, dependents_of(state, found)))
             unnamed = next((each for each in dependents if each not in named), None)
             if unnamed is not None:
                 text = f"{jid} is a dependency of {unnamed} but is not mentioned to be canceled"
@@ -114,7 +114,7 @@ def cancel(call: Call) -> Reply:
     for jid in names:
         found = call.job(jid)
         if found is None:
-            for notice in notifications.canceled_unknown(jid, state.watched):
+            for notice in notifications.canceled_unknown(jid, queries.tracked_jids(state)):
                 call.publish(*notice)
         elif found.state is not State.COMPLETE:
             call.dispatcher.do(Cancel(VIA, call.t, found.number, along, call.dialect.in_scripts))
@@ -143,7 +143,7 @@ def depends(call: Call) -> Reply:
         shown = "false" if found is None else job.state_name(found)
         raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
     names, state = call.rest(2), call.state
-    before, unmet = dependencies_of(found), dependents.unmet(state, found)
+    before, unmet = dependencies_of(found), unmet_dependencies(state, found)
     if word == "on":
         depends_on = tuple(dict.fromkeys((*unmet, *open_needs(state, names, jid, found.number))))
         refuse_needs(len(depends_on))
@@ -160,7 +160,9 @@ def depends(call: Call) -> Reply:
 def _but(state: EngineState, depends_on: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
     """Those that have none of these names. One that is gone was lost, and its dependents are about to learn it."""
     return tuple(
-        dependency for dependency in depends_on if (job := state.jobs.get(dependency)) is None or job.jid not in names
+        dependency
+        for dependency in depends_on
+        if (job := job_by_number(state, dependency)) is None or job.jid not in names
     )
 
 
@@ -173,7 +175,7 @@ def tag(call: Call) -> Reply:
     if word == "get":
         text = call.text(1, 'Tag(): Arg "tag" missing')
         offset, count = span(call[2], call[3], _NOT_A_NUMBER, ("offset", call.dialect.count))
-        tagged: Sequence[Any] = call.state.tags.jobs.get(text, [])
+        tagged = queries.tagged(call.state, text)
         page = tagged[spanned(len(tagged), offset, count if call.dialect.paged_by_end else offset + count - 1)]
         return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
     if word == "top":
@@ -184,7 +186,7 @@ def tag(call: Call) -> Reply:
 
 def _top(call: Call, offset: int, count: int) -> list[str]:
     """The tags used twice or more, the most used first."""
-    order = call.state.tags.top
+    order = queries.tags_by_use(call.state)
     used = len(order) - order.bisect_left((2, ""))
     return [tag for _, tag in Reversed(order)[ranged(used, offset, count)]]
 
@@ -201,7 +203,8 @@ def _edit_tags(call: Call, word: str) -> Reply:
     refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:
-        if any(each not in call.state.tags.uses for each in names):  # one that nobody has is counted below zero
+        uses = queries.tag_uses(call.state)
+        if any(each not in uses for each in names):  # one that nobody has is counted below zero
             call.refuse_if_full()
         add, drop = (names, ()) if word == "add" else ((), names)
         call.dispatcher.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
@@ -212,7 +215,7 @@ def _edit_tags(call: Call, word: str) -> Reply:
 def track(call: Call) -> Reply:
     word, state = call[0], call.state
     if word is None:
-        order = sorted(state.watched.items(), key=lambda each: (each[1], each[0]))
+        order = sorted(queries.tracked_jids(state).items(), key=lambda each: (each[1], each[0]))
         found = {jid: call.job(jid) for jid, _ in order}
         expired = cjson.write([jid for jid, one in found.items() if one is None])
         jobs = [one for one in found.values() if one is not None]
@@ -229,7 +232,7 @@ def track(call: Call) -> Reply:
 def watch(call: Call, jid: str, *, on: bool) -> int:
     """Whether that is new."""
     call.writes()
-    known = jid in call.state.watched
+    known = queries.is_tracked(call.state, jid)
     if not on:
         call.dispatcher.do(Unwatch(jid))
         return int(known)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.keyspace import live_entry
 from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, DropKeys, Kind
 from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.qless.arguments import Raised, decoded
@@ -23,7 +24,7 @@ AT_MOST: Final = 10_000
 def find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
     """The first of these plain keys that is there."""
     for key in keys:
-        found = call.state.keys.live(key, call.dispatcher.now)
+        found = live_entry(call.state, key, call.dispatcher.now)
         if found is not None:
             if found.kind is not kind:
                 raise Raised("WRONGTYPE Operation against a key holding the wrong kind of value")

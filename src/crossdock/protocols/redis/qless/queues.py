@@ -3,6 +3,8 @@
 from math import sqrt
 from typing import Any, Final
 
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.queues import has_queue, listed_queues
 from crossdock.engine.records.stats import Moments, QueueDay, coarse
 from crossdock.model.clock import DAY, day_of
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues, ResumeQueues
@@ -24,35 +26,20 @@ _NOT_PAUSED: Final = '"paused":false,'
 
 def move_due(call: Call, queue: str) -> None:
     """Move what has fallen due there."""
-    lazy = call.state.lazy.queues.get(queue)
-    if lazy is not None and lazy.next_t <= call.t and lazy.due.begins_by(call.t) and not call.dialect.in_scripts:
+    if queries.has_due(call.state, queue, call.t) and not call.dialect.in_scripts:
         call.dispatcher.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
 
 
 def counts(call: Call, name: str) -> str:
     """As JSON, written in one go: somebody may ask for tens of thousands of queues at once."""
     move_due(call, name)
-    state, dialect = call.state, call.dialect
-    known, lazy = state.queues.get(name), state.lazy.queues.get(name)
-    waiting = known.waiting if known is not None else 0
-    running = state.leased_in.get(name, 0)
-    depends, recurring, stalled = len(state.blocked_in.get(name, ())), 0, 0
-    if lazy is not None:
-        recurring = len(lazy.slots) if state.intervals else 0
-        if lazy.next_t <= call.t and lazy.locks.begins_by(call.t):
-            stalled = max(0, lazy.expired(call.t) - lazy.over(0.0))
-    stray_entries = state.stray_entries
-    if stray_entries.jobs:
-        stalled += sum(lock[0] >= 0 for lock in stray_entries.expired(name, call.t))
-        running += len(stray_entries.locks.get(name, ()))
-        waiting += len(stray_entries.work.get(name, ()))
-        depends += len(stray_entries.depends.get(name, ()))
-    paused = "" if dialect.in_scripts else _PAUSED if known is not None and known.paused else _NOT_PAUSED
-    throttled = f',"throttled":{len(state.held_in.get(name, ()))}' if dialect.throttled else ""
-    scheduled = len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
+    found, dialect = queries.list_counts(call.state, name, call.t), call.dialect
+    paused = "" if dialect.in_scripts else _PAUSED if found.paused else _NOT_PAUSED
+    throttled = f',"throttled":{found.throttled}' if dialect.throttled else ""
     return (
-        f'{{{paused}"running":{running - stalled},"name":{cjson.write(name)},"waiting":{waiting},'
-        f'"recurring":{recurring},"depends":{depends},"stalled":{stalled},"scheduled":{scheduled}{throttled}}}'
+        f'{{{paused}"running":{found.running - found.stalled},"name":{cjson.write(name)},"waiting":{found.waiting},'
+        f'"recurring":{found.recurring},"depends":{found.depends},"stalled":{found.stalled},'
+        f'"scheduled":{found.scheduled}{throttled}}}'
     )
 
 
@@ -71,23 +58,19 @@ def queues(call: Call) -> Reply:
 
 def names(call: Call) -> list[str]:
     """Of all queues, the oldest first."""
-    known = [queue for queue in call.state.queues.values() if queue.listed]
-    return [queue.name for queue in sorted(known, key=lambda queue: (queue.first_t, queue.name))]
+    known = sorted(listed_queues(call.state), key=lambda queue: (queue.first_t, queue.name))
+    return [queue.name for queue in known]
 
 
 def length(call: Call) -> Reply:
-    queue, state = call.queue(), call.state
-    known = state.queues.get(queue)
-    waiting = len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ()))
-    left = len(state.stray_entries.locks.get(queue, ())) + len(state.stray_entries.work.get(queue, ()))
-    return state.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
+    return queries.queue_length(call.state, call.queue())
 
 
 def stats(call: Call) -> Reply:
     queue = call.queue()
     date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
     day = day_of(date) * DAY
-    page = call.state.stats.days.get(queue, {}).get(day) or QueueDay()
+    page = queries.stats_of_day(call.state, queue, day) or QueueDay()
     return cjson.write(
         {
             "run": _moments(page.run, call.dialect),
@@ -119,7 +102,7 @@ def _names(call: Call) -> list[str]:
 
 def pause(call: Call) -> Reply:
     names = _names(call)
-    if any(each not in call.state.queues for each in names):  # it is kept with its pause
+    if any(not has_queue(call.state, each) for each in names):  # it is kept with its pause
         call.refuse_if_full()
     call.dispatcher.do(PauseQueues(names, any_name=True))
     return None

@@ -5,6 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from crossdock.engine.qless.intervals import every
+from crossdock.engine.queries.queues import has_queue
+from crossdock.engine.queries.schedules import recurring_job
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
 from crossdock.model.records import OF_QUEUE, Interval
@@ -64,7 +66,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         cjson_reader.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
     )
-    known = call.state.intervals.get(jid)
+    known = recurring_job(call.state, jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
         named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
@@ -87,7 +89,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         throttles,
         call.dialect.old,
     )
-    if known is None or queue not in call.state.queues:
+    if known is None or not has_queue(call.state, queue):
         call.refuse_if_full()
     call.dispatcher.do(SetInterval(interval, call.t))
     return jid
@@ -103,7 +105,7 @@ def unrecur(call: Call) -> Reply:
 
 
 def get(call: Call) -> Reply:
-    found = call.state.intervals.get(_jid(call))
+    found = recurring_job(call.state, _jid(call))
     if found is None:
         return None
     shown: dict[str, Any] = {
@@ -129,7 +131,7 @@ def get(call: Call) -> Reply:
 
 def update(call: Call) -> Reply:
     jid = _jid(call)
-    found = call.state.intervals.get(jid)
+    found = recurring_job(call.state, jid)
     if found is None:
         raise Denied(f"Recur(): No recurring job {jid}")
     pairs = call.rest(1)
@@ -142,7 +144,7 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
-        if changed.queue != found.queue and changed.queue not in call.state.queues:
+        if changed.queue != found.queue and not has_queue(call.state, changed.queue):
             call.refuse_if_full()
         registers = "queue" in pairs[::2] and not call.dialect.in_scripts
         call.dispatcher.do(SetInterval(changed, call.t, registers=registers))
@@ -187,7 +189,7 @@ def untag(call: Call) -> Reply:
 
 def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     jid = _jid(call)
-    found = call.state.intervals.get(jid)
+    found = recurring_job(call.state, jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
     names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from crossdock.engine.qless.history import number as setting
-from crossdock.engine.state import EngineState
+from crossdock.engine.qless import queries
 from crossdock.model.commands.qless import Configure
 from crossdock.protocols.redis.keys.values import REPLY_BYTES, TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
@@ -35,28 +34,16 @@ PHP_DEFAULTS: Final = DEFAULTS | {"jobs-failed-history": 604_800, "backoff-initi
 OPTIONS_AT_MOST: Final = 10_000
 VALUE_AT_MOST: Final = 65_536
 
-_HEARTBEAT_S: Final = 60.0
-
-
-def heartbeat(state: EngineState, queue: str) -> float:
-    """How long a lease lasts. The seed has the queue's name behind, all clients before (page 0, conflict 3)."""
-    if not state.config:
-        return _HEARTBEAT_S
-    for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
-        if option in state.config:
-            return setting(state, option, _HEARTBEAT_S)
-    return setting(state, "heartbeat", _HEARTBEAT_S)
-
 
 def get(call: Call) -> Reply:
-    option, known = call[0], call.state.config
+    option, known = call[0], queries.settings(call.state)
     defaults = REQLESS_DEFAULTS if call.dialect.renamed else PHP_DEFAULTS if call.dialect.php else DEFAULTS
     if call.dialect.in_scripts:
         defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
     if option is None:
         if sum(map(len, known.values())) > REPLY_BYTES:
             raise TOO_LARGE
-        return cjson.write(defaults | known)
+        return cjson.write({**defaults, **known})
     return known.get(option, defaults.get(option))
 
 
@@ -65,8 +52,9 @@ def put(call: Call) -> Reply:
     value = call.text(1, 'config.set(): Arg "value" missing')
     if len(value) > VALUE_AT_MOST:
         raise Raised(f"the value of a setting has more than {VALUE_AT_MOST} characters")
-    if option not in call.state.config:
-        if len(call.state.config) >= OPTIONS_AT_MOST:
+    known = queries.settings(call.state)
+    if option not in known:
+        if len(known) >= OPTIONS_AT_MOST:
             raise Raised(f"{OPTIONS_AT_MOST} settings are there, the limit; config.unset forgets one")
         call.refuse_if_full()
     call.dispatcher.do(Configure(option, value))

@@ -7,12 +7,14 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from crossdock.engine.job_view import qless_data
-from crossdock.engine.qless.put import newest
+from crossdock.engine.qless import queries
+from crossdock.engine.queries.jobs import newest_job
+from crossdock.engine.queries.queues import has_queue
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
 from crossdock.model.job import Job, Lease, LeaseBinding
 from crossdock.model.states import State
-from crossdock.protocols.redis.qless import cjson_reader, job, settings
+from crossdock.protocols.redis.qless import cjson_reader, job
 from crossdock.protocols.redis.qless.arguments import (
     Denied,
     Raised,
@@ -44,7 +46,7 @@ def _held(
 
     None is any worker of this door, who holds a job of this door (doors, question 7).
     """
-    found = newest(call.state, jid)
+    found = newest_job(call.state, jid)
     if found is None:
         raise Denied(who(call, jid) + missing)
     lease = found.lease
@@ -121,7 +123,7 @@ def complete(call: Call) -> Reply:
     if delay > 0:
         length(depends_on)
     named = jids(depends_on)
-    if after not in call.state.queues:
+    if not has_queue(call.state, after):
         call.refuse_if_full()
     call.dispatcher.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state_name(found)
@@ -190,7 +192,7 @@ def heartbeat(call: Call) -> Reply:
         "given out to another worker: ",
     )
     call.writes()
-    term = settings.heartbeat(call.state, job.queue(found))
+    term = queries.heartbeat(call.state, job.queue(found))
     unheard = call.dialect.old or call.dialect.throttled
     call.dispatcher.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
     return cjson_reader.truncated(floor(call.t + term) if isfinite(term) else term)

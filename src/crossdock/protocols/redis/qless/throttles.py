@@ -3,6 +3,7 @@
 from math import ceil, inf, isfinite
 from typing import Any, Final
 
+from crossdock.engine.qless import queries
 from crossdock.model.commands.qless import FreeThrottle, SetThrottle
 from crossdock.model.records import OF_QUEUE, Throttle
 from crossdock.protocols.redis.qless import cjson, cjson_reader
@@ -43,7 +44,7 @@ def _set(call: Call, tid: str, lasts: float) -> Reply:
     maximum = number(call[1], "the maximum of a throttle is not a number: ")
     if not isfinite(maximum) or not isfinite(lasts):
         raise Raised("the maximum of a throttle, and how long it lasts, must be finite")
-    known = call.state.throttles
+    known = queries.throttles_by_name(call.state)
     if tid not in known and len(known) >= SET_AT_MOST:
         raise Raised(f"{SET_AT_MOST} throttles are set, the limit; throttle.delete forgets one")
     call.dispatcher.do(SetThrottle(tid, cjson_reader.whole(maximum), lasts if lasts > 0 else None))
@@ -64,7 +65,7 @@ def get_queue(call: Call) -> Reply:
 
 
 def _shown(call: Call, tid: str) -> Reply:
-    found = call.state.throttles.get(tid)
+    found = queries.throttle_named(call.state, tid)
     there = found is not None and found.is_set(call.dispatcher.now.steady)
     shown: dict[str, Any] = {"id": tid, "maximum": found.maximum if found is not None and there else 0}
     if call.dialect.renamed:
@@ -73,7 +74,7 @@ def _shown(call: Call, tid: str) -> Reply:
 
 
 def ttl(call: Call) -> Reply:
-    return _left(call, call.state.throttles.get(_tid(call)))
+    return _left(call, queries.throttle_named(call.state, _tid(call)))
 
 
 def _left(call: Call, found: Throttle | None) -> int:
@@ -85,12 +86,12 @@ def _left(call: Call, found: Throttle | None) -> int:
 
 
 def locks(call: Call) -> Reply:
-    found = call.state.throttles.get(_tid(call))
+    found = queries.throttle_named(call.state, _tid(call))
     return _listed(call, sorted(each for each in found.holders if isinstance(each, str)) if found is not None else [])
 
 
 def pending(call: Call) -> Reply:
-    return _listed(call, [jid for _, jid in call.state.pending.get(_tid(call), ())])
+    return _listed(call, [jid for _, jid in queries.pending_in(call.state, _tid(call))])
 
 
 def _listed(call: Call, jids: list[str]) -> Reply:

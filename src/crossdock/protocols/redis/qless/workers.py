@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from crossdock.engine.qless.history import number as setting
+from crossdock.engine.qless.queries import setting
+from crossdock.engine.queries.workers import leases_by_worker, workers_by_age
 from crossdock.model.commands.qless import ForgetWorkers
 from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.qless.arguments import Raised
@@ -18,17 +19,17 @@ def workers(call: Call) -> Reply:
     call.writes()
     state, t = call.state, call.t
     oldest = t - setting(state, "max-worker-age", _AGE_S)
-    silent = [name for time, name in state.workers.recent if 0 <= time <= oldest]
+    silent = [name for time, name in workers_by_age(state) if 0 <= time <= oldest]
     if silent:
         call.dispatcher.do(ForgetWorkers(silent, with_jobs=True))
-    given = state.workers.given
+    given = leases_by_worker(state)
     name = call[0]
     if name is not None:
         held = sorted(((until, jid) for jid, until in given.get(name, {}).items()), reverse=True)
         running = [jid for until, jid in held if t <= until <= t + _AHEAD_S]
         return cjson.write({"stalled": [jid for until, jid in held if 0 <= until <= t], "jobs": running})
     rows = []
-    for _, one in reversed(state.workers.recent):
+    for _, one in reversed(workers_by_age(state)):
         stalled = ahead = 0
         for until in given[one].values() if one in given else ():
             stalled += 0 <= until <= t

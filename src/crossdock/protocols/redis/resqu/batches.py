@@ -31,7 +31,7 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
 def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     stage = name.name.decode()
-    known = context.dispatcher.state.resqu.batches.get(stage)
+    known = queries.batch(context.dispatcher.state, stage)
     if known is not None:
         stage = known.name  # one string for all of its jobs
     refuse_if_full(context, len(args) - 1)
@@ -60,7 +60,7 @@ def commit(context: Context, name: str) -> Value:
     stage = queries.uncommitted(state, name, context.dispatcher.now)
     if stage is None:
         return None
-    mapping = state.resqu.mapping
+    mapping = queries.mapping(state)
     refuse_if_no_place(context, (COMMITTED, name.encode()))
     if mapping.batch:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
@@ -69,7 +69,7 @@ def commit(context: Context, name: str) -> Value:
     if not context.dispatcher.do(CommitResquBatch(name)):
         return None
     if mapping.batch:
-        units.give(context, state.resqu.batches[name])
+        units.give(context, queries.batches(state)[name])
         return 1
     return context.dispatcher.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
 

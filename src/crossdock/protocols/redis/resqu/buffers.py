@@ -9,6 +9,8 @@ from typing import Final
 
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.jobs import job_by_number
+from crossdock.engine.queries.keyspace import live_entry
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.model.commands.core import LeaseNext
@@ -55,7 +57,7 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
         text = job_view.popped(job)
         token = 0 if job.lease is None else job.lease.token
         context.dispatcher.do(FillBuffer(key_of(buffer), job.number, token, text))
-    if token and job.number in state.jobs:
+    if token and job_by_number(state, job.number) is not None:
         context.grant([(job.number, token)])
     return text
 
@@ -126,7 +128,7 @@ def read(context: Context, key: bytes) -> Entry | None:
     full = queries.buffer(state, key_of(key))
     if full is not None:
         return entries.listed(key, [full.text])
-    return state.keys.live(key, context.dispatcher.now)
+    return live_entry(state, key, context.dispatcher.now)
 
 
 def holds(context: Context, key: bytes) -> bool:

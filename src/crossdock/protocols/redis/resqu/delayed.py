@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.jobs import scheduled_jobs
+from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
-from crossdock.model.states import State
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.decode import integer
 from crossdock.protocols.redis.resp.numbers import whole
@@ -56,7 +57,7 @@ def zadd(context: Context, args: list[bytes]) -> Result:
 
 
 def length(state: EngineState, at: int) -> int:
-    return state.resqu.delayed.get(at, 0)
+    return queries.delayed_counts(state).get(at, 0)
 
 
 def read(state: EngineState, key: bytes, at: int) -> Entry | None:
@@ -64,12 +65,15 @@ def read(state: EngineState, key: bytes, at: int) -> Entry | None:
     there = length(state, at)
     if not there:
         return None
-    of_second = state.by_state[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
-    jobs = (state.jobs[number] for _, number in of_second)
-    ours = (job_view.base(job) for job in jobs if job_view.face_of(job) is not None)
+    ours = (
+        job_view.base(job)
+        for job in scheduled_jobs(state, float(at), float(at + 1))
+        if job_view.face_of(job) is not None
+    )
     return entries.listed(key, islice(ours, there))
 
 
 def times(state: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(state.resqu.delayed))
-    return entries.seconds(state.resqu.delayed)
+    seconds = queries.delayed_counts(state)
+    entries.refuse_if_long(key, len(seconds))
+    return entries.seconds(seconds)

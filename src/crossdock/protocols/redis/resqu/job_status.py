@@ -3,6 +3,7 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.records import progress_of
 from crossdock.engine.state import EngineState
 from crossdock.protocols.redis.resqu import entries
 
@@ -17,7 +18,7 @@ _WORDS: Final = {
 
 
 def read(state: EngineState, jid: str) -> Entry | None:
-    track = state.progress.get(jid)
+    track = progress_of(state, jid)
     if track is None or track.state not in _WORDS:
         return None
     text = b'{"status":"%b","updated":%d}' % (_WORDS[track.state], track.updated)

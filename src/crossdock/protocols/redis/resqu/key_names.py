@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from crossdock.engine.queries.queues import queues_by_name
+from crossdock.engine.queries.records import locks_by_name
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.engine.state import EngineState
@@ -31,24 +33,24 @@ TYPES: Final[Mapping[Kind, Type]] = {
 def keys(state: EngineState) -> Iterator[bytes]:
     """Of jobs, locks, plans, batches and buffers; the seconds of delayed jobs and of plans are named by what lists
     them."""
-    for queue in list(state.queues.values()):
+    for queue in list(queues_by_name(state).values()):
         if queue.waiting:
             pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
             yield KEY_PREFIX + pool
-    for stage in list(state.resqu.batches.values()):
+    for stage in list(queries.batches(state).values()):
         kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
         if queries.length(state, stage.name):
             yield KEY_PREFIX + kind + stage.name.encode()
-    for source, of_source in list(state.resqu.plans.items()):
+    for source, of_source in list(queries.plans_by_source(state).items()):
         yield KEY_PREFIX + b"plan_list:" + source.encode()
         for plan in list(of_source):
             yield KEY_PREFIX + b"plan:" + plan.encode()
-    if state.resqu.plans:
+    if queries.plans_by_source(state):
         yield KEY_PREFIX + b"plan_schedule"
-    if state.resqu.delayed:
+    if queries.delayed_counts(state):
         yield KEY_PREFIX + b"delayed_queue_schedule"
-    for lock in list(state.locks):
+    for lock in list(locks_by_name(state)):
         if lock.startswith("uid:"):
             yield KEY_PREFIX + b"unique:%b:state" % lock[4:].encode()
-    for key in list(state.resqu.buffers):
+    for key in list(queries.buffers(state)):
         yield KEY_PREFIX + key.encode()

@@ -41,7 +41,7 @@ def _state(key: bytes, value: bytes) -> bool:
 def setnx(context: Context, uid: str, args: list[bytes]) -> Result:
     if _state(args[0], args[1]):
         raise Error(b"ERR '%b' begins as queued" % args[0][:128])
-    if len(context.dispatcher.state.resqu.reserved) >= RESERVED_AT_MOST:
+    if queries.reserved_count(context.dispatcher.state) >= RESERVED_AT_MOST:
         text = f"{RESERVED_AT_MOST} unique ids are taken by clients that have not pushed their jobs, the limit"
         raise Error(f"OOM {text}; push the jobs, or close these connections")
     return int(context.dispatcher.do(Reserve(uid, _heeds(context))))

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.schedules import schedule_count, schedules_due
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
@@ -24,7 +25,7 @@ def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text
     state = context.dispatcher.state
     if queries.plan(state, plan) is not None:
         return None
-    if len(state.schedules) >= PLANS_AT_MOST:
+    if schedule_count(state) >= PLANS_AT_MOST:
         raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
     refuse_if_full(context)
     return 1 if context.dispatcher.do(_command(specs, plan, source, at, text)) else None
@@ -98,12 +99,10 @@ def of_source(state: EngineState, key: bytes, source: str) -> Entry | None:
 
 
 def at_second(state: EngineState, key: bytes, at: int) -> Entry | None:
-    runs = state.next_runs
-    start, stop = runs.bisect_left((float(at), "")), runs.bisect_left((float(at + 1), ""))
-    records = (state.schedules[name] for _, name in runs.islice(start, stop))
-    return entries.listed(key, (record.plan.encode() for record in records if record.plan))
+    due = schedules_due(state, float(at), float(at + 1))
+    return entries.listed(key, (record.plan.encode() for record in due if record.plan))
 
 
 def times(state: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(state.next_runs))
+    entries.refuse_if_long(key, schedule_count(state))
     return entries.seconds(int(due) for due, _ in queries.schedule(state))

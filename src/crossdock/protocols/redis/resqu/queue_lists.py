@@ -3,7 +3,8 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.resqu import batch_queues
+from crossdock.engine.queries.queues import jobs_in_turn, queue_named
+from crossdock.engine.resqu.queries import waiting_beside
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
@@ -53,20 +54,13 @@ def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
         with context.dispatcher.together():
             for each in found:
                 push(context, each)
-    state = context.dispatcher.state
-    queue = state.queues.get(state.resqu.queue_of(spec))
-    return queue.waiting or 1 if queue is not None else 1
-
-
-def length(state: EngineState, queue: str) -> int:
-    found = state.queues.get(queue)
-    return found.waiting if found is not None else 0
+    return waiting_beside(context.dispatcher.state, spec) or 1
 
 
 def read(state: EngineState, key: bytes, queue: str) -> Entry | None:
-    found = state.queues.get(queue)
+    found = queue_named(state, queue)
     if found is None or not found.waiting:
         return None
     entries.refuse_if_long(key, found.waiting)
-    jobs = [state.jobs[number] for number in batch_queues.in_turn(found)]
+    jobs = list(jobs_in_turn(state, found))
     return entries.listed(key, (job_view.text(job) for job in reversed(jobs)))

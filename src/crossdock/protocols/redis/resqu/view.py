@@ -9,6 +9,8 @@ from functools import partial
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.keyspace import live_entry
+from crossdock.engine.queries.queues import waiting_count
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.queries import KEY_PREFIX
 from crossdock.model.commands.keyspace import Kind as Type
@@ -126,7 +128,7 @@ def _empty(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Res
 
 
 def _queue_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
-    return queue_lists.length(context.dispatcher.state, buffers.queue_of(name))
+    return waiting_count(context.dispatcher.state, buffers.queue_of(name))
 
 
 def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
@@ -199,7 +201,9 @@ _ACTS: Final[dict[tuple[Kind, bytes], OnKey]] = {
     ),
     (Kind.DELAYED, b"lpop"): _empty,
     (Kind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: delayed.zadd(context, args),
-    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(context.dispatcher.state.resqu.delayed),
+    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(
+        queries.delayed_counts(context.dispatcher.state)
+    ),
     (Kind.DELAYED_TIMES, b"zrem"): _nothing,
     (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
     (Kind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),
@@ -241,5 +245,5 @@ _READS: Final[dict[Kind, Callable[[Context, Name, bytes], Entry | None]]] = {
     Kind.PLAN_TIMES: lambda context, name, key: plans.times(context.dispatcher.state, key),
     Kind.PLANS_OF: lambda context, name, key: plans.of_source(context.dispatcher.state, key, name.name.decode()),
     Kind.STATUS: lambda context, name, key: job_status.read(context.dispatcher.state, name.name.decode()),
-    Kind.PROCESSES: lambda context, name, key: context.dispatcher.state.keys.live(key, context.dispatcher.now),
+    Kind.PROCESSES: lambda context, name, key: live_entry(context.dispatcher.state, key, context.dispatcher.now),
 }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from crossdock.engine.queries.jobs import dependents_of
+from crossdock.engine.queries.queues import is_paused
 from crossdock.model.job import Job
 from crossdock.model.states import BLOCKED
 from crossdock.protocols.redis.qless import cjson, cjson_reader, job, settle
@@ -29,7 +31,7 @@ def pop(script: Script) -> Reply:
     worker = script.given(1, 'Pop(): Arg "worker" missing')
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
-    if not qless_pop.is_paused(call, queue):
+    if not is_paused(call.state, queue):
         refuse_part(count)
     call.writes()
     return _texts(call, qless_pop.popped(call, queue, worker, count))
@@ -83,7 +85,7 @@ def cancel(script: Script) -> Reply:
     jid = script.given(0, 'Cancel(): Arg "jid" missing.')
     call = script.unified(None, jid)
     found = call.job(jid)
-    if found is not None and call.state.dependents.get(found.number):
+    if found is not None and dependents_of(call.state, found):
         raise Raised(f"Cancel(): {jid} has un-canceled jobs that depend on it")
     qless_put.cancel(call)
     return None

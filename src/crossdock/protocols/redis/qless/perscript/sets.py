@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from crossdock.engine.qless import queries
 from crossdock.protocols.redis.qless import job_lists, queues, settings, workers
 from crossdock.protocols.redis.qless import recurring as qless_recurring
 from crossdock.protocols.redis.qless.arguments import Raised, array, data, finite, number, options
@@ -22,8 +23,7 @@ def unfail(script: Script) -> Reply:
     t = script.now(0, 'Unfail(): Arg "now" missing')
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
-    state = script.dispatcher.state
-    there = group in state.failed_in or any(name == group for name, _, _ in state.stale_listings.failed)
+    there = queries.lists_failures_of(script.dispatcher.state, group)
     if not there and not script.by_seed:
         raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
