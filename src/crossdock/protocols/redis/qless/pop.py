@@ -9,7 +9,7 @@ from crossdock.engine.resqu import batch_queues
 from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
-from crossdock.protocols.redis.qless import job_text, settings
+from crossdock.protocols.redis.qless import job, settings
 from crossdock.protocols.redis.qless.arguments import number, refuse_part, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.job_lists import merged
@@ -28,7 +28,7 @@ def pop(call: Call) -> Reply:
     if count != 1.0 and not is_paused(call, queue):
         refuse_part(count)
     call.writes()
-    return job_text.texts(call.state, popped(call, queue, worker, count), call.dialect)
+    return job.texts(call.state, popped(call, queue, worker, count), call.dialect)
 
 
 def is_paused(call: Call, queue: str) -> bool:
@@ -58,7 +58,7 @@ def peek(call: Call) -> Reply:
     refuse_part(asked)
     count = int(max(0.0, min(PEEKED_AT_MOST, asked)))
     call.writes()
-    return job_text.texts(call.state, peeked(call, queue, count), call.dialect, REPLY_BYTES)
+    return job.texts(call.state, peeked(call, queue, count), call.dialect, REPLY_BYTES)
 
 
 def _page(call: Call, queue: str) -> Reply:
@@ -69,7 +69,7 @@ def _page(call: Call, queue: str) -> Reply:
     call.writes()
     found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
     page = found[offset:] if offset >= 0 else []  # the script's own list begins with nothing then
-    return job_text.texts(call.state, page, call.dialect, REPLY_BYTES)
+    return job.texts(call.state, page, call.dialect, REPLY_BYTES)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
