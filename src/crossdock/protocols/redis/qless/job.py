@@ -1,21 +1,25 @@
-"""A job as qless shows it, and the history of one (protocol page, qless 3 and 4)."""
+"""A job as qless shows it: single values, its history, and the whole as JSON text (protocol page, qless 3 and 4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring as quoted
 from math import floor, inf
 from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.job_view import dependencies_of, qless_data
+from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless import history
-from crossdock.engine.qless.queries import is_tracked
-from crossdock.engine.queries.jobs import dependents_of, jobs_by_number
+from crossdock.engine.qless.queries import tracked_and_dependents
+from crossdock.engine.queries.jobs import jobs_by_number
 from crossdock.engine.state import EngineState
-from crossdock.model.job import Form, Job
-from crossdock.model.protocol_data import HistoryEntry, HistoryKind
+from crossdock.model.job import Extra, Form, Job, Number
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.model.states import State
 from crossdock.protocols.json import compact
+from crossdock.protocols.redis.keys.values import TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
+from crossdock.protocols.redis.qless.arguments import NAME_BYTES
 from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
 
 #: JSON of more parts is compared as text: to build millions of values would hold everybody up for seconds.
@@ -170,33 +174,146 @@ def expires(job: Job) -> float:
     return lease.at + lasts if lasts < float("inf") else 0.0
 
 
-def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
-    """The object; key order as the scripts write it."""
-    jobs = jobs_by_number(state)
-    protocol_data = qless_data(job)
-    shown = {
-        "jid": job.jid,
-        "retries": retries(job),
-        "data": data(job),
-        "failure": failure(job),
-        "expires": expires(job),
-        "remaining": remaining(job),
-        "spawned_from_jid": (protocol_data.spawned_from or False) if protocol_data is not None else False,
-        "dependencies": sorted(jobs[dependency].jid for dependency in dependencies_of(job) if dependency in jobs),
-        "klass": job.kind,
-        "tracked": is_tracked(state, job.jid),
-        "tags": list(job.extra.tags) if job.extra is not None else [],
-        "queue": queue(job),
-        "state": state_name(job),
-        "history": [entry(one, dialect) for one in history.lines(job)],
-        "dependents": sorted(jobs[each].jid for each in dependents_of(state, job)),
-        "priority": dialect.turned(job.priority),
-        "worker": worker(job),
-    }
-    if dialect.old:
-        del shown["spawned_from_jid"]
+#: Numbers that most jobs have for their retries and their priority, written.
+_FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
+
+#: Up to this one: what happens to every job; names of those have a bound.
+_DONE: Final = HistoryKind.DONE
+
+
+def texts(state: EngineState, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
+    """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
+    if len(jobs) == 1:
+        return f"[{text(state, jobs[0], dialect)}]"
+    if not jobs:
+        return "[]" if dialect.renamed else "{}"
+    if most is None:
+        return f"[{','.join([text(state, job, dialect) for job in jobs])}]"
+    found: list[str] = []
+    for job in jobs:
+        found.append(text(state, job, dialect))
+        most -= len(found[-1])
+        if most < 0:
+            raise TOO_LARGE
+    return f"[{','.join(found)}]"
+
+
+def text(state: EngineState, job: Job, dialect: Dialect, *, dependencies: bool = True, more: str = "") -> str:
+    """The job as a JSON object; members in the order of the scripts, `more` at the end.
+
+    A pop consists mostly of this, so the text is written in one pass. Strings are quoted by the standard library, which
+    leaves `/` as it is; readers see no difference. Without `dependencies` the job shows none.
+    """
+    jid, extra, lease = job.jid, job.extra, job.lease
+    protocol_data = extra.protocol_data if extra is not None else None
+    lines: Sequence[HistoryEntry]
+    if (
+        lease is not None and lease.until is not None and extra is not None and type(protocol_data) is QlessData
+    ):  # it was popped
+        its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
+        its_queue, its_state, its_worker = (
+            protocol_data.queue or job.queue,
+            protocol_data.state or "running",
+            lease.worker,
+        )
+        its_retries, its_end = protocol_data.retries, protocol_data.expires
+        left = its_retries - job.failures if type(its_retries) is int else remaining(job)
+    else:
+        its_data, lines = data(job), history.lines(job)
+        its_queue, its_state, its_worker = queue(job), state_name(job), worker(job)
+        its_retries, its_end, left = retries(job), expires(job), remaining(job)
+    error = dependents = "{}"
+    named = ""
+    middle = None
+    tracked, waiting = tracked_and_dependents(state, job)
+    if extra is not None:
+        if extra.error is not None:
+            error = cjson.write(failure(job))
+        if extra.tags or extra.links is not None or (type(protocol_data) is QlessData and protocol_data.spawned_from):
+            middle = _with_rare(state, job, extra, its_queue, its_state, dialect, tracked, dependencies)
+    if middle is None:
+        write = _middle if len(job.kind) <= NAME_BYTES else _middle_text
+        middle = write(job.kind, its_queue, its_state, dialect.old, tracked)
+    if waiting:
+        dependents = _jids(state, waiting)
     if dialect.throttled:
-        shown["throttles"] = list(job.extra.throttles) if job.extra is not None else []
+        named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
+    priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
     if dialect.in_scripts:
-        shown |= {"data": cjson.read(data(job)), "history": staged(history.lines(job))}
-    return shown
+        shown_data, shown_lines = cjson.write(cjson.read(its_data)), cjson.write(staged(lines))
+    else:
+        shown_data, shown_lines = quoted(its_data), _history(lines, dialect)
+    return (
+        f'{{"jid":{quoted(jid)},"retries":{_FEW.get(its_retries) or cjson.number(its_retries)},'
+        f'"data":{shown_data},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{middle}'
+        f'"history":{shown_lines},{named}"dependents":{dependents},'
+        f'"priority":{_FEW.get(priority) or cjson.number(priority)},"worker":{quoted(its_worker)}{more}}}'
+    )
+
+
+def _middle_text(
+    kind: str,
+    queue: str,
+    state: str,
+    old: bool,
+    tracked: bool,
+    spawned: str = "false",
+    depends_on: str = "{}",
+    tags: str = "{}",
+) -> str:
+    """What a job shows between `remaining` and `history`."""
+    first = "" if old else f'"spawned_from_jid":{spawned},'
+    return (
+        f'{first}"dependencies":{depends_on},"klass":{quoted(kind)},"tracked":{"true" if tracked else "false"},'
+        f'"tags":{tags},"queue":{quoted(queue)},"state":"{state}",'
+    )
+
+
+#: Of most jobs these are names, which are few and have a bound.
+_middle = lru_cache(maxsize=4_096)(_middle_text)
+
+
+def _with_rare(
+    state: EngineState,
+    job: Job,
+    extra: Extra,
+    queue: str,
+    job_state: str,
+    dialect: Dialect,
+    tracked: bool,
+    dependencies: bool,
+) -> str:
+    spawned, protocol_data = "false", extra.protocol_data
+    if type(protocol_data) is QlessData and protocol_data.spawned_from:
+        spawned = quoted(protocol_data.spawned_from)
+    depends_on = "{}"
+    if dependencies and extra.links is not None and extra.links.depends_on:
+        depends_on = _jids(state, extra.links.depends_on)
+    tags = cjson.write(list(extra.tags))
+    return _middle_text(job.kind, queue, job_state, dialect.old, tracked, spawned, depends_on, tags)
+
+
+def _jids(state: EngineState, numbers: Iterable[Number]) -> str:
+    jobs = jobs_by_number(state)
+    return cjson.write(sorted(jobs[number].jid for number in numbers if number in jobs))
+
+
+def _history(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:
+    if not lines:
+        return "{}"
+    queue = "queue" if dialect.renamed else "q"
+    written = [
+        _step(one.what, one.when, one.name, queue) if one.what <= _DONE else cjson.write(entry(one, dialect))
+        for one in lines
+    ]
+    return f"[{','.join(written)}]"
+
+
+@lru_cache(maxsize=4_096)
+def _step(what: HistoryKind, when: float, name: str, queue: str) -> str:
+    """What happens to every job. Times are whole seconds and names are few, so many jobs have the same."""
+    if what is HistoryKind.PUT:
+        return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
+    if what is HistoryKind.POPPED:
+        return f'{{"when":{when:.14g},"what":"popped","worker":{quoted(name)}}}'
+    return f'{{"when":{when:.14g},"what":"done"}}'

@@ -15,7 +15,7 @@ from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson, job
 from crossdock.protocols.redis.qless.arguments import Raised, number, refuse_part, span
-from crossdock.protocols.redis.qless.call import VIA, Call, Dialect, Reply
+from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.queues import move_due
 
 #: Of `failed`.
@@ -104,16 +104,22 @@ def failed(call: Call) -> Reply:
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = list(indexed_jobs(call.state, (number_ for _, number_ in page)))
     if call.dialect.in_scripts:
-        show = _by_seed if call.dialect.by_seed else job.show
-        jobs = [show(call.state, one, call.dialect) | {"dependencies": []} for one in found]  # whatever it waited for
-        return cjson.write({"jobs": jobs, "total": len(order)})
+        texts = [
+            job.text(
+                call.state, one, call.dialect, dependencies=False, more=_by_seed(one) if call.dialect.by_seed else ""
+            )
+            for one in found
+        ]
+        listed = f"[{','.join(texts)}]" if texts else "{}"
+        return f'{{"jobs":{listed},"total":{len(order)}}}'
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 
-def _by_seed(state: EngineState, one: Job, dialect: Dialect) -> dict[str, Any]:
-    """The job, and what the seed says of its failure besides."""
-    shown = job.show(state, one, dialect)
-    return shown | {"message": shown["failure"].get("message", ""), "type": shown["failure"].get("group", "")}
+def _by_seed(one: Job) -> str:
+    """Members that the seed adds about the failure."""
+    failure = job.failure(one)
+    message, group = failure.get("message", ""), failure.get("group", "")
+    return f',"message":{cjson.write(message)},"type":{cjson.write(group)}'
 
 
 def unfail(call: Call) -> Reply:

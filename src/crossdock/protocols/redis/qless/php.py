@@ -15,16 +15,7 @@ from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.redis.keys.values import pattern as compiled
-from crossdock.protocols.redis.qless import (
-    cjson,
-    cjson_reader,
-    job,
-    job_lists,
-    job_text,
-    settings,
-    settle,
-    workers,
-)
+from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_lists, settings, settle, workers
 from crossdock.protocols.redis.qless.arguments import Raised, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.job_lists import Reversed, spanned
@@ -66,7 +57,7 @@ def pop_by_jid(call: Call) -> Reply:
     call.dispatcher.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
     jobs = call.dispatcher.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
     call.grant(jobs)
-    return job_text.texts(call.state, jobs, call.dialect)
+    return job.texts(call.state, jobs, call.dialect)
 
 
 def _warn(call: Call, found: Job, queue: str) -> None:

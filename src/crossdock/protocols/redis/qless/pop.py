@@ -7,7 +7,7 @@ from crossdock.engine.queries.queues import is_paused
 from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
-from crossdock.protocols.redis.qless import job_text
+from crossdock.protocols.redis.qless import job
 from crossdock.protocols.redis.qless.arguments import number, refuse_part, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.settle import EXHAUSTED
@@ -25,7 +25,7 @@ def pop(call: Call) -> Reply:
     if count != 1.0 and not is_paused(call.state, queue):  # the scripts look at this before they use the count
         refuse_part(count)
     call.writes()
-    return job_text.texts(call.state, popped(call, queue, worker, count), call.dialect)
+    return job.texts(call.state, popped(call, queue, worker, count), call.dialect)
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
@@ -49,7 +49,7 @@ def peek(call: Call) -> Reply:
     refuse_part(asked)
     count = int(max(0.0, min(PEEKED_AT_MOST, asked)))
     call.writes()
-    return job_text.texts(call.state, peeked(call, queue, count), call.dialect, REPLY_BYTES)
+    return job.texts(call.state, peeked(call, queue, count), call.dialect, REPLY_BYTES)
 
 
 def _page(call: Call, queue: str) -> Reply:
@@ -60,7 +60,7 @@ def _page(call: Call, queue: str) -> Reply:
     call.writes()
     found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
     page = found[offset:] if offset >= 0 else []  # the script's own list begins with nothing then
-    return job_text.texts(call.state, page, call.dialect, REPLY_BYTES)
+    return job.texts(call.state, page, call.dialect, REPLY_BYTES)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:

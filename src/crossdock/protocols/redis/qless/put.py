@@ -15,7 +15,7 @@ from crossdock.model.job import Number
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
-from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_text, notifications, put_options
+from crossdock.protocols.redis.qless import cjson, cjson_reader, job, notifications, put_options
 from crossdock.protocols.redis.qless.arguments import (
     Denied,
     Raised,
@@ -89,12 +89,12 @@ def requeue(call: Call) -> Reply:
 
 def get(call: Call) -> Reply:
     found = call.job(call.jid())
-    return None if found is None else job_text.text(call.state, found, call.dialect)
+    return None if found is None else job.text(call.state, found, call.dialect)
 
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return job_text.texts(call.state, found, call.dialect, REPLY_BYTES)
+    return job.texts(call.state, found, call.dialect, REPLY_BYTES)
 
 
 def cancel(call: Call) -> Reply:
@@ -219,7 +219,7 @@ def track(call: Call) -> Reply:
         found = {jid: call.job(jid) for jid, _ in order}
         expired = cjson.write([jid for jid, one in found.items() if one is None])
         jobs = [one for one in found.values() if one is not None]
-        shown = job_text.texts(state, jobs, call.dialect, REPLY_BYTES) if jobs else "{}"
+        shown = job.texts(state, jobs, call.dialect, REPLY_BYTES) if jobs else "{}"
         return f'{{"expired":{expired},"jobs":{shown}}}'
     jid = call.require(1, 'Track(): Arg "jid" missing')
     if call.job(jid) is None:

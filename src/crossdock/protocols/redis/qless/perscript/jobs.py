@@ -7,7 +7,7 @@ from crossdock.engine.queries.jobs import dependents_of
 from crossdock.engine.queries.queues import is_paused
 from crossdock.model.job import Job
 from crossdock.model.states import BLOCKED
-from crossdock.protocols.redis.qless import cjson, cjson_reader, job, settle
+from crossdock.protocols.redis.qless import cjson_reader, job, settle
 from crossdock.protocols.redis.qless import pop as qless_pop
 from crossdock.protocols.redis.qless import put as qless_put
 from crossdock.protocols.redis.qless.arguments import Raised, data, finite, number, refuse_part
@@ -50,7 +50,7 @@ def peek(script: Script) -> Reply:
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
     """Of those that are popped, or would be: to these scripts they need nothing."""
-    return [cjson.write(job.show(call.state, each, call.dialect) | {"dependencies": []}) for each in jobs]
+    return [job.text(call.state, each, call.dialect, dependencies=False) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
