@@ -77,3 +77,14 @@ def test_a_wrong_arrow_is_seen(source: str, package: str) -> None:
 def test_right_arrows_are_left_alone() -> None:
     source = "import os\nfrom crossdock import __version__\nfrom crossdock.model.job import Job\nfrom . import lines\n"
     assert wrong_arrows(source, ["crossdock", "protocols"], "protocols") == []
+
+
+def test_only_the_journal_opener_imports_its_adapter() -> None:
+    adapter = "crossdock.journal.sqlite"
+    importers = {
+        str(file.relative_to(ROOT))
+        for file in ROOT.rglob("*.py")
+        for _, name in imported(ast.parse(file.read_text("utf-8")), [])
+        if name == adapter or name.startswith(f"{adapter}.")
+    }
+    assert {name for name in importers if not name.startswith("journal/sqlite/")} == {"journal/open.py"}
