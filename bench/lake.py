@@ -18,9 +18,9 @@ from bench.rounds import tell
 from bench.servers import Crossdock
 from bench.sizes import Sizes
 from bench.table import Goal, show
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.sqlite.journal import SqliteJournal
-from crossdock.journal.sqlite.reader import Reader
+from crossdock.journal.sqlite.reader import SqliteReader
 from crossdock.lake.journal_tail import Tail
 from crossdock.lake.manifest import read_done
 from crossdock.lake.writer import Writer
@@ -94,7 +94,7 @@ def _alone(events: int, folder: Path) -> float:
 def _once(events: int, folder: Path) -> tuple[int, float, float]:
     """Rows, rows a second, bytes a row."""
     with tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own:
-        journal = SqliteJournal(Folder(Path(own)), "everysec")
+        journal = SqliteJournal(DataDir(Path(own)), "everysec")
         for batch in _batches(events):
             journal.append(batch)
         journal.close()
@@ -153,7 +153,7 @@ def _beside(sizes: Sizes, folder: Path) -> Beside:
         server.wait_until(lambda: read_done(data / "lake") is not None, "lake")
         run = load.step("phases", sizes.jobs)
         ended = time.perf_counter()
-        reader = Reader(data)
+        reader = SqliteReader(data)
         last, done = reader.newest, read_done(data / "lake")
         behind = reader.size_behind(done.last if done is not None else 0)
         reader.close()

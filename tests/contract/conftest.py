@@ -1,16 +1,16 @@
-"""The adapters every contract test runs against: a new journal is one more class in `ADAPTERS`."""
+"""The adapters that every contract test runs against. A new adapter is one more class in `ADAPTERS`."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-import apsw
 import pytest
 
-from crossdock.journal.data_dir import Folder, snapshot_name
-from crossdock.journal.port import Journal, Snapshot
+from crossdock.journal.data_dir import DataDir, snapshot_name
+from crossdock.journal.port import Journal, JournalReader, Snapshot
 from crossdock.journal.sqlite.journal import SqliteJournal
+from crossdock.journal.sqlite.reader import SqliteReader
+from tests.support.journals import change
 
 
 class Store(Protocol):
@@ -19,37 +19,56 @@ class Store(Protocol):
     def open(self) -> Journal:
         """The writer. The one before it was closed or has crashed."""
 
-    def reader(self) -> Journal:
+    def reader(self) -> JournalReader:
         """Another one that only reads, beside the writer."""
 
     def snapshot(self, seq: int) -> Snapshot:
-        """A file that may be installed as the snapshot of that batch; its content does not matter here."""
+        """A file that may be installed as the snapshot of that entry. Its content does not matter here."""
+
+    def damage(self, seq: int) -> None:
+        """Change the bytes of an entry at rest."""
+
+    def empty(self) -> Path:
+        """A directory for a copy."""
+
+    def reader_of(self, path: Path) -> JournalReader:
+        """A reader of the journal in another directory."""
 
 
 class SqliteStore:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._open: list[SqliteJournal] = []
+        self._open: list[SqliteJournal | SqliteReader] = []
 
     def open(self) -> SqliteJournal:
-        journal = SqliteJournal(Folder(self._path))
+        journal = SqliteJournal(DataDir(self._path))
         self._open.append(journal)
         return journal
 
-    def reader(self) -> SqliteJournal:
-        journal = SqliteJournal(Folder(self._path), read_only=True)
-        self._open.append(journal)
-        return journal
+    def reader(self) -> SqliteReader:
+        return self.reader_of(self._path)
 
     def snapshot(self, seq: int) -> Snapshot:
         path = self._path / snapshot_name(seq)
         path.write_bytes(b"state")
         return Snapshot(seq, path)
 
+    def damage(self, seq: int) -> None:
+        change(self._path, f"update journal set crc = crc + 1 where seq = {seq}")
+
+    def empty(self) -> Path:
+        path = self._path.with_name("copy")
+        path.mkdir()
+        return path
+
+    def reader_of(self, path: Path) -> SqliteReader:
+        reader = SqliteReader(path)
+        self._open.append(reader)
+        return reader
+
     def close(self) -> None:
         for journal in self._open:
-            with suppress(apsw.ConnectionClosedError):
-                journal.close()
+            journal.close()
 
 
 ADAPTERS = [SqliteStore]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support import volumes
@@ -31,7 +31,7 @@ def ok(ops: list[Op], kind: Kind) -> Iterator[Op]:
 
 
 def jobs_in(data: Path) -> set[str]:
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return set(recover(journal).state.jids)
     finally:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite.reader import Reader
+from crossdock.journal.sqlite.reader import SqliteReader
 from tests.lake.ledger import booked, open_leases, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.command_line import Operator
@@ -96,7 +96,7 @@ def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
     assert all(b"hunter2" not in _payload(row) and b"[redacted]" in _payload(row) for row in pushed)
     said = {row["error_message"] for row in rows if row["event"] == "failed"}
     assert "[redacted] is wrong" in said and not any("hunter2" in text for text in said)
-    state = recover(Reader(tmp_path / "data")).state
+    state = recover(SqliteReader(tmp_path / "data")).state
     assert same_pages(state.stats, booked(rows))
     assert open_leases(rows) == {job.lease.token for job in state.jobs.values() if job.lease is not None}
 
@@ -144,7 +144,7 @@ def test_a_flush_leaves_the_past_and_begins_a_new_era(server: Server, operator: 
     after = [row for row in rows if row["seq"] > flushed["seq"]]
     assert [row["jid"] for row in after if row["event"] == "pushed"] == ["job-after-flush"]
     assert {row["flush_epoch"] for row in after} == {1}
-    assert same_pages(recover(Reader(tmp_path / "data")).state.stats, booked(rows))
+    assert same_pages(recover(SqliteReader(tmp_path / "data")).state.stats, booked(rows))
 
 
 def test_a_server_with_the_lake_off_has_none(tmp_path: Path) -> None:

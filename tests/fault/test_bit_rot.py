@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.cli import checks
 from crossdock.journal import compaction
-from crossdock.journal.data_dir import BALLAST, DATABASE, Folder, snapshot_name
+from crossdock.journal.data_dir import BALLAST, DATABASE, DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.snapshot import file
@@ -22,25 +22,25 @@ from tests.support.states import Story, eventful, picture
 pytestmark = pytest.mark.fault
 
 
-def closed_journal(path: Path, story: Story, *, with_snapshot: bool = False) -> Folder:
-    folder = Folder(path)
+def closed_journal(path: Path, story: Story, *, with_snapshot: bool = False) -> DataDir:
+    folder = DataDir(path)
     journal = SqliteJournal(folder)
     for batch in story.batches:
         journal.append(batch)
     if with_snapshot:
-        made = compaction.compact(folder, journal.last - 2)
+        made = compaction.compact(folder.path, journal.last - 2)
         journal.install(Snapshot(made.seq, path / made.file))
     journal.close()
     return folder
 
 
-def change(folder: Folder, sql: str) -> None:
+def change(folder: DataDir, sql: str) -> None:
     with apsw.Connection(str(folder.path / DATABASE)) as db:
         db.execute(sql)
     db.close()
 
 
-def recovered(folder: Folder) -> object:
+def recovered(folder: DataDir) -> object:
     journal = SqliteJournal(folder)
     try:
         return picture(recover(journal).state)
@@ -51,11 +51,11 @@ def recovered(folder: Folder) -> object:
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
-        ("update journal set batch = zeroblob(length(batch)) where seq = 3", "batch 3 fails its"),
-        ("update journal set batch = 'text' where seq = 3", "batch 3 fails its"),
-        ("update journal set batch = cast(x'ff' as text) where seq = 3", "cannot be read"),
+        ("update journal set entry = zeroblob(length(entry)) where seq = 3", "batch 3 fails its"),
+        ("update journal set entry = 'text' where seq = 3", "batch 3 fails its"),
+        ("update journal set entry = cast(x'ff' as text) where seq = 3", "cannot be read"),
         ("update journal set crc = crc + 1 where seq = 2", "batch 2 fails its checksum"),
-        ("update journal set batch = (select batch from journal where seq = 5) where seq = 4", "batch 4 fails its"),
+        ("update journal set entry = (select entry from journal where seq = 5) where seq = 4", "batch 4 fails its"),
         ("delete from journal where seq = 4", "4 to 4 are missing"),
         ("delete from journal where seq <= 2", "1 to 2 are missing"),
         ("update meta set value = 2 where key = 'format'", "format 2"),

@@ -6,8 +6,8 @@ from typing import Any
 import apsw
 import pytest
 
-from crossdock.journal.data_dir import Folder
-from crossdock.journal.port import JournalFailed
+from crossdock.journal.data_dir import DataDir
+from crossdock.journal.errors import JournalFailed
 from crossdock.journal.sqlite import journal as sqlite_journal
 from crossdock.journal.sqlite.journal import SqliteJournal
 
@@ -35,7 +35,7 @@ class NoCheckpoint:
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteJournal:
     monkeypatch.setattr(sqlite_journal, "_CHECKPOINT_PAGES", 20)
-    return SqliteJournal(Folder(tmp_path))
+    return SqliteJournal(DataDir(tmp_path))
 
 
 def broken(journal: SqliteJournal, error: apsw.Error) -> NoCheckpoint:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from crossdock.journal.compaction import Made
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
@@ -50,7 +50,7 @@ def story() -> Story:
 
 @pytest.fixture
 def journal(tmp_path: Path, story: Story) -> Iterator[SqliteJournal]:
-    journal = SqliteJournal(Folder(tmp_path))
+    journal = SqliteJournal(DataDir(tmp_path))
     for batch in story.batches:
         journal.append(batch)
     yield journal
@@ -128,7 +128,7 @@ def test_a_running_server_installs_trims_and_recovers_from_it(tmp_path: Path) ->
             assert again.sizes() == sizes
         assert len([path for path in data.glob("snapshot-*") if path.suffix != ".tmp"]) <= 3
         server.kill()
-        journal = SqliteJournal(Folder(data))
+        journal = SqliteJournal(DataDir(data))
         base = journal.snapshot()
         assert base is not None
         with pytest.raises(Exception, match="are missing"):

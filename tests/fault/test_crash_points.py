@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
@@ -97,7 +97,7 @@ def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], 
 def test_what_was_answered_is_there_and_nothing_else(tmp_path: Path, point: str) -> None:
     crashes = 0
     for at_batch in range(1, 25):
-        journal = SqliteJournal(Folder(tmp_path / f"data-{at_batch}"))
+        journal = SqliteJournal(DataDir(tmp_path / f"data-{at_batch}"))
         asked, heard, crashed = live(journal, at_batch, point)
         crashes += crashed
         state = recover(journal).state

@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.engine.state import EngineState
 from crossdock.journal.compaction import compact
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
@@ -24,11 +24,11 @@ KILLS = 3
 
 def on_disk(data: Path) -> EngineState:
     """The state, which becomes the snapshot that the next start begins with."""
-    folder = Folder(data)
+    folder = DataDir(data)
     journal = SqliteJournal(folder)
     try:
         found = recover(journal)
-        journal.install(Snapshot(found.seq, data / compact(folder, found.seq).file))
+        journal.install(Snapshot(found.seq, data / compact(data, found.seq).file))
         return recover(journal).state
     finally:
         journal.close()

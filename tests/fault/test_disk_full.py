@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support import volumes
@@ -140,7 +140,7 @@ def test_filled_under_load_and_freed_again(volume: Path, size: int) -> None:
             pusher.finish()
         done += work_off(client, 100)
         assert server.stop() == 0
-        journal = SqliteJournal(Folder(server.data))
+        journal = SqliteJournal(DataDir(server.data))
         there = set(recover(journal).state.jids)
         journal.close()
     assert {f"small-{n:05d}" for n in range(2_000)} - there == set(done)
@@ -162,7 +162,7 @@ def test_pushes_are_taken_again_when_there_is_room(volume: Path) -> None:
         pusher.finish()
         assert server.running
         assert server.stop() == 0
-        journal = SqliteJournal(Folder(server.data))
+        journal = SqliteJournal(DataDir(server.data))
         assert set(pusher.acknowledged) <= set(recover(journal).state.jids)
         journal.close()
 

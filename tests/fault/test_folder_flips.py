@@ -13,7 +13,7 @@ import pytest
 
 from crossdock.cli import lake_checks
 from crossdock.journal.check import check
-from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, Folder
+from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
@@ -37,7 +37,7 @@ def settings(data: Path) -> Settings:
 
 def state(data: Path) -> Any:
     """What a start would recover. Raises Damaged."""
-    journal = SqliteJournal(Folder(data), lake=last_batch(settings(data)))
+    journal = SqliteJournal(DataDir(data), lake=last_batch(settings(data)))
     try:
         return picture(recover(journal).state)
     finally:

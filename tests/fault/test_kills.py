@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
+from crossdock.journal.open import open_reader
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.job import Job, LeaseBinding
@@ -59,7 +60,7 @@ def left(jobs: dict[str, Job]) -> list[str]:
 
 def on_disk(data: Path) -> dict[str, Job]:
     """The jobs by the names they have here."""
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return {named(Got("", "", as_args(job)).text): job for job in recover(journal).state.jobs.values()}
     finally:
@@ -67,7 +68,7 @@ def on_disk(data: Path) -> dict[str, Job]:
 
 
 def installed(data: Path) -> bool:
-    journal = SqliteJournal(Folder(data), read_only=True)
+    journal = open_reader(data)
     try:
         return journal.snapshot() is not None
     finally:

@@ -16,7 +16,7 @@ import pytest
 
 from crossdock.journal.data_dir import in_use_by
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite.reader import Reader
+from crossdock.journal.sqlite.reader import SqliteReader
 from crossdock.lake import manifest
 from crossdock.lake.event_rows.tables import Tables
 from tests.lake.ledger import booked, same_pages
@@ -78,7 +78,7 @@ def wait_for(true: Callable[[], bool], what: str) -> None:
 
 def first(data: Path) -> int:
     """The oldest batch that the journal still has."""
-    reader = Reader(data)
+    reader = SqliteReader(data)
     try:
         return reader.first
     finally:
@@ -93,7 +93,7 @@ def position(lake: Path) -> int:
 def left_in_the_journal(data: Path) -> dict[int, Row]:
     found: dict[int, Row] = {}
     tables = Tables(lambda _, table: found.update({row["seq"]: row for row in table.to_pylist()}))
-    reader = Reader(data)
+    reader = SqliteReader(data)
     for seq, batch in reader.read(reader.first - 1):
         tables.add(seq, batch)
     reader.close()
@@ -121,7 +121,7 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
         wait_for(lambda: first(data) > 1, "the journal is trimmed")
         last = position(lake)
         wait_for(lambda: position(lake) > last, "the lake goes on after the last kill")
-    reader = Reader(data)
+    reader = SqliteReader(data)
     until = reader.newest
     reader.close()
     wait_for(lambda: position(lake) >= until, "the lake has all that was written")
@@ -140,7 +140,7 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
     assert [jid for jid in load.pushed if events["pushed", jid] != 1] == []
     assert [jid for jid in load.settled if events["succeeded", jid] != 1] == []
     assert len(load.settled) > 300
-    live = recover(Reader(data)).state.stats
+    live = recover(SqliteReader(data)).state.stats
     assert same_pages(live, booked(row for _, row in sorted(rows.items())))
 
 
@@ -154,7 +154,7 @@ def test_the_journal_waits_for_a_lake_that_cannot_be_written(tmp_path: Path) -> 
         wait_for(lambda: len(list(data.glob("snapshot-*[0-9]"))) == 2, "two snapshots")
         before = len(load.pushed)
         wait_for(lambda: len(load.pushed) > before + 500, "the server works on")
-    reader = Reader(data)
+    reader = SqliteReader(data)
     assert (reader.first, dict(reader.holds())) == (1, {"lake": 0})
     reader.close()
     assert "the lake cannot be written to" in server.log()

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from crossdock.journal.check import BROKEN, check
-from crossdock.journal.data_dir import DATABASE, LOCK, Folder
-from crossdock.journal.durable_mark import MARK, RESTORED, UNSYNCED, read_mark, write_mark
+from crossdock.journal.completeness import MARK, RESTORED, UNSYNCED, read_mark, write_mark
+from crossdock.journal.data_dir import DATABASE, LOCK, DataDir
 from crossdock.journal.port import Snapshot
 from crossdock.journal.sqlite import wal
 from crossdock.journal.sqlite.journal import SqliteJournal
@@ -36,7 +36,7 @@ def batch(seq: int) -> bytes:
 def killed(path: Path, durability: str = "always", batches: int = BATCHES) -> Path:
     """A folder as a SIGKILL leaves it, its batches in the log alone."""
     writing = path.with_name("writing")
-    journal = SqliteJournal(Folder(writing), durability)
+    journal = SqliteJournal(DataDir(writing), durability)
     for seq in range(1, batches + 1):
         journal.append(batch(seq))
     shutil.copytree(writing, path)
@@ -57,7 +57,7 @@ def data(left: Path, tmp_path: Path) -> Path:
 
 
 def recovered(data: Path, **options: int) -> list[bytes]:
-    journal = SqliteJournal(Folder(data), **options)  # type: ignore[arg-type]
+    journal = SqliteJournal(DataDir(data), **options)  # type: ignore[arg-type]
     try:
         return [each for _, each in journal.read(0)]
     finally:
@@ -92,7 +92,7 @@ def refused(data: Path, says: str) -> None:
     before = contents(data)
     for _ in range(2):
         with pytest.raises(Damaged, match=says):
-            SqliteJournal(Folder(data))
+            SqliteJournal(DataDir(data))
     assert contents(data) == before, "nothing was changed"
     report = check(data, lambda what, done, of: None)
     assert report.cure == BROKEN and any(says.split(".*")[0] in fault for fault in report.faults)
@@ -157,7 +157,7 @@ def test_transactions_that_were_never_synced_are_no_damage_under_everysec(tmp_pa
 
 def test_what_everysec_has_synced_is_missed(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    journal = SqliteJournal(Folder(tmp_path / "writing"), "everysec")
+    journal = SqliteJournal(DataDir(tmp_path / "writing"), "everysec")
     for seq in range(1, 21):
         journal.append(batch(seq))
     journal.sync()
@@ -190,7 +190,7 @@ def shell(data: Path) -> None:
 def test_a_start_goes_on_with_new_salts(data: Path) -> None:
     """So that nothing behind the end of the old log is ever taken for damage of the new one."""
     salts = log_salts(data)
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     journal.append(batch(BATCHES + 1))
     assert log_salts(data) != salts
     journal.close()
@@ -225,25 +225,25 @@ def test_all_is_gone_but_the_mark(data: Path) -> None:
         if each.name != MARK:
             each.unlink()
     with pytest.raises(Damaged, match=r"journal.db is missing or empty, but journal.mark is there"):
-        SqliteJournal(Folder(data))
+        SqliteJournal(DataDir(data))
     assert [each.name for each in data.iterdir()] == [MARK]
 
 
 def test_batches_that_a_snapshot_or_the_lake_holds_are_missed(data: Path) -> None:
     with pytest.raises(Damaged, match=f"batches {BATCHES + 1} to {BATCHES + 2} are missing .* but the lake holds them"):
-        SqliteJournal(Folder(data), lake=BATCHES + 2)
+        SqliteJournal(DataDir(data), lake=BATCHES + 2)
     (data / f"snapshot-{BATCHES + 1:016d}").write_bytes(b"")
     refused(data, f"batch {BATCHES + 1} is missing from the end of the journal")
 
 
 def test_a_restored_journal_may_be_behind_the_lake(data: Path) -> None:
     write_mark(data, BATCHES, RESTORED)
-    SqliteJournal(Folder(data), lake=BATCHES + 2).close()
+    SqliteJournal(DataDir(data), lake=BATCHES + 2).close()
     assert read_mark(data) == (BATCHES, RESTORED, "")
 
 
 def test_a_flipped_record_of_the_reserve_snapshot_trims_nothing_that_is_needed(tmp_path: Path) -> None:
-    journal = SqliteJournal(Folder(tmp_path))
+    journal = SqliteJournal(DataDir(tmp_path))
     for seq in range(1, 21):
         journal.append(batch(seq))
     for seq in (5, 10):
@@ -259,8 +259,8 @@ def test_a_flipped_record_of_the_reserve_snapshot_trims_nothing_that_is_needed(t
 KILLED_AT: Final = """
 import os, signal, sys
 from pathlib import Path
-from crossdock.journal.folder import Folder
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.data_dir import DataDir
+from crossdock.journal.sqlite.journal import SqliteJournal
 
 left = int(sys.argv[2])
 
@@ -273,7 +273,7 @@ def profile(frame, event, arg):
             os.kill(os.getpid(), signal.SIGKILL)
 
 sys.setprofile(profile)
-journal = SqliteJournal(Folder(Path(sys.argv[1])))
+journal = SqliteJournal(DataDir(Path(sys.argv[1])))
 sys.setprofile(None)
 """
 

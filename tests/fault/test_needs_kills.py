@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from crossdock.engine.state import EngineState
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
@@ -43,7 +43,7 @@ def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[Ne
 
 def on_disk(data: Path) -> tuple[list[str], EngineState]:
     """What the interval has made, in order, and the state."""
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
         made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
@@ -99,7 +99,7 @@ def cut(image: Path, cuts: int, random: Random, fault: str, durability: str = "a
 def _jobs(data: Path) -> set[str]:
     if not data.exists():
         return set()
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return set(recover(journal).state.jids)
     finally:

@@ -8,9 +8,11 @@ from random import Random
 import apsw
 import pytest
 
-from crossdock.journal.data_dir import Folder
-from crossdock.journal.port import JournalFailed, Snapshot
-from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal, is_full
+from crossdock.journal.data_dir import DataDir
+from crossdock.journal.errors import DiskFull, JournalFailed
+from crossdock.journal.port import Snapshot
+from crossdock.journal.sqlite.journal import SqliteJournal
+from crossdock.journal.sqlite.schema import is_full
 from tests.support import quota_vfs
 from tests.support.quota_vfs import Quota, QuotaVFS
 
@@ -26,12 +28,12 @@ def quota() -> Iterator[Quota]:
 
 
 def opened(folder: Path) -> SqliteJournal:
-    return SqliteJournal(Folder(folder), vfs=quota_vfs.NAME)
+    return SqliteJournal(DataDir(folder), vfs=quota_vfs.NAME)
 
 
 def content(folder: Path) -> list[bytes]:
     """As a server finds it that starts there."""
-    journal = SqliteJournal(Folder(folder))
+    journal = SqliteJournal(DataDir(folder))
     batches = [batch for _, batch in journal.read(0)]
     journal.close()
     return batches

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from crossdock.engine.state import EngineState
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned
@@ -64,7 +64,7 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
 
 
 def on_disk(data: Path) -> tuple[list[AnyEvent], EngineState]:
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
         return events, recover(journal).state

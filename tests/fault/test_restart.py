@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.faktory_client import Gone, Refused
@@ -21,7 +21,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def on_disk(data: Path) -> Recovered:
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return recover(journal)
     finally:

@@ -11,8 +11,8 @@ import pytest
 from crossdock.cli.main import main
 from crossdock.journal.backup import PARTIAL
 from crossdock.journal.check import check
-from crossdock.journal.data_dir import DATABASE, Folder, snapshot_name, snapshot_numbers
-from crossdock.journal.durable_mark import MARK
+from crossdock.journal.completeness import MARK
+from crossdock.journal.data_dir import DATABASE, DataDir, snapshot_name, snapshot_numbers
 from crossdock.journal.salvage import REPORT, CannotSalvage, Salvaged, salvage
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
@@ -47,7 +47,7 @@ def test_of_a_sound_folder_nothing_is_lost(tmp_path: Path, snapshots: int) -> No
 def test_the_new_folder_goes_on_with_the_numbers_of_the_old(tmp_path: Path) -> None:
     story = at_rest(tmp_path / "data")
     report = salvaged(tmp_path / "data")
-    journal = SqliteJournal(Folder(tmp_path / "new"))
+    journal = SqliteJournal(DataDir(tmp_path / "new"))
     assert journal.last == report.last == len(story.batches)
     assert journal.append(b"next") == len(story.batches) + 1
     journal.close()
@@ -90,7 +90,7 @@ def test_a_broken_tree_hides_no_rows(tmp_path: Path) -> None:
     with (tmp_path / "data" / DATABASE).open("r+b") as file:
         file.write(b"\0" * 100)  # the file's header: SQLite takes it for no database
     with pytest.raises(Damaged):
-        SqliteJournal(Folder(tmp_path / "data"))
+        SqliteJournal(DataDir(tmp_path / "data"))
     report = salvaged(tmp_path / "data")
     assert not report.missing
     assert state(tmp_path / "new") == good

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.faktory_client import Client, Gone, Refused, job
@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def jobs(data: Path) -> set[str]:
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return set(recover(journal).state.jids)
     finally:

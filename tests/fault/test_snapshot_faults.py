@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossdock.journal import compaction, files
-from crossdock.journal.data_dir import Folder, snapshot_name
+from crossdock.journal.data_dir import DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.snapshot import columns, file
@@ -53,7 +53,7 @@ class House:
     """A journal with one snapshot installed and a tail behind it."""
 
     def __init__(self, path: Path) -> None:
-        self.folder = Folder(path)
+        self.folder = DataDir(path)
         self.journal = SqliteJournal(self.folder)
         self.story: Story = eventful()
         for batch in self.story.batches:
@@ -89,7 +89,7 @@ def test_every_call_fails_once(house: House, monkeypatch: pytest.MonkeyPatch) ->
         failing = FailingOs(fail_at, (errno.EIO, errno.ENOSPC)[fail_at % 2])
         monkeypatch.setattr(files, "os", failing)
         try:
-            compaction.compact(house.folder, house.journal.last)
+            compaction.compact(house.folder.path, house.journal.last)
         except OSError:
             pass
         else:
@@ -114,7 +114,7 @@ def test_every_short_write_is_gone_on_with(house: House, monkeypatch: pytest.Mon
         fail_at += 1
         failing = FailingOs(fail_at, "short")
         monkeypatch.setattr(files, "os", failing)
-        compaction.compact(house.folder, house.journal.last)
+        compaction.compact(house.folder.path, house.journal.last)
         monkeypatch.setattr(files, "os", os)
         assert picture(file.load(house.new).state) == picture(house.story.state)
         house.check()
@@ -128,13 +128,13 @@ def test_the_last_room_of_the_disk_is_left_to_the_journal(house: House, monkeypa
     for free in (31 * 1024 * 1024, 0):
         monkeypatch.setattr(files, "free_bytes", lambda folder, free=free: free)
         with pytest.raises(OSError, match="would be left on the disk"):
-            compaction.compact(house.folder, house.journal.last)
+            compaction.compact(house.folder.path, house.journal.last)
         house.check()
         assert not house.new.exists() and not list(house.folder.path.glob("*.tmp"))
 
 
 def test_a_compaction_after_all_that_is_installed(house: House) -> None:
-    made = compaction.compact(house.folder, house.journal.last)
+    made = compaction.compact(house.folder.path, house.journal.last)
     house.journal.install(Snapshot(made.seq, house.folder.path / made.file))
     assert house.journal.snapshot() == Snapshot(made.seq, house.new)
     found = recover(house.journal)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from crossdock.engine.state import EngineState
-from crossdock.journal.data_dir import Folder
+from crossdock.journal.data_dir import DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
@@ -35,7 +35,7 @@ class Outcomes(NamedTuple):
 
 
 def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], EngineState]:
-    journal = SqliteJournal(Folder(data))
+    journal = SqliteJournal(DataDir(data))
     try:
         return [decode_entry(batch).events for _, batch in journal.read(0)], recover(journal).state
     finally:

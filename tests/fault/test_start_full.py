@@ -10,8 +10,9 @@ from typing import Final
 
 import pytest
 
-from crossdock.journal.data_dir import BALLAST, Folder
-from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal
+from crossdock.journal.data_dir import BALLAST, DataDir
+from crossdock.journal.errors import DiskFull
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support import volumes
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.patience import IDLE_PATIENCE_S
@@ -203,7 +204,7 @@ def test_a_short_log_makes_the_room_last(volume: Path) -> None:
     """On the same last megabyte: more than twice as many batches."""
     counts = []
     for short in (False, True):
-        journal = SqliteJournal(Folder(volume / f"short-{short}"), "everysec")
+        journal = SqliteJournal(DataDir(volume / f"short-{short}"), "everysec")
         journal.append(b"first")
         room = fill_up(volume, leave=1024 * 1024)
         journal.keep_short(short)

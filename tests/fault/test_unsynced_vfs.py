@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from crossdock.journal.data_dir import Folder, snapshot_name
-from crossdock.journal.durable_mark import MARK
+from crossdock.journal.completeness import MARK
+from crossdock.journal.data_dir import DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.sqlite import journal as sqlite_journal
 from crossdock.journal.sqlite.journal import SqliteJournal
@@ -31,7 +31,7 @@ def disk() -> Iterator[Disk]:
 
 
 def recovered(folder: Path) -> list[bytes]:
-    journal = SqliteJournal(Folder(folder))
+    journal = SqliteJournal(DataDir(folder))
     after = (journal.snapshot() or Snapshot(1, folder)).seq - 1
     try:
         return [batch for _, batch in journal.read(after)]
@@ -49,7 +49,7 @@ def losses(tmp_path: Path, disk: Disk, durability: str, cuts: int, *, until_lost
     """Append, cut, look; how many acknowledged batches were missing. All else that is wrong fails here."""
     random = Random(6)
     data = tmp_path / "data"
-    journal = SqliteJournal(Folder(data), durability, vfs=NAME)
+    journal = SqliteJournal(DataDir(data), durability, vfs=NAME)
     known: list[bytes] = []
     lost = 0
     for cut in range(cuts):
@@ -82,7 +82,7 @@ def test_a_journal_that_does_not_sync_would_be_noticed(tmp_path: Path, disk: Dis
 
 def test_the_sync_of_everysec_keeps_what_came_before_it(tmp_path: Path, disk: Disk) -> None:
     """`sync` goes to the log's file past SQLite, so the disk is told by hand; what counts is that the log suffices."""
-    journal = SqliteJournal(Folder(tmp_path / "data"), "everysec", vfs=NAME)
+    journal = SqliteJournal(DataDir(tmp_path / "data"), "everysec", vfs=NAME)
     for n in range(20):
         journal.append(b"%d" % n)
     journal.sync()
@@ -102,7 +102,7 @@ def test_the_sync_of_everysec_keeps_what_came_before_it(tmp_path: Path, disk: Di
 def test_an_installed_snapshot_stays_installed(tmp_path: Path, disk: Disk) -> None:
     random = Random(2)
     data = tmp_path / "data"
-    journal = SqliteJournal(Folder(data), vfs=NAME)
+    journal = SqliteJournal(DataDir(data), vfs=NAME)
     for round_ in range(1, 20):
         for _ in range(20):
             journal.append(random.randbytes(300))
@@ -113,7 +113,7 @@ def test_an_installed_snapshot_stays_installed(tmp_path: Path, disk: Disk) -> No
         image = tmp_path / f"cut-{round_}"
         image.mkdir()
         cut_off(disk, image, data, random)
-        after_cut = SqliteJournal(Folder(image))
+        after_cut = SqliteJournal(DataDir(image))
         assert after_cut.snapshot() == Snapshot(round_ * 20, image / path.name)
         assert after_cut.last == round_ * 20
         assert list(after_cut.read(round_ * 20)) == []

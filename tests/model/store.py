@@ -1,4 +1,4 @@
-"""A journal that keeps its batches in a list: the port without a disk. What was appended is there, nothing else is."""
+"""A journal that keeps its entries in a list: the port without a disk. What was appended is there, nothing else is."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +11,20 @@ from crossdock.journal.snapshot import file
 class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._batches: dict[int, bytes] = {}
+        self._entries: dict[int, bytes] = {}
         self._snapshots: list[Snapshot] = []
         self.last = 0
 
-    def append(self, batch: bytes) -> int:
+    @property
+    def first(self) -> int:
+        return min(self._entries, default=0)
+
+    def size_behind(self, seq: int) -> int:
+        return sum(len(entry) for each, entry in self._entries.items() if each > seq)
+
+    def append(self, entry: bytes) -> int:
         self.last += 1
-        self._batches[self.last] = batch
+        self._entries[self.last] = entry
         return self.last
 
     def sync(self) -> None:
@@ -25,7 +32,7 @@ class Store:
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         for seq in range(after + 1, self.last + 1):
-            yield seq, self._batches[seq]
+            yield seq, self._entries[seq]
 
     def snapshot(self) -> Snapshot | None:
         return self._snapshots[-1] if self._snapshots else None
@@ -39,12 +46,12 @@ class Store:
     def release(self, name: str) -> None:
         """Nor ever did."""
 
-    def trim(self, rows: int) -> int:
+    def trim(self, most: int) -> int:
         """Forget what the snapshot before the newest already holds."""
         until = self._snapshots[-2].seq if len(self._snapshots) > 1 else 0
-        old = [seq for seq in self._batches if seq <= until][:rows]
+        old = [seq for seq in self._entries if seq <= until][:most]
         for seq in old:
-            del self._batches[seq]
+            del self._entries[seq]
         return len(old)
 
     def close(self) -> None:

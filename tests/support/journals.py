@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from crossdock.journal import compaction
-from crossdock.journal.data_dir import DATABASE, Folder
+from crossdock.journal.data_dir import DATABASE, DataDir
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
@@ -20,7 +20,7 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.folder = Folder(path)
+        self.folder = DataDir(path)
         self.folder.lock()
         self.journal = SqliteJournal(self.folder)
         self.story = Story()
@@ -41,7 +41,7 @@ class Writer:
 
     def compact(self) -> int:
         """A snapshot of all there is, installed, and the journal trimmed as far as it may be."""
-        made = compaction.compact(self.folder, self.journal.last)
+        made = compaction.compact(self.path, self.journal.last)
         self.journal.install(Snapshot(made.seq, self.path / made.file))
         while self.journal.trim(100):
             pass
@@ -66,7 +66,7 @@ def at_rest(path: Path, *, snapshots: int = 0) -> Story:
 
 def state(path: Path) -> Any:
     """What a server would recover from this folder."""
-    journal = SqliteJournal(Folder(path))
+    journal = SqliteJournal(DataDir(path))
     try:
         return picture(recover(journal).state)
     finally:

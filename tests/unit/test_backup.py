@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal import backup, copy
+from crossdock.journal import files
 from crossdock.journal.backup import CannotBackUp, Manifest, back_up, read_manifest
 from crossdock.journal.data_dir import DATABASE
+from crossdock.journal.errors import NoJournal
 from crossdock.journal.restore import restore
-from crossdock.journal.sqlite.reader import NoJournal, Reader
+from crossdock.journal.sqlite import schema
+from crossdock.journal.sqlite.reader import SqliteReader
 from crossdock.model.errors import Damaged
 from tests.support.journals import Writer, at_rest, change, fingerprint, state
 from tests.support.states import eventful
@@ -106,7 +108,7 @@ def test_what_a_reader_of_the_journal_still_needs_is_in_it(tmp_path: Path, write
     writer.compact()
     writer.compact()
     make(writer.path, tmp_path / "copy")
-    reader = Reader(tmp_path / "copy")
+    reader = SqliteReader(tmp_path / "copy")
     assert reader.holds() == [("lake", 3)]
     assert [seq for seq, _ in reader.read(3)] == list(range(4, writer.journal.last + 1))
     reader.close()
@@ -136,7 +138,7 @@ def test_a_reader_that_was_behind_and_catches_up_meanwhile(tmp_path: Path, write
 def test_a_fault_is_told_though_a_reader_goes_on_meanwhile(tmp_path: Path, writer: Writer) -> None:
     writer.journal.hold("lake", 3)
     writer.compact()
-    change(writer.path, "update journal set batch = x'00' where seq = 10")
+    change(writer.path, "update journal set entry = x'00' where seq = 10")
 
     def read_on(what: str, done: int, of: int) -> None:
         writer.journal.hold("lake", 4)
@@ -236,13 +238,13 @@ def test_a_snapshot_that_is_missing(tmp_path: Path) -> None:
 
 def test_a_copy_that_the_disk_gives_back_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_rest(tmp_path / "data")
-    write = copy.write_journal
+    write = schema.write_journal
 
-    def rot(path: Path, *rest: object) -> None:
-        write(path, *rest)  # type: ignore[arg-type]
-        change(path.parent, "update journal set batch = zeroblob(length(batch)) where seq = 5")
+    def rot(into: Path, *rest: object) -> None:
+        write(into, *rest)  # type: ignore[arg-type]
+        change(into, "update journal set entry = zeroblob(length(entry)) where seq = 5")
 
-    monkeypatch.setattr(backup, "write_journal", rot)
+    monkeypatch.setattr(schema, "write_journal", rot)
     with pytest.raises(Damaged, match="batch 5 fails its checksum"):
         make(tmp_path / "data", tmp_path / "copy")
     assert left(tmp_path) == ["data"]
@@ -254,7 +256,7 @@ def test_a_disk_that_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(copy, "settle", full)
+    monkeypatch.setattr(files, "settle", full)
     with pytest.raises(CannotBackUp, match=r"no room for the backup in .*; free some space, or .* was removed"):
         make(tmp_path / "data", tmp_path / "copy")
     assert left(tmp_path) == ["data"]

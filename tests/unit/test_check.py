@@ -10,11 +10,11 @@ import pytest
 from crossdock.cli.main import main
 from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, NEWER, SOUND, SPARE, Report, check
+from crossdock.journal.completeness import MARK, write_mark
 from crossdock.journal.data_dir import DATABASE
-from crossdock.journal.durable_mark import MARK, write_mark
+from crossdock.journal.errors import NoJournal
 from crossdock.journal.snapshot import file as snapshot_file
-from crossdock.journal.sqlite import journal
-from crossdock.journal.sqlite.reader import NoJournal
+from crossdock.journal.sqlite import reader
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip
 from tests.support.states import eventful
 
@@ -91,7 +91,7 @@ def compact_often(writer: Writer, times: int = 3) -> None:
 @pytest.mark.parametrize(("at", "times"), [("journal", 1), ("journal", 3), ("snapshot", 3), ("fold", 3)])
 def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.MonkeyPatch, at: str, times: int) -> None:
     """Between two pages of the journal, before the older snapshot is read, before the newer one is."""
-    monkeypatch.setattr(journal, "_ROWS", 2)
+    monkeypatch.setattr(reader, "_ROWS", 2)
     for n in range(12):
         writer.push(f"behind-{n:02d}")
         if n == 6:
@@ -149,7 +149,7 @@ NEWEST = "(select value from meta where key = 'snapshot')"
     ("harm", "says", "cure"),
     [
         (sql(f"update journal set crc = crc + 1 where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
-        (sql(f"update journal set batch = 'text' where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
+        (sql(f"update journal set entry = 'text' where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
         (sql(f"delete from journal where seq = {LAST} - 1"), r"batches \d+ to \d+ are missing", BROKEN),
         (sql(f"delete from journal where seq < {LAST}"), r"missing between the snapshot and the journal", BROKEN),
         (sql(f"update journal set crc = 0 where seq = {NEWEST}"), r"batch \d+ fails its checksum", SPARE),

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from crossdock.engine.state import EngineState
-from crossdock.journal.data_dir import Folder, snapshot_name
+from crossdock.journal.data_dir import DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.snapshot import file
@@ -120,7 +120,7 @@ def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> Non
     bench = Bench()
     bench.do(Start("boot-a", 250.0))
     bench.push("a")
-    journal = SqliteJournal(Folder(tmp_path))
+    journal = SqliteJournal(DataDir(tmp_path))
     for batch in bench.batches:
         journal.append(batch)
     if how == "snapshot":

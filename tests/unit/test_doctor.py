@@ -12,7 +12,8 @@ from crossdock.cli import checks
 from crossdock.cli.doctor import Report
 from crossdock.cli.main import main
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
-from crossdock.journal.data_dir import Folder, NotAFolder
+from crossdock.journal.data_dir import DataDir
+from crossdock.journal.errors import NotADirectory
 from crossdock.server import admission
 from crossdock.settings.loading import Found, load
 from crossdock.settings.table import TABLE
@@ -165,8 +166,8 @@ def test_a_data_folder_on_a_disk_that_is_not_mounted(below: str) -> None:
     (warning,) = warned(server_data=f"data{below}")
     assert warning.startswith("the server will not start: ")
     assert "data leads to /mnt/nowhere/data, which is not there; mount its disk, or set" in warning
-    with pytest.raises(NotAFolder, match=r"which is not there; mount its disk"):
-        Folder(Path(f"data{below}"))
+    with pytest.raises(NotADirectory, match=r"which is not there; mount its disk"):
+        DataDir(Path(f"data{below}"))
 
 
 def test_a_data_folder_that_may_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +216,7 @@ def test_an_old_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_running_server_is_a_note_and_no_warning(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "jobs")
+    folder = DataDir(tmp_path / "jobs")
     settings = load({"server.data": Found("jobs", "flag")}, {}).settings
     assert checks.notes(settings)[0].startswith("jobs is empty: a server there begins empty;")
     folder.lock()

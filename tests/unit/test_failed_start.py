@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.main import main
-from crossdock.journal.data_dir import LOCK, Folder, FolderInUse, NotAFolder, begins_empty
+from crossdock.journal.completeness import begins_empty
+from crossdock.journal.data_dir import LOCK, DataDir
+from crossdock.journal.errors import DataDirInUse, NotADirectory
 from tests.support.command_line import Operator
 from tests.support.server import Server
 
@@ -81,11 +83,11 @@ def test_a_name_that_is_too_long_leaves_none_of_those_above_it(tmp_path: Path) -
 
 
 def test_a_new_folder_that_another_server_took_is_left_to_it(tmp_path: Path) -> None:
-    ours = Folder(tmp_path / "a" / "jobs")
-    theirs = Folder(tmp_path / "a" / "jobs")
+    ours = DataDir(tmp_path / "a" / "jobs")
+    theirs = DataDir(tmp_path / "a" / "jobs")
     assert ours.is_new and not theirs.is_new
     theirs.lock()
-    with pytest.raises(FolderInUse):
+    with pytest.raises(DataDirInUse):
         ours.lock()
     ours.discard()
     assert [path.name for path in (tmp_path / "a" / "jobs").iterdir()] == [LOCK]
@@ -96,7 +98,7 @@ def test_a_lock_file_that_was_removed_between_open_and_lock_holds_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other start failed, and removed what it had made."""
-    ours, theirs = Folder(tmp_path / "jobs"), Folder(tmp_path / "jobs")
+    ours, theirs = DataDir(tmp_path / "jobs"), DataDir(tmp_path / "jobs")
     ours.lock()
     real = fcntl.flock
 
@@ -105,13 +107,13 @@ def test_a_lock_file_that_was_removed_between_open_and_lock_holds_nothing(
         real(fd, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(FolderInUse, match="was just removed by a server that could not start; try again"):
+    with pytest.raises(DataDirInUse, match="was just removed by a server that could not start; try again"):
         theirs.lock()
     assert not (tmp_path / "jobs").exists()
 
 
 def test_what_came_before_the_end_of_the_folder_stays(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "a" / "jobs")
+    folder = DataDir(tmp_path / "a" / "jobs")
     folder.lock()
     (folder.path / "lake" / "events").mkdir(parents=True)
     (folder.path / "journal.db").touch()
@@ -124,8 +126,8 @@ def test_what_is_no_folder_is_refused_and_nothing_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for data in ("file", "file/below", "link", "link/below"):
-        with pytest.raises(NotAFolder):
-            Folder(tmp_path / data)
+        with pytest.raises(NotADirectory):
+            DataDir(tmp_path / data)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
 
 

@@ -106,7 +106,6 @@ class Violation(NamedTuple):
 #: Violations that are still to be removed: importer and the package it must not import.
 KNOWN: Final = frozenset(
     {
-        ("cli.checks", "journal.sqlite"),
         ("engine.index.placement", "engine.qless"),
         ("engine.index.placement", "engine.resqu"),
         ("engine.jobs.admin", "engine.qless"),
@@ -122,19 +121,6 @@ KNOWN: Final = frozenset(
         ("engine.records.batches", "engine.resqu"),
         ("engine.records.progress", "engine.qless"),
         ("engine.records.schedules", "engine.resqu"),
-        ("journal.backup", "journal.sqlite"),
-        ("journal.check", "journal.sqlite"),
-        ("journal.compaction", "journal.sqlite"),
-        ("journal.completeness", "journal.sqlite"),
-        ("journal.copy", "journal.sqlite"),
-        ("journal.restore", "journal.sqlite"),
-        ("journal.salvage", "journal.sqlite"),
-        ("lake.journal_tail", "journal.sqlite"),
-        ("lake.status", "journal.sqlite"),
-        ("lake.writer", "journal.sqlite"),
-        ("server.admission", "journal.sqlite"),
-        ("server.journal_writer", "journal.sqlite"),
-        ("server.lake_keeper", "journal.sqlite"),
     }
 )
 

@@ -4,25 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import DATABASE, Folder
-from crossdock.journal.port import JournalFailed
+from crossdock.journal.data_dir import DATABASE, DataDir
+from crossdock.journal.errors import JournalFailed
 from crossdock.journal.sqlite.journal import SqliteJournal
+from crossdock.journal.sqlite.reader import SqliteReader
 
 ENOUGH = 1_000 * 4_096
 
 
-def log_bytes(folder: Folder) -> int:
+def log_bytes(folder: DataDir) -> int:
     return (folder.path / f"{DATABASE}-wal").stat().st_size
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    folder = Folder(tmp_path / "data")
+def folder(tmp_path: Path) -> DataDir:
+    folder = DataDir(tmp_path / "data")
     folder.lock()
     return folder
 
 
-def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: Folder) -> None:
+def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: DataDir) -> None:
     journal = SqliteJournal(folder)
     assert log_bytes(folder) >= ENOUGH
     assert (journal.last, list(journal.read(0))) == (0, [])
@@ -30,13 +31,13 @@ def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: Folder) ->
     for n in range(300):
         journal.append(b"%d" % n * 1_000)
     assert log_bytes(folder) == long
-    beside = SqliteJournal(folder, read_only=True)
+    beside = SqliteReader(folder.path)
     assert [seq for seq, _ in beside.read(0)] == list(range(1, 301))
     beside.close()
     journal.close()
 
 
-def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: Folder) -> None:
+def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: DataDir) -> None:
     crashed = SqliteJournal(folder)
     crashed.append(b"one")
     long = log_bytes(folder)
@@ -47,7 +48,7 @@ def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: Folder) -> No
     crashed.close()
 
 
-def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(folder: Folder) -> None:
+def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(folder: DataDir) -> None:
     journal = SqliteJournal(folder)
     journal.keep_short(True)
     for n in range(300):
@@ -63,7 +64,7 @@ def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(fo
 
 
 def test_where_there_is_hardly_any_room_it_takes_none_in_advance(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    folder: DataDir, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("crossdock.journal.sqlite.journal.free_bytes", lambda path: 1024 * 1024)
     journal = SqliteJournal(folder)
@@ -73,7 +74,7 @@ def test_where_there_is_hardly_any_room_it_takes_none_in_advance(
 
 
 def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    folder: DataDir, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     SqliteJournal(folder).close()
     prepare = SqliteJournal._prepare
@@ -91,7 +92,7 @@ def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
     journal.close()
 
 
-def test_a_log_that_cannot_be_synced_is_a_reason_not_to_start(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_synced_is_a_reason_not_to_start(folder: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(fd: int) -> None:
         raise OSError(5, "Input/output error")
 

@@ -14,15 +14,22 @@ import pytest
 from crossdock import __version__
 from crossdock.cli.main import main
 from crossdock.journal.compaction import compact
-from crossdock.journal.data_dir import DATABASE, Folder
+from crossdock.journal.data_dir import DATABASE, DataDir
 from crossdock.journal.port import Snapshot
 from crossdock.journal.snapshot import file
 from crossdock.journal.sqlite import schema
-from crossdock.journal.sqlite.journal import SqliteJournal, checksum
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.lake import manifest
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
-from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry, refuse_newer_entry
+from crossdock.model.events.codec import (
+    EVENT_VERSION,
+    JournalEntry,
+    decode_entry,
+    encode_entry,
+    entry_checksum,
+    refuse_newer_entry,
+)
 from tests.model.bench import Bench, spec
 from tests.support.patience import PATIENCE_S
 
@@ -36,11 +43,11 @@ def data(tmp_path: Path) -> Path:
     bench = Bench()
     for number in range(5):
         bench.do(Enqueue("faktory", [spec(f"job-{number:04}")]))
-    folder = Folder(tmp_path / "data")
+    folder = DataDir(tmp_path / "data")
     journal = SqliteJournal(folder)
     for batch in bench.batches:
         journal.append(batch)
-    made = compact(folder, 3)
+    made = compact(folder.path, 3)
     journal.install(Snapshot(made.seq, folder.path / made.file))
     journal.close()
     return tmp_path / "data"
@@ -66,18 +73,18 @@ def newer_tables(data: Path) -> None:
 
 def newer_events(data: Path) -> None:
     batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
-    change(data, "insert into journal values (6, ?, ?)", checksum(6, batch), batch)
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch)
 
 
 def newer_events_in_the_log(data: Path) -> None:
     batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
-    change(data, "insert into journal values (6, ?, ?)", checksum(6, batch), batch, in_log=True)
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch, in_log=True)
     assert (data / f"{DATABASE}-wal").stat().st_size
 
 
 def unknown_events(data: Path) -> None:
     batch = msgspec.msgpack.encode([EVENT_VERSION + 1, 1.0, 1.0, [["teleported", 1.0, {"a": 1}]], "more"])
-    change(data, "insert into journal values (6, ?, ?)", checksum(6, batch), batch)
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch)
 
 
 def newer_snapshot(data: Path, member: int = 0) -> None:
@@ -167,10 +174,10 @@ def test_a_folder_of_this_version_is_signed_and_opened_again(data: Path) -> None
     number = signed()
     assert isinstance(number, int) and schema.written_by(number) == "" and schema.written_by(number + 1)
     change(data, "update meta set value = 9001002 where key = 'crossdock'")
-    SqliteJournal(Folder(data)).close()
+    SqliteJournal(DataDir(data)).close()
     assert signed() == 9_001_002, "the newest that wrote here, though this one can read it"
     change(data, "delete from meta where key = 'crossdock'")
-    SqliteJournal(Folder(data)).close()
+    SqliteJournal(DataDir(data)).close()
     assert signed() == number, "of a journal that was made before versions were noted"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.data_dir import Folder, snapshot_name
+from crossdock.journal.data_dir import DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.snapshot import file
@@ -18,7 +18,7 @@ from tests.support.states import Story, eventful, picture
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[SqliteJournal]:
-    journal = SqliteJournal(Folder(tmp_path))
+    journal = SqliteJournal(DataDir(tmp_path))
     yield journal
     journal.close()
 

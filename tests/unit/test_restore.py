@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal import copy as journal_copy
+from crossdock.journal import files
 from crossdock.journal.backup import MANIFEST, back_up
+from crossdock.journal.completeness import write_mark
 from crossdock.journal.data_dir import DATABASE
-from crossdock.journal.durable_mark import write_mark
 from crossdock.journal.restore import CannotRestore, restore
 from crossdock.model.errors import Damaged
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip, state
@@ -101,7 +101,7 @@ def test_a_disk_that_fills_while_restoring(copy: Path, monkeypatch: pytest.Monke
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(journal_copy, "settle", full)
+    monkeypatch.setattr(files, "settle", full)
     with pytest.raises(CannotRestore, match=r"no room in .* MiB: .* the backup is untouched"):
         restore(copy, data, nothing)
     assert ([each.name for each in data.iterdir()] == ["lock"]) if there else not data.exists()

@@ -9,8 +9,8 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
-from crossdock.journal.port import JournalFailed, Snapshot
-from crossdock.journal.sqlite.journal import DiskFull
+from crossdock.journal.errors import DiskFull, JournalFailed
+from crossdock.journal.port import Snapshot
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import LeaseRef
 from crossdock.server.clock import Clock
@@ -33,12 +33,26 @@ class ListJournal:
         self.holds: list[Exception | None] = []  #: what the next holds raise
         self.unsyncable: Exception | None = None
 
-    def append(self, batch: bytes) -> int:
+    @property
+    def last(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def first(self) -> int:
+        raise NotImplementedError
+
+    def size_behind(self, seq: int) -> int:
+        raise NotImplementedError
+
+    def keep_short(self, short: bool) -> None:
+        raise NotImplementedError
+
+    def append(self, entry: bytes) -> int:
         trouble = self.trouble.pop(0) if self.trouble else None
         if trouble is not None:
-            self.done.append(f"failed {batch.decode()}")
+            self.done.append(f"failed {entry.decode()}")
             raise trouble
-        self.done.append(batch.decode())
+        self.done.append(entry.decode())
         return len(self.done)
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
@@ -61,7 +75,7 @@ class ListJournal:
     def release(self, name: str) -> None:
         raise NotImplementedError
 
-    def trim(self, rows: int) -> int:
+    def trim(self, most: int) -> int:
         found = self.trims.pop(0) if self.trims else 0
         if isinstance(found, Exception):
             raise found

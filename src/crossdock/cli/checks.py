@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-import apsw
-
 from crossdock.cli import lake_checks
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
-from crossdock.journal.data_dir import begins_empty, existing, in_use_by, not_a_folder, widowed
+from crossdock.journal.completeness import begins_empty, lost_journal
+from crossdock.journal.data_dir import existing, in_use_by, not_a_directory
+from crossdock.journal.errors import NoJournal
 from crossdock.journal.files import free_bytes
-from crossdock.journal.sqlite.journal import LEAST_SQLITE
-from crossdock.journal.sqlite.reader import NoJournal, Reader
+from crossdock.journal.open import open_reader, unusable_store
 from crossdock.model.errors import BadSetting, Damaged
 from crossdock.server import admission, static_config
 from crossdock.server.endpoints import addresses
@@ -39,7 +38,7 @@ def warnings(loaded: Loaded) -> list[str]:
         *_folder(settings),
         *_disk(settings),
         *_descriptors(settings),
-        *_sqlite(apsw.sqlite_lib_version()),
+        *_store(),
         *_durability(settings),
         *lake_checks.warnings(settings),
     ]
@@ -85,9 +84,9 @@ def _durability(settings: Settings) -> Iterator[str]:
 def _unusable(settings: Settings) -> str:
     data = settings.server.data
     try:
-        if gone := widowed(data):
+        if gone := lost_journal(data):
             return gone
-        with closing(Reader(data)) as reader:
+        with closing(open_reader(data)) as reader:
             reader.refuse_newer()
             reader.refuse_incomplete(last_batch(settings))
     except NoJournal:
@@ -100,7 +99,7 @@ def _unusable(settings: Settings) -> str:
 def _folder(settings: Settings) -> Iterator[str]:
     data = settings.server.data
     there = existing(data)
-    if wrong := not_a_folder(data):
+    if wrong := not_a_directory(data):
         yield f"the server will not start: {wrong}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
@@ -133,7 +132,6 @@ def _descriptors(settings: Settings) -> Iterator[str]:
         )
 
 
-def _sqlite(version: str) -> Iterator[str]:
-    if tuple(map(int, version.split("."))) < LEAST_SQLITE:
-        least = ".".join(map(str, LEAST_SQLITE))
-        yield f"the server will not start: SQLite {version} is too old; install apsw {least} or newer"
+def _store() -> Iterator[str]:
+    if unusable := unusable_store():
+        yield f"the server will not start: {unusable}"

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal.copy import Progress
+from crossdock.journal.files import Progress
 from crossdock.lake.segments import look, verify
 from crossdock.lake.status import status
 from crossdock.model.errors import CrossdockError, Damaged, Newer

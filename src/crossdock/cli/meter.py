@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from crossdock.journal.copy import Progress
+from crossdock.journal.files import Progress
 
 
 @contextmanager

@@ -11,7 +11,8 @@ import click
 
 from crossdock import __version__
 from crossdock.cli.options import SettingsCommand, loaded
-from crossdock.journal.data_dir import begins_empty, in_use_by
+from crossdock.journal.completeness import begins_empty
+from crossdock.journal.data_dir import in_use_by
 from crossdock.server.app import Ready, run
 from crossdock.settings.schema import Settings
 

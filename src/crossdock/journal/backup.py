@@ -1,6 +1,6 @@
 """Backups: a folder like a server's own, that holds what was durable when the backup began.
 
-    journal.db       the batches behind the snapshot, and those that a reader of the journal still needs
+    journal.db       the entries after the snapshot, and those that a reader of the journal still needs
     journal.mark     the number of the last one
     snapshot-SEQ     the newest snapshot at that time, if there was one
     backup.json      what it must come to: a copy that lost its end would otherwise look whole
@@ -23,13 +23,12 @@ from typing import Final
 import msgspec
 
 from crossdock import __version__
-from crossdock.journal.copy import Progress, copy_file, seldom, write_journal
+from crossdock.journal.completeness import MARK, RESTORED, write_mark
 from crossdock.journal.data_dir import DATABASE
-from crossdock.journal.durable_mark import MARK, RESTORED, write_mark
-from crossdock.journal.files import free_bytes, sync_folder, write_whole
+from crossdock.journal.files import Progress, copy_file, free_bytes, is_no_room, sync_dir, throttled, write_whole
+from crossdock.journal.open import open_reader
+from crossdock.journal.port import JournalReader
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.journal.sqlite.journal import is_full
-from crossdock.journal.sqlite.reader import Reader
 from crossdock.model.errors import CrossdockError, Damaged
 
 MANIFEST: Final = "backup.json"
@@ -48,7 +47,7 @@ class Manifest(msgspec.Struct, frozen=True):
     format: int
     crossdock: str  #: the version that made it
     made: str  #: RFC 3339
-    seq: int  #: its last batch
+    seq: int  #: its last entry
     events: int  #: behind the snapshot
     jobs: int
     bytes: int
@@ -74,19 +73,19 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
             f"{partial} exists: another backup to {dest} is under way, or was cut short; if none runs, remove it"
         ) from None
     with removed_on_failure(partial, "backup", CannotBackUp):
-        _copy(data, partial, seldom(_watched(data, partial, keep_free, progress)))
+        _copy(data, partial, throttled(_watched(data, partial, keep_free, progress)))
         progress("verify", 0, 1)
         made = _manifest(partial, verify(partial))
         write_whole(partial / MANIFEST, [msgspec.json.format(msgspec.json.encode(made)) + b"\n"])
         os.rename(partial, dest)
-    sync_folder(dest.parent)
+    sync_dir(dest.parent)
     progress("verify", 1, 1)
     return made
 
 
 def _refuse_incomplete(data: Path) -> None:
     """Before anything is written."""
-    reader = Reader(data)
+    reader = open_reader(data)
     try:
         reader.refuse_incomplete()
     except Damaged as error:
@@ -101,7 +100,7 @@ def removed_on_failure(partial: Path, what: str, refusal: type[CrossdockError]) 
         yield
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
-        if is_full(error):
+        if is_no_room(error):
             raise refusal(
                 f"no room for the {what} in {partial.parent}: {error}; free some space, or write to another disk. "
                 "The partial copy was removed, the server's data is untouched"
@@ -127,7 +126,7 @@ def _watched(data: Path, partial: Path, keep_free: int, progress: Progress) -> P
 
 def _copy(data: Path, into: Path, progress: Progress) -> None:
     for _ in range(_TRIES):
-        reader = Reader(data)
+        reader = open_reader(data)
         try:
             return _copy_once(reader, into, progress)
         except _Overtaken:
@@ -138,18 +137,16 @@ def _copy(data: Path, into: Path, progress: Progress) -> None:
     raise CannotBackUp(f"the server compacts its journal faster than {into.parent} takes a copy; use a faster disk")
 
 
-def _copy_once(reader: Reader, into: Path, progress: Progress) -> None:
+def _copy_once(reader: JournalReader, into: Path, progress: Progress) -> None:
     until, base, holds = reader.last, reader.snapshot(), reader.holds()
     newest = base.seq if base is not None else 0
-    after = min([newest, *(seq for _, seq in holds)])  # who reads the journal's past goes on after a restore
-    meta = [("format", reader.format), *([("snapshot", newest)] if newest else [])]
+    after = min([newest, *(seq for _, seq in holds)])  # a reader that is behind goes on after a restore
     try:
         if base is not None:
             copy_file(base.path, into / base.path.name, progress)
-        rows = _counted(reader.read(after), after, until, progress)
-        write_journal(into / DATABASE, reader.tables(), {"meta": meta, "hold": holds}, rows)
+        reader.write_copy(into, _counted(reader.read(after), after, until, progress), newest, holds)
     except (Damaged, FileNotFoundError) as error:
-        if reader.snapshot() != base or reader.needless > after:
+        if reader.snapshot() != base or reader.trimmable > after:
             raise _Overtaken from error
         raise _not_backed_up(error) from error
     write_mark(into, until, RESTORED)
@@ -161,21 +158,21 @@ def _not_backed_up(error: Damaged | FileNotFoundError) -> Damaged:
 
 
 def _counted(
-    rows: Iterator[tuple[int, bytes]], after: int, until: int, progress: Progress
+    entries: Iterator[tuple[int, bytes]], after: int, until: int, progress: Progress
 ) -> Iterator[tuple[int, bytes]]:
-    for seq, batch in rows:
+    for seq, entry in entries:
         if seq > until:
             return
-        yield seq, batch
+        yield seq, entry
         progress("journal", seq - after, until - after)
 
 
 def verify(folder: Path) -> Recovered:
     """Check and fold a copy as a server would. Raises Damaged."""
-    reader = Reader(folder)
+    reader = open_reader(folder)
     gc.disable()  # a fold makes millions of objects and no garbage
     try:
-        reader.whole()
+        reader.check_structure()
         reader.refuse_incomplete()
         return recover(reader)
     finally:
@@ -213,4 +210,12 @@ def files(backup: Path) -> list[Path]:
 def _manifest(folder: Path, found: Recovered) -> Manifest:
     size = sum(file.stat().st_size for file in files(folder))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(_FORMAT, __version__, now, found.seq, found.events, len(found.state.jobs), size)
+    return Manifest(
+        format=_FORMAT,
+        crossdock=__version__,
+        made=now,
+        seq=found.seq,
+        events=found.events,
+        jobs=len(found.state.jobs),
+        bytes=size,
+    )

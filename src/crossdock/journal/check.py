@@ -11,17 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import apsw
 import msgspec
 
 from crossdock.journal.backup import MANIFEST, compare, read_manifest
 from crossdock.journal.completeness import CURE
-from crossdock.journal.copy import Progress, seldom
 from crossdock.journal.data_dir import in_use_by, snapshot_name
+from crossdock.journal.files import Progress, throttled
+from crossdock.journal.open import open_reader
+from crossdock.journal.port import JournalReader
 from crossdock.journal.recovery import recover
 from crossdock.journal.snapshot import file
-from crossdock.journal.sqlite.journal import sound
-from crossdock.journal.sqlite.reader import Reader
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.states import State
 
@@ -64,7 +63,7 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
     """Raises NoJournal when there is nothing to check. `lake` is the last batch that the lake holds."""
     report = Report(str(data), in_use_by(data))
     try:
-        reader = Reader(data)
+        reader = open_reader(data)
     except Damaged as error:
         report.faults, report.cure = [_fault(error)], BROKEN
         return report
@@ -77,16 +76,16 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
     spare: list[str] = []  #: faults in what the server could do without
     needed: list[str] = []
     try:
-        _attempt(reader.whole, needed)
+        _attempt(reader.check_structure, needed)
         _look_at_end(reader, lake, spare, needed)
-        _look_at_batches(reader, report, spare, needed, seldom(progress))
+        _look_at_entries(reader, report, spare, needed, throttled(progress))
         _look_at_snapshots(reader, report, spare, needed, progress)
         if not needed:
             progress("fold", 0, 1)
             _fold(data, reader, report, needed)
             progress("fold", 1, 1)
-    except (apsw.Error, UnicodeDecodeError) as error:
-        needed.append(f"the journal cannot be read: {error}")
+    except Damaged as error:
+        needed.append(_fault(error))
     finally:
         reader.close()
     report.faults = [*needed, *spare]
@@ -94,7 +93,7 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
     return report
 
 
-def _look_at_end(reader: Reader, lake: int, spare: list[str], needed: list[str]) -> None:
+def _look_at_end(reader: JournalReader, lake: int, spare: list[str], needed: list[str]) -> None:
     try:
         mark = reader.refuse_incomplete(lake)
         if mark is not None and mark.fault:
@@ -103,24 +102,26 @@ def _look_at_end(reader: Reader, lake: int, spare: list[str], needed: list[str])
         needed.append(_fault(error))
 
 
-def _look_at_batches(reader: Reader, report: Report, spare: list[str], needed: list[str], progress: Progress) -> None:
+def _look_at_entries(
+    reader: JournalReader, report: Report, spare: list[str], needed: list[str], progress: Progress
+) -> None:
     first, last, base = reader.first, reader.last, reader.snapshot()
     newest = base.seq if base is not None else 0
     report.last = max(last, newest)
     after = first - 1 if first else newest
     if after > newest:
         needed.append(f"batches {newest + 1} to {after} are missing between the snapshot and the journal")
-    for seq, crc, batch in reader.rows(after):
+    for seq, size, intact in reader.stored(after):
         if seq > last:
             break
         faults = needed if seq > newest else spare
         if seq != after + 1 and seq - 1 > reader.previous:  # else the server trimmed them just now
             faults.append(f"batches {after + 1} to {seq - 1} are missing")
-        if not sound(seq, crc, batch):
+        if not intact:
             faults.append(f"batch {seq} fails its checksum")
         report.first = report.first or seq
         report.batches += 1
-        report.bytes += len(batch) if isinstance(batch, bytes) else 0
+        report.bytes += size
         progress("journal", seq - first, last - first)
         after = seq
         if len(spare) + len(needed) >= _TOLD:
@@ -128,7 +129,9 @@ def _look_at_batches(reader: Reader, report: Report, spare: list[str], needed: l
             return
 
 
-def _look_at_snapshots(reader: Reader, report: Report, spare: list[str], needed: list[str], progress: Progress) -> None:
+def _look_at_snapshots(
+    reader: JournalReader, report: Report, spare: list[str], needed: list[str], progress: Progress
+) -> None:
     """The newest one is read by the fold, if there is one; the one before it the server keeps in reserve."""
     base, previous = reader.snapshot(), reader.previous
     newest = base.seq if base is not None else 0
@@ -145,7 +148,7 @@ def _look_at_snapshots(reader: Reader, report: Report, spare: list[str], needed:
         progress("snapshot", 1, 1)
 
 
-def _fold(data: Path, reader: Reader, report: Report, needed: list[str]) -> None:
+def _fold(data: Path, reader: JournalReader, report: Report, needed: list[str]) -> None:
     gc.disable()  # a fold makes millions of objects and no garbage
     try:
         for tries in range(_TRIES):

@@ -1,41 +1,133 @@
-"""Is everything there that was acknowledged? The server asks before it opens a journal, and so does `crossdock check`.
+"""Whether all acknowledged entries are there: the durable mark, and what a start checks before it opens a journal.
 
-Each batch has a checksum, so a batch that changed is found. Batches that vanished from the end are not: the journal
-would look whole without them. Their number is known from elsewhere: the durable mark, the snapshots, the lake."""
+Each entry has a checksum, so an entry that changed is found. Entries that vanished from the end are not: the journal
+would look whole without them, and SQLite ends a damaged write-ahead log at its first bad frame without an error. The
+number of the last entry is therefore known from elsewhere: from the snapshots, the lake, and the durable mark.
 
+    journal.mark    two slots of 4 KiB, written in turn: magic, flags, entry number, CRC
+
+The mark is written after the entry is synced and is synced itself once a second. It is exact after SIGKILL, may be
+behind after a power cut, and is never ahead of what is on disk.
+"""
+
+import os
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-import apsw
+from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, snapshot_numbers
+from crossdock.journal.files import write_whole
+from crossdock.model.errors import Damaged
 
-from crossdock.journal.data_dir import DATABASE, snapshot_name, snapshot_numbers
-from crossdock.journal.durable_mark import MARK, RESTORED, UNSYNCED, Found, read_mark
-from crossdock.journal.snapshot import file as snapshot_file
-from crossdock.journal.sqlite import schema, wal
-from crossdock.model.errors import Damaged, Newer
-from crossdock.model.events.codec import refuse_newer_entry
+MARK: Final = "journal.mark"
+
+#: The log may end in transactions that were never synced (`everysec`): frames behind its end prove nothing.
+UNSYNCED: Final = 1
+#: The journal came out of a backup or a salvage: a lake may hold entries that it does not have.
+RESTORED: Final = 2
+
+_MAGIC: Final = b"XDMK"
+_SLOT: Final = struct.Struct("<4sIQI")
+_SLOT_AT: Final = (0, 4_096)
+_BYTES: Final = 8_192
+
+
+class FoundMark(NamedTuple):
+    seq: int
+    flags: int
+    fault: str = ""  #: what is wrong with one of the two slots
+
+
+def _packed(seq: int, flags: int) -> bytes:
+    head = _SLOT.pack(_MAGIC, flags, seq, 0)[:-4]
+    return head + zlib.crc32(head).to_bytes(4, "little")
+
+
+def write_mark(data_dir: Path, seq: int, flags: int) -> None:
+    """Replace the whole file, durably."""
+    slot = _packed(seq, flags).ljust(_SLOT_AT[1], b"\0")
+    write_whole(data_dir / MARK, [slot * 2])
+
+
+def read_mark(data_dir: Path) -> FoundMark | None:
+    """None: there is no mark. Raises Damaged if neither slot can be read."""
+    path = data_dir / MARK
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Damaged(f"{path} cannot be read: {error.strerror}; nothing was changed, restore a backup") from error
+    slots = [slot for at in _SLOT_AT if (slot := _slot(data[at : at + _SLOT.size])) is not None]
+    if not slots:
+        raise Damaged(f"{path} is damaged: no slot passes its checksum; nothing was changed, restore a backup")
+    seq, flags = max(slots)
+    return FoundMark(seq, flags, "" if len(slots) == 2 else f"one of the two slots of {path} fails its checksum")
+
+
+def _slot(data: bytes) -> tuple[int, int] | None:
+    if len(data) < _SLOT.size:
+        return None
+    magic, flags, seq, _ = _SLOT.unpack(data)
+    return (seq, flags) if magic == _MAGIC and data == _packed(seq, flags) else None
+
+
+class DurableMark:
+    """The mark of an open journal. The file has its blocks: moving the mark takes no room on the disk."""
+
+    def __init__(self, data_dir: Path, seq: int, flags: int) -> None:
+        """Begins with both slots written, whatever they held."""
+        path = data_dir / MARK
+        if not path.exists() or path.stat().st_size != _BYTES:
+            write_mark(data_dir, seq, flags)
+        self._fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._flags = flags
+        self._slot = 0
+        self.move(seq)
+        self.move(seq)
+        os.fdatasync(self._fd)
+        self._synced = seq
+
+    def move(self, seq: int) -> None:
+        self._slot ^= 1
+        os.pwrite(self._fd, _packed(seq, self._flags), _SLOT_AT[self._slot])
+        self._seq = seq
+
+    def sync(self) -> None:
+        seq = self._seq
+        if seq != self._synced:
+            os.fdatasync(self._fd)
+            self._synced = seq
+
+    def close(self) -> None:
+        os.close(self._fd)
+
 
 CURE: Final = "nothing was changed. Restore a backup, or copy what can be read with `crossdock salvage`"
 
 
-def refuse_incomplete(folder: Path, readable: Callable[[], int], lake: int = 0) -> Found | None:
-    """Raises Damaged if a batch that was acknowledged is missing. Returns the mark, None for a new folder.
+def refuse_incomplete(
+    data_dir: Path, readable: Callable[[], int], log_damage: Callable[[], str], lake: int = 0
+) -> FoundMark | None:
+    """Raises Damaged if an acknowledged entry is missing. Returns the mark, None for a new data directory.
 
-    `readable` gives the last batch that SQLite finds or a snapshot holds, `lake` is the last batch in the lake.
+    `readable` gives the last entry that the store finds or a snapshot holds, `log_damage` says what is wrong with the
+    store's log, and `lake` is the last entry in the lake.
     """
-    mark = read_mark(folder)  # before the journal is read: a running server moves it after the batch
-    database = folder / DATABASE
+    mark = read_mark(data_dir)  # before the journal is read: a running server moves it after the entry
+    database = data_dir / DATABASE
     last = readable()
     if mark is None:
         if last:
             raise Damaged(
-                f"{folder / MARK} is missing, so nothing tells whether the journal is complete; put it back; {CURE}"
+                f"{data_dir / MARK} is missing, so nothing tells whether the journal is complete; put it back; {CURE}"
             )
         return None
     unsynced = mark.flags & UNSYNCED
-    # Under `everysec` a snapshot may hold batches that a power cut took.
-    snapshot = 0 if unsynced else max(snapshot_numbers(folder), default=0)
+    # Under `everysec` a snapshot may hold entries that a power cut took.
+    snapshot = 0 if unsynced else max(snapshot_numbers(data_dir), default=0)
     if last < max(mark.seq, snapshot):
         raise Damaged(
             f"{_missing(last, max(mark.seq, snapshot))} missing from the end of the journal, though acknowledged: "
@@ -46,7 +138,7 @@ def refuse_incomplete(folder: Path, readable: Callable[[], int], lake: int = 0) 
             f"{_missing(last, lake)} missing from the end of the journal, but the lake holds them: {database}-wal is "
             f"damaged or was deleted, or lake.dir names the lake of another server; {CURE}"
         )
-    damage = "" if unsynced else wal.cut(folder / f"{DATABASE}-wal")
+    damage = "" if unsynced else log_damage()
     if damage:
         raise Damaged(
             f"batches after {last:,} are missing from the end of the journal: {database}-wal is damaged ({damage}); "
@@ -59,42 +151,42 @@ def _missing(last: int, least: int) -> str:
     return f"batch {least:,} is" if last + 1 == least else f"batches {last + 1:,} to {least:,} are"
 
 
-# Refuses a data folder that a newer Crossdock wrote, before anything in it is changed.
-#
-# A newer program may write a journal, events or snapshots that this one would misread. Each says its version at its
-# beginning, which is read without the rest: events that this program does not know cannot be decoded.
+def lost_journal(data_dir: Path) -> str:
+    """Why no journal may be created here: there was one. "": there is a journal, or no trace of one.
+
+    SQLite would create a missing database, delete the log of the old one and report nothing.
+    """
+    database = data_dir / DATABASE
+    if database.exists() and database.stat().st_size:
+        return ""
+    # The reserve is made when there is a journal, and the mark of entry 0 before there is one.
+    files = [
+        path for path in (data_dir / f"{DATABASE}-wal", data_dir / BALLAST) if path.exists() and path.stat().st_size
+    ]
+    if (mark := read_mark(data_dir)) is not None and mark.seq:
+        files.append(data_dir / MARK)
+    left = [path.name for path in (*files, *sorted(data_dir.glob("snapshot-*[0-9]")))]
+    if not left:
+        return ""
+    return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
 
 
-def refuse_newer(folder: Path) -> None:
-    """Raises Newer. Looks at the journal's format, its newest batch and its newest snapshot. The caller holds the
-    folder's lock. What cannot be read passes: opening it says what is wrong."""
-    database = folder / DATABASE
-    if not database.is_file() or not database.stat().st_size:
-        return
-    scratch = [folder / f"{DATABASE}-wal", folder / f"{DATABASE}-shm"]
-    was_clean = not any(file.exists() for file in scratch)
+def begins_empty(data_dir: Path) -> str:
+    """Why a server would start empty in an existing directory. "": it would not, or the directory is new."""
+    database = data_dir / DATABASE
+    if not data_dir.is_dir() or (database.exists() and database.stat().st_size):
+        return ""
     try:
-        db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            look(db, folder)
-        finally:
-            db.close()
-    except (apsw.Error, UnicodeDecodeError, OSError):
-        return
-    finally:
-        if was_clean:  # SQLite makes both to read a journal at rest
-            for file in scratch:
-                file.unlink(missing_ok=True)
-
-
-def look(db: apsw.Connection, folder: Path) -> None:
-    """Raises Newer."""
-    meta = {key: value for key, value in db.execute("select key, value from meta") if isinstance(value, int)}
-    by = schema.written_by(meta.get(schema.WRITER, 0))
-    if meta.get("format", 0) > schema.FORMAT:
-        raise Newer("the journal's format", meta["format"], schema.FORMAT, by)
-    for seq, batch in db.execute("select seq, batch from journal order by seq desc limit 1"):
-        if isinstance(batch, bytes):
-            refuse_newer_entry(seq, batch, by)
-    if meta.get("snapshot"):
-        snapshot_file.refuse_newer(folder / snapshot_name(meta["snapshot"]), by)
+        if lost_journal(data_dir):
+            return ""
+        others = sorted(path.name for path in data_dir.iterdir() if not path.is_socket())
+    except (PermissionError, Damaged):  # the start says what is wrong
+        return ""
+    if not others:
+        what = "is empty"
+    elif others == [LOCK]:
+        what = "holds only the lock file of an earlier server"
+    else:
+        what = f"holds no journal ({DATABASE})"
+    cure = "mount its disk, correct server.data, or restore a backup"
+    return f"{data_dir} {what}: a server there begins empty; if it should have jobs, {cure}"

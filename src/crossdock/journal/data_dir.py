@@ -7,20 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from crossdock.journal.durable_mark import MARK, read_mark
-from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.journal.errors import DataDirInUse, NotADirectory
 
 DATABASE: Final = "journal.db"
 LOCK: Final = "lock"
 BALLAST: Final = "ballast"
-
-
-class FolderInUse(CrossdockError):
-    """Another server has this data folder open."""
-
-
-class NotAFolder(CrossdockError):
-    """A file stands where the data folder should be, or above it."""
 
 
 def snapshot_name(seq: int) -> str:
@@ -49,31 +40,13 @@ def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
     return ""
 
 
-def widowed(folder: Path) -> str:
-    """Why no journal may be begun here: there was one. "": there is a journal, or nothing that one has left.
-
-    SQLite would take a database that is not there for a new one, delete its log and go on without a word.
-    """
-    database = folder / DATABASE
-    if database.exists() and database.stat().st_size:
-        return ""
-    # The reserve is made when there is a journal, and the mark of batch 0 before there is one.
-    files = [path for path in (folder / f"{DATABASE}-wal", folder / BALLAST) if path.exists() and path.stat().st_size]
-    if (mark := read_mark(folder)) is not None and mark.seq:
-        files.append(folder / MARK)
-    left = [path.name for path in (*files, *sorted(folder.glob("snapshot-*[0-9]")))]
-    if not left:
-        return ""
-    return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
-
-
 def existing(path: Path) -> Path:
     """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
     path = path.absolute()
     return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
 
 
-def not_a_folder(path: Path) -> str:
+def not_a_directory(path: Path) -> str:
     """What stands where the data folder should be, or above it. "": a folder, or nothing yet."""
     path = path.absolute()
     there = next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
@@ -82,27 +55,6 @@ def not_a_folder(path: Path) -> str:
     if there.exists():
         return f"{there.resolve()} is not a folder; set server.data to one"
     return f"{there} leads to {there.readlink()}, which is not there; mount its disk, or set server.data to a folder"
-
-
-def begins_empty(folder: Path) -> str:
-    """Why a server begins with an empty journal in a folder that is there. "": it does not, or the folder is new."""
-    database = folder / DATABASE
-    if not folder.is_dir() or (database.exists() and database.stat().st_size):
-        return ""
-    try:
-        if widowed(folder):
-            return ""
-        others = sorted(path.name for path in folder.iterdir() if not path.is_socket())
-    except (PermissionError, Damaged):  # the start says what is wrong
-        return ""
-    if not others:
-        what = "is empty"
-    elif others == [LOCK]:
-        what = "holds only the lock file of an earlier server"
-    else:
-        what = f"holds no journal ({DATABASE})"
-    cure = "mount its disk, correct server.data, or restore a backup"
-    return f"{folder} {what}: a server there begins empty; if it should have jobs, {cure}"
 
 
 def _make(path: Path) -> list[Path]:
@@ -123,7 +75,7 @@ def _make(path: Path) -> list[Path]:
     except OSError as error:
         _unmake(made)
         if isinstance(error, FileExistsError | NotADirectoryError):
-            raise NotAFolder(not_a_folder(path)) from error
+            raise NotADirectory(not_a_directory(path)) from error
         raise
     return made
 
@@ -135,7 +87,7 @@ def _unmake(made: list[Path]) -> None:
             each.rmdir()
 
 
-class Folder:
+class DataDir:
     """An existing data folder, created on demand with nobody else allowed in."""
 
     def __init__(self, path: Path) -> None:
@@ -178,7 +130,7 @@ class Folder:
         except OSError as error:
             holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(fd)
-            raise FolderInUse(
+            raise DataDirInUse(
                 f"{self.path} is in use by process {holder}; stop it, or give this server another folder with --data"
             ) from error
         try:
@@ -187,7 +139,7 @@ class Folder:
             is_there = False
         if not is_there:  # a start that failed removed it while this one opened it
             os.close(fd)
-            raise FolderInUse(f"{self.path} was just removed by a server that could not start; try again")
+            raise DataDirInUse(f"{self.path} was just removed by a server that could not start; try again")
         with suppress(OSError):  # a full disk has no room for it; the lock itself needs none
             pid = b"%d\n" % os.getpid()
             os.ftruncate(fd, os.pwrite(fd, pid, 0))  # in this order: what was cut off may be taken by others

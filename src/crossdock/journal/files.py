@@ -1,16 +1,18 @@
-"""Every file write of ours that must survive a power cut. (SQLite does its own.)
+"""Durable file writes: whole files, copies for backup and restore, and room that is reserved on the disk.
 
-A file is written beside its name, synced as it grows, renamed, and its folder synced: it is there whole or not at all.
+A file is written under a temporary name, synced as it grows, renamed, and its directory synced: it is there whole or
+not at all. SQLite does its own syncing.
 """
 
 import errno
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 #: Sync this often while writing, so that one late sync does not stall the journal's own.
-_SYNC_EVERY: Final = 8 * 1024 * 1024
+SYNC_EVERY: Final = 8 * 1024 * 1024
 
 #: A write fails with one of these when the disk is full or the owner's quota is used up.
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -34,7 +36,7 @@ def write_whole(path: Path, chunks: Iterable[bytes], leave: int = 0) -> int:
                 view = view[done:]
                 written += done
                 unsynced += done
-            if unsynced >= _SYNC_EVERY:
+            if unsynced >= SYNC_EVERY:
                 os.fdatasync(fd)
                 unsynced = 0
         os.fsync(fd)
@@ -44,13 +46,13 @@ def write_whole(path: Path, chunks: Iterable[bytes], leave: int = 0) -> int:
         raise
     finally:
         os.close(fd)
-    sync_folder(path.parent)
+    sync_dir(path.parent)
     return written
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames and new names in this folder durable."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_dir(directory: Path) -> None:
+    """Make renames and new names in this directory durable."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:
@@ -71,10 +73,10 @@ def reserve(path: Path, size: int) -> None:
         os.close(fd)
 
 
-def has_room(folder: Path, size: int = 64 * 1024) -> bool:
+def has_room(directory: Path, size: int = 64 * 1024) -> bool:
     """Whether a file of this size can still be made there. Tried out: what is said to be free may be root's alone, or
     more than a quota leaves."""
-    path = folder / "room.tmp"
+    path = directory / "room.tmp"
     try:
         reserve(path, size)
     except OSError as error:
@@ -83,11 +85,67 @@ def has_room(folder: Path, size: int = 64 * 1024) -> bool:
     return True
 
 
-def free_bytes(folder: Path) -> int:
-    stat = os.statvfs(folder)
+def is_no_room(error: BaseException) -> bool:
+    """Whether a write failed because the disk is full."""
+    return isinstance(error, OSError) and error.errno in NO_ROOM
+
+
+def free_bytes(directory: Path) -> int:
+    stat = os.statvfs(directory)
     return stat.f_bavail * stat.f_frsize
 
 
-def total_bytes(folder: Path) -> int:
-    stat = os.statvfs(folder)
+def total_bytes(directory: Path) -> int:
+    stat = os.statvfs(directory)
     return stat.f_blocks * stat.f_frsize
+
+
+_CHUNK: Final = 1024 * 1024
+
+#: Least time between two calls of a throttled progress function.
+_TELL_S: Final = 0.1
+
+#: What is done, how much of it, of how much.
+Progress = Callable[[str, int, int], None]
+
+
+def copy_file(source: Path, dest: Path, progress: Progress) -> None:
+    """Once it is open the source may be deleted: what was opened is copied."""
+    with source.open("rb") as file:
+        whole = os.fstat(file.fileno()).st_size
+        fd = os.open(dest, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            done = unsynced = 0
+            while chunk := file.read(_CHUNK):
+                view = memoryview(chunk)
+                while view:
+                    view = view[os.write(fd, view) :]
+                done += len(chunk)
+                unsynced += len(chunk)
+                if unsynced >= SYNC_EVERY:
+                    os.fdatasync(fd)
+                    unsynced = 0
+                progress(source.stem.partition("-")[0], done, max(whole, done))
+            settle(fd)
+        finally:
+            os.close(fd)
+
+
+def settle(fd: int) -> None:
+    """Sync a file and drop it from the page cache: the next read comes from the disk."""
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def throttled(progress: Progress) -> Progress:
+    """The same function, called ten times a second at most. The end of each part is always reported."""
+    told = 0.0
+
+    def tell(what: str, done: int, of: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if done >= of or now - told >= _TELL_S:
+            told = now
+            progress(what, done, of)
+
+    return tell

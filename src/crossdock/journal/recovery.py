@@ -6,7 +6,7 @@ import msgspec
 
 from crossdock.engine.engine import apply
 from crossdock.engine.state import EngineState
-from crossdock.journal.port import Journal
+from crossdock.journal.port import JournalView
 from crossdock.journal.snapshot import file
 from crossdock.model.errors import Damaged, UsageError
 from crossdock.model.events import AnyEvent
@@ -15,15 +15,15 @@ from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_ent
 
 class Recovered(msgspec.Struct):
     state: EngineState
-    seq: int  #: the last batch folded in
+    seq: int  #: the last entry folded in
     wall: float  #: when it was written, on both clocks
     steady: float
     events: int = 0  #: in the tail
     bytes: int = 0  #: of the tail
 
 
-def recover(journal: Journal, until: int | None = None) -> Recovered:
-    """Fold everything up to batch `until` (None: all)."""
+def recover(journal: JournalView, until: int | None = None) -> Recovered:
+    """Fold everything up to entry `until` (None: all)."""
     base = journal.snapshot()
     if base is None:
         found = Recovered(EngineState(), 0, 0.0, 0.0)
@@ -40,25 +40,25 @@ def recover(journal: Journal, until: int | None = None) -> Recovered:
 
 
 def _fold(found: Recovered, seq: int, data: bytes) -> None:
-    batch = decoded(seq, data)
-    fold(found, seq, batch, batch.events)
+    entry = decoded(seq, data)
+    fold(found, seq, entry, entry.events)
     found.bytes += len(data)
 
 
 def decoded(seq: int, data: bytes) -> JournalEntry:
-    """Raises Damaged, also for a batch of a newer version."""
+    """Raises Damaged, also for an entry of a newer version."""
     try:
-        batch = decode_entry(data)
+        entry = decode_entry(data)
     except msgspec.MsgspecError as error:
         refuse_newer_entry(seq, data)
         raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
-    if batch.version > EVENT_VERSION:
+    if entry.version > EVENT_VERSION:
         refuse_newer_entry(seq, data)
-    return batch
+    return entry
 
 
-def fold(found: Recovered, seq: int, batch: JournalEntry, events: Iterable[AnyEvent]) -> None:
-    """Apply these events of the batch. Raises Damaged if one does not fit; the state is of no use then."""
+def fold(found: Recovered, seq: int, entry: JournalEntry, events: Iterable[AnyEvent]) -> None:
+    """Apply these events of the entry. Raises Damaged if one does not fit; the state is of no use then."""
     state = found.state
     try:
         for event in events:
@@ -66,7 +66,7 @@ def fold(found: Recovered, seq: int, batch: JournalEntry, events: Iterable[AnyEv
             found.events += 1
     except (LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
-    found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
+    found.seq, found.wall, found.steady = seq, entry.wall, entry.steady
     state.discarded.clear()
     state.follow_ups.clear()
     state.resolved_dependents.clear()  # what followed from it is in the same batch

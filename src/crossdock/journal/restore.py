@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from crossdock.journal.backup import Manifest, compare, files, read_manifest, verify
-from crossdock.journal.copy import Progress, copy_file, seldom
-from crossdock.journal.data_dir import LOCK, Folder, in_use_by
-from crossdock.journal.files import sync_folder
-from crossdock.journal.sqlite.journal import is_full
+from crossdock.journal.data_dir import LOCK, DataDir, in_use_by
+from crossdock.journal.files import Progress, copy_file, is_no_room, sync_dir, throttled
 from crossdock.model.errors import CrossdockError
 
 _STAGE: Final = "restoring"
@@ -28,21 +26,21 @@ def restore(backup: Path, data: Path, progress: Progress) -> Manifest:
     told = read_manifest(backup)
     _refuse(data)
     _check(backup, backup, told, progress)
-    folder = Folder(data)
+    target = DataDir(data)
     try:
-        folder.lock()
+        target.lock()
         _refuse_content(data)
         _fill(backup, data, told, progress)
     except BaseException as error:
-        folder.discard()
-        if is_full(error):
+        target.discard()
+        if is_no_room(error):
             raise CannotRestore(
                 f"no room in {data} for {told.bytes // 1024 // 1024 + 1} MiB: {error}; free some space, or restore to "
                 "another disk. What had been copied was removed, the backup is untouched"
             ) from error
         raise
     finally:
-        folder.unlock()
+        target.unlock()
     return told
 
 
@@ -77,12 +75,12 @@ def _fill(backup: Path, data: Path, told: Manifest, progress: Progress) -> None:
     moved: list[Path] = []
     try:
         for file in files(backup):
-            copy_file(file, stage / file.name, seldom(progress))
+            copy_file(file, stage / file.name, throttled(progress))
         _check(stage, backup, told, progress)
         for file in files(stage):
             moved.append(data / file.name)
             os.rename(file, data / file.name)
-            sync_folder(data)
+            sync_dir(data)
         stage.rmdir()
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)

@@ -15,14 +15,12 @@ import msgspec
 
 from crossdock.engine.state import EngineState
 from crossdock.journal.backup import PARTIAL, removed_on_failure, verify
-from crossdock.journal.copy import Progress, write_journal
-from crossdock.journal.data_dir import DATABASE, in_use_by, snapshot_name, snapshot_numbers
-from crossdock.journal.durable_mark import RESTORED, read_mark, write_mark
-from crossdock.journal.files import sync_folder, write_whole
+from crossdock.journal.completeness import RESTORED, read_mark, write_mark
+from crossdock.journal.data_dir import in_use_by, snapshot_name, snapshot_numbers
+from crossdock.journal.files import Progress, sync_dir, write_whole
+from crossdock.journal.open import create_journal, readable_entries
 from crossdock.journal.recovery import Recovered, decoded, fold
 from crossdock.journal.snapshot import file
-from crossdock.journal.sqlite import pages
-from crossdock.journal.sqlite.schema import FORMAT, SCHEMA
 from crossdock.model.errors import CrossdockError, Damaged
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import JournalEntry
@@ -75,7 +73,7 @@ def salvage(source: Path, dest: Path, progress: Progress) -> Salvaged:
         _write(partial, found, report)
         verify(partial)
         os.rename(partial, dest)
-    sync_folder(dest.parent)
+    sync_dir(dest.parent)
     return report
 
 
@@ -94,14 +92,14 @@ def _refuse(source: Path, dest: Path) -> None:
 def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
     base = _newest_snapshot(source, report)
     progress("journal", 0, 1)
-    rows = pages.rows(source, base)
+    entries = readable_entries(source, base)
     progress("journal", 1, 1)
-    if not rows and not base:
+    if not entries and not base:
         raise CannotSalvage(f"nothing in {source} can be read: no snapshot is whole, and no batch passes its checksum")
-    report.snapshot, report.batches = base, len(rows)
-    report.last = max([base, *rows, _marked(source)])
-    report.missing = list(_gaps(base, sorted(rows), report.last))
-    return _Fold(source, base, {seq: decoded(seq, rows[seq]) for seq in sorted(rows)}, report).run()
+    report.snapshot, report.batches = base, len(entries)
+    report.last = max([base, *entries, _marked(source)])
+    report.missing = list(_gaps(base, sorted(entries), report.last))
+    return _Fold(source, base, {seq: decoded(seq, entries[seq]) for seq in sorted(entries)}, report).run()
 
 
 def _newest_snapshot(source: Path, report: Salvaged) -> int:
@@ -139,10 +137,10 @@ class _Fold:
     without the events of its kind about jobs that are unknown: it starts again once for each kind, not for each job.
     """
 
-    def __init__(self, source: Path, base: int, batches: dict[int, JournalEntry], report: Salvaged) -> None:
+    def __init__(self, source: Path, base: int, entries: dict[int, JournalEntry], report: Salvaged) -> None:
         self._source = source
         self._base = base
-        self._batches = batches
+        self._entries = entries
         self._report = report
         self._unfit: set[tuple[int, int]] = set()
         self._need_job: set[type[AnyEvent]] = set()
@@ -151,7 +149,7 @@ class _Fold:
         while True:
             self._report.dropped = []
             found = self._begin()
-            if all(self._fits(found, seq, batch) for seq, batch in self._batches.items()):
+            if all(self._fits(found, seq, entry) for seq, entry in self._entries.items()):
                 return found
 
     def _begin(self) -> Recovered:
@@ -160,19 +158,19 @@ class _Fold:
         loaded = file.load(self._source / snapshot_name(self._base))
         return Recovered(loaded.state, loaded.seq, loaded.wall, loaded.steady)
 
-    def _fits(self, found: Recovered, seq: int, batch: JournalEntry) -> bool:
+    def _fits(self, found: Recovered, seq: int, entry: JournalEntry) -> bool:
         try:
-            fold(found, seq, batch, self._events(found, seq, batch))
+            fold(found, seq, entry, self._events(found, seq, entry))
         except Exception:  # noqa: BLE001 a state with gaps may break any assumption
-            event = batch.events[self._at]
+            event = entry.events[self._at]
             self._unfit.add((seq, self._at))
             if _about_unknown(found, event):
                 self._need_job.add(type(event))
             return False
         return True
 
-    def _events(self, found: Recovered, seq: int, batch: JournalEntry) -> Iterator[AnyEvent]:
-        for at, event in enumerate(batch.events):
+    def _events(self, found: Recovered, seq: int, entry: JournalEntry) -> Iterator[AnyEvent]:
+        for at, event in enumerate(entry.events):
             self._at = at
             if (seq, at) in self._unfit or (type(event) in self._need_job and _about_unknown(found, event)):
                 self._report.dropped.append(Dropped(seq, type(event).__name__, getattr(event, "jid", "")))
@@ -188,7 +186,6 @@ def _about_unknown(found: Recovered, event: AnyEvent) -> bool:
 def _write(folder: Path, found: Recovered, report: Salvaged) -> None:
     report.jobs = len(found.state.jobs)
     file.write(folder / snapshot_name(report.last), found.state, report.last, found.wall, found.steady)
-    meta = [("format", FORMAT), ("snapshot", report.last)]
-    write_journal(folder / DATABASE, SCHEMA, {"meta": meta}, ())
+    create_journal(folder, report.last)
     write_mark(folder, report.last, RESTORED)
     write_whole(folder / REPORT, [msgspec.json.format(msgspec.json.encode(report)) + b"\n"])

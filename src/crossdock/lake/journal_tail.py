@@ -1,18 +1,12 @@
 """The journal's tail as the lake's writer reads it: read-only and in short statements, beside the running server."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-import apsw
-
-from crossdock.journal.data_dir import DATABASE
-from crossdock.journal.sqlite.journal import checksum
-from crossdock.journal.sqlite.reader import Reader
+from crossdock.journal.open import open_reader
 from crossdock.lake.manifest import Done
-from crossdock.model.errors import Damaged
+from crossdock.model.events.codec import entry_checksum
 
 
 class Source(Protocol):
@@ -39,58 +33,34 @@ def is_of(done: Done, source: Source) -> bool:
     """Whether the lake was made from this journal, as far as that can still be seen."""
     if done.last < source.first:
         return True
-    seq, batch = next(source.read(done.last - 1), (0, b""))
-    return seq == done.last and checksum(seq, batch) == done.crc
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except (apsw.Error, UnicodeDecodeError) as error:
-        raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
+    seq, entry = next(source.read(done.last - 1), (0, b""))
+    return seq == done.last and entry_checksum(seq, entry) == done.crc
 
 
 class Tail:
     """Each of its reads raises Damaged where the journal is."""
 
     def __init__(self, data: Path) -> None:
-        self._reader = Reader(data)
-        self._log = data / f"{DATABASE}-wal"
+        self._reader = open_reader(data)
 
     @property
     def first(self) -> int:
-        with _readable():
-            return self._first()
-
-    def _first(self) -> int:
         base = self._reader.snapshot()
         return self._reader.first or max(self._reader.last, base.seq if base is not None else 0) + 1
 
     @property
     def last(self) -> int:
-        with _readable():
-            return self._reader.newest
+        return self._reader.newest
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         return self._reader.read(after)
 
     def behind(self, seq: int) -> int:
         """Bytes of the batches behind that one."""
-        with _readable():
-            return self._reader.size_behind(seq)
+        return self._reader.size_behind(seq)
 
     def sync(self) -> None:
-        """Under `everysec` a batch can be read before it is durable. SQLite syncs its log before it copies from it, so
-        what is not in the database yet is in the log as it is now."""
-        try:
-            fd = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return
-        try:
-            os.fdatasync(fd)
-        finally:
-            os.close(fd)
+        self._reader.sync()
 
     def close(self) -> None:
         self._reader.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from crossdock.journal.data_dir import in_use_by
-from crossdock.journal.sqlite.reader import NoJournal
+from crossdock.journal.errors import NoJournal
 from crossdock.lake import manifest
 from crossdock.lake.journal_tail import OF_ANOTHER, Tail, is_of
 from crossdock.lake.segments import Look

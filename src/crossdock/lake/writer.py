@@ -15,8 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from crossdock.journal.files import sync_folder
-from crossdock.journal.sqlite.journal import checksum
+from crossdock.journal.files import sync_dir
 from crossdock.lake import manifest
 from crossdock.lake.drafts import Drafts
 from crossdock.lake.event_rows.tables import Tables, date_named
@@ -25,6 +24,7 @@ from crossdock.lake.manifest import Done, Gap, Next
 from crossdock.lake.redaction import Payloads
 from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.model.events.codec import entry_checksum
 
 
 class LakeInUse(CrossdockError):
@@ -47,7 +47,7 @@ class Writer:
         try:
             found = manifest.read_done(folder)
             # What the last writer renamed and did not sync before it was killed; of a new lake its own name.
-            sync_folder(folder if found else folder.parent)
+            sync_dir(folder if found else folder.parent)
             first = source.first if found is None else found.last + 1
             done = found or Done(manifest.FORMAT, secrets.token_hex(8), first, first - 1, 0)
             self.done = replace(done, format=manifest.FORMAT, sealed_from=done.sealed_from or first)
@@ -118,7 +118,7 @@ class Writer:
         self.done = replace(
             done,
             last=self.read,
-            crc=checksum(self.read, self._newest),
+            crc=entry_checksum(self.read, self._newest),
             flush_epoch=self._tables.flush_epoch,
             at=self._tables.at,
             newest=files,
@@ -133,9 +133,9 @@ class Writer:
         """`new`: no segment of that date counts yet. A writer that died before it synced may have made its folder."""
         if new:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(path.parent.parent)
+            sync_dir(path.parent.parent)
         os.rename(draft, path)
-        sync_folder(path.parent)
+        sync_dir(path.parent)
 
     def expire(self, keep_days: int, steady: float) -> list[str]:
         """Let go of whole dates that are older by now, which is `steady`: a wall clock may be wrong. First the manifest

@@ -3,14 +3,11 @@
 A job that finds no room is refused, to a queue that is known as well: it takes as much memory as one to a new queue.
 So the refusal says of what there is too much. It may be jobs, or queues that somebody names at random."""
 
-import logging
 from pathlib import Path
 from typing import Final
 
 from crossdock.engine.state import EngineState
-from crossdock.journal.data_dir import BALLAST, Folder
 from crossdock.journal.files import free_bytes, total_bytes
-from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal
 from crossdock.server.limits import RECORDS_FREE
 
 #: What is said of each kind of record, and how they become fewer.
@@ -97,8 +94,6 @@ def _temporary(state: EngineState) -> dict[str, int]:
 # Disk space: new jobs are refused in good time, so that what is there can still be worked off.
 
 
-log = logging.getLogger("crossdock.journal")
-
 MIB: Final = 1024 * 1024
 
 #: The room that was reserved for settling is in use; new jobs must not eat it up.
@@ -116,18 +111,3 @@ def refusal(folder: Path, min_free_mib: int) -> str | None:
     if free >= least:
         return None
     return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"
-
-
-def open_journal(folder: Folder, durability: str, lake: int) -> tuple[SqliteJournal, bool]:
-    """The journal, and whether the reserve is in use now: without room for SQLite's log there is no start.
-
-    `lake` is the last batch that the lake holds."""
-    try:
-        return SqliteJournal(folder, durability, lake=lake), False
-    except DiskFull as error:
-        ballast = folder.path / BALLAST
-        if not ballast.exists():
-            raise
-        log.error("%s; until then the reserve is used", error)
-        ballast.unlink()
-        return SqliteJournal(folder, durability, lake=lake), True

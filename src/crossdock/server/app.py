@@ -15,8 +15,8 @@ import msgspec
 import uvloop
 
 from crossdock.engine.engine import Engine
-from crossdock.journal.completeness import refuse_newer
-from crossdock.journal.data_dir import BALLAST, Folder
+from crossdock.journal.data_dir import BALLAST, DataDir
+from crossdock.journal.open import open_journal, refuse_newer
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
@@ -96,7 +96,7 @@ class Server:
     def open(self) -> Ready:
         """Lock the folder, recover, and accept nothing yet."""
         settings = self._settings
-        self._folder = Folder(settings.server.data)
+        self._folder = DataDir(settings.server.data)
         try:
             return self._open()
         except BaseException:
@@ -109,7 +109,7 @@ class Server:
         self._folder.lock()
         refuse_newer(self._folder.path)
         LakeKeeper.refuse_newer(settings)
-        journal, reserve_used = admission.open_journal(self._folder, settings.journal.durability, last_batch(settings))
+        journal, reserve_used = open_journal(self._folder, settings.journal.durability, last_batch(settings))
         self._journal = journal
         gc.disable()  # a fold makes millions of objects and no garbage
         recovered = recover(journal)

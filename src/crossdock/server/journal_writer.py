@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from crossdock.journal.errors import DiskFull, JournalFailed
 from crossdock.journal.files import free_bytes, reserve
-from crossdock.journal.port import Journal, JournalFailed, Snapshot
-from crossdock.journal.sqlite.journal import DiskFull
+from crossdock.journal.port import Journal, Snapshot
 
 log = logging.getLogger("crossdock.journal")
 

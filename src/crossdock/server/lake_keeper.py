@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal.files import sync_folder
-from crossdock.journal.sqlite.journal import SqliteJournal
+from crossdock.journal.files import sync_dir
+from crossdock.journal.port import Journal
 from crossdock.lake import manifest
 from crossdock.lake.journal_tail import OF_ANOTHER
 from crossdock.lake.messages import Options, Position
@@ -118,10 +118,10 @@ class LakeKeeper:
             return None
         if done is None:
             return 0
-        sync_folder(self._options.folder)  # a writer that was killed may have renamed it, and not synced
+        sync_dir(self._options.folder)  # a writer that was killed may have renamed it, and not synced
         return done.last
 
-    def begin(self, journal: SqliteJournal, wall: float) -> None:
+    def begin(self, journal: Journal, wall: float) -> None:
         """Before anything is trimmed. Nothing is, until the process has found the lake to be this journal's. `wall` is
         when the newest batch was written."""
         self._hold(max(journal.first, 1) - 1)
@@ -214,7 +214,7 @@ class LakeKeeper:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _oldest(journal: SqliteJournal, after: int) -> float | None:
+def _oldest(journal: Journal, after: int) -> float | None:
     """When the batch behind that one was written; None: there is none, or the lake's process will say what it is."""
     try:
         found = next(journal.read(after), None)

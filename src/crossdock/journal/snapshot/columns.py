@@ -91,33 +91,33 @@ def pack(jobs: Sequence[Job]) -> Columns:
     faces: dict[FaktoryData | None, int] = {}
     extra = [_pack_extra(job.extra, faces) for job in jobs]
     return Columns(
-        [job.number for job in jobs],
-        [job.jid for job in jobs],
-        _indices(names, [job.queue for job in jobs]),
-        _indices(names, [job.kind for job in jobs]),
-        _indices(names, [job.origin for job in jobs]),
-        [job.payload for job in jobs],
-        [job.form for job in jobs],
-        [job.priority for job in jobs],
-        _indices(policy, [job.policy for job in jobs]),
-        [job.state for job in jobs],
-        [job.created for job in jobs],
-        [None if job.since == job.created else job.since for job in jobs],
-        [job.due or None for job in jobs],
-        [_pack_place(job) for job in jobs],
-        [job.attempts for job in jobs],
-        [job.failures for job in jobs],
-        [job.lease for job in jobs],
-        extra,
-        [
+        number=[job.number for job in jobs],
+        jid=[job.jid for job in jobs],
+        queue=_indices(names, [job.queue for job in jobs]),
+        kind=_indices(names, [job.kind for job in jobs]),
+        origin=_indices(names, [job.origin for job in jobs]),
+        payload=[job.payload for job in jobs],
+        form=[job.form for job in jobs],
+        priority=[job.priority for job in jobs],
+        rule=_indices(policy, [job.policy for job in jobs]),
+        state=[job.state for job in jobs],
+        created=[job.created for job in jobs],
+        since=[None if job.since == job.created else job.since for job in jobs],
+        due=[job.due or None for job in jobs],
+        sort_key=[_pack_place(job) for job in jobs],
+        attempts=[job.attempts for job in jobs],
+        failures=[job.failures for job in jobs],
+        lease=[job.lease for job in jobs],
+        extra=extra,
+        custom=[
             b"" if job.extra is None or type(each) is not int else job.extra.custom
             for job, each in zip(jobs, extra, strict=True)
         ],
-        [job.end or None for job in jobs],
-        list(names),
-        list(policy),
-        list(faces),
-        [job.due_steady or None for job in jobs],
+        end=[job.end or None for job in jobs],
+        names=list(names),
+        policy=list(policy),
+        faces=list(faces),
+        due_steady=[job.due_steady or None for job in jobs],
     )
 
 

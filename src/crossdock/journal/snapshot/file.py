@@ -118,7 +118,14 @@ _decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 def write(path: Path, state: EngineState, seq: int, wall: float, steady: float, leave: int = 0) -> int:
     """`leave` as in `write_whole`."""
-    header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(state.jobs))
+    header = Header(
+        format=_FORMAT,
+        version=EVENT_VERSION,
+        seq=seq,
+        wall=wall,
+        steady=steady,
+        jobs=len(state.jobs),
+    )
     return write_whole(path, _blocks(state, header), leave)
 
 
@@ -129,38 +136,37 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
     queues = [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()]
     yield _block(
         Rest(
-            state.counters,
-            queues,
-            state.stats.days,
-            state.locks,
-            list(state.batches.values()),
-            state.progress,
-            list(state.throttles.values()),
-            list(state.schedules.values()),
-            state.keys.stored(),
-            state.keys.changes,
-            state.scripts,
-            [queue.name for queue in state.queues.values() if not queue.listed],
-            {queue.name: queue.first_t for queue in state.queues.values() if queue.first_t != queue.first_seen},
-            state.tags.since,
-            state.tags.uses,
-            state.workers.seen,
-            state.workers.given,
-            state.watched,
-            state.config,
-            list(state.intervals.values()),
-            list(state.stale_listings.failed),
-            list(state.stale_listings.done),
-            [(queue, each) for queue, order in state.stray_entries.locks.items() for each in order],
-            [(queue, each) for queue, order in state.stray_entries.work.items() for each in order],
-            [(queue, each) for queue, order in state.stray_entries.depends.items() for each in order],
-            snapshot_resqu.keep(state),
-            list(state.loads.by_run.values()),
-            {},
-            state.stats.gone,
-            state.loads.once,
-            [(*key, each) for key, each in state.unresolved.items()],
-            state.owed,
+            counters=state.counters,
+            queues=queues,
+            stats=state.stats.days,
+            locks=state.locks,
+            batches=list(state.batches.values()),
+            progress=state.progress,
+            throttles=list(state.throttles.values()),
+            schedules=list(state.schedules.values()),
+            keys=state.keys.stored(),
+            key_changes=state.keys.changes,
+            scripts=state.scripts,
+            unlisted=[queue.name for queue in state.queues.values() if not queue.listed],
+            first_t={queue.name: queue.first_t for queue in state.queues.values() if queue.first_t != queue.first_seen},
+            tags=state.tags.since,
+            uses=state.tags.uses,
+            seen=state.workers.seen,
+            given=state.workers.given,
+            watched=state.watched,
+            config=state.config,
+            intervals=list(state.intervals.values()),
+            stale_failed=list(state.stale_listings.failed),
+            stale_done=list(state.stale_listings.done),
+            stray_locks=[(queue, each) for queue, order in state.stray_entries.locks.items() for each in order],
+            stray_work=[(queue, each) for queue, order in state.stray_entries.work.items() for each in order],
+            stray_depends=[(queue, each) for queue, order in state.stray_entries.depends.items() for each in order],
+            resqu=snapshot_resqu.keep(state),
+            loads=list(state.loads.by_run.values()),
+            stats_gone=state.stats.gone,
+            once_steady=state.loads.once,
+            unresolved=[(*key, each) for key, each in state.unresolved.items()],
+            owed=state.owed,
         )
     )
     yield _block(Footer(len(state.jobs)))

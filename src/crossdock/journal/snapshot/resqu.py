@@ -32,17 +32,17 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
 def keep(state: EngineState) -> Kept:
     resqu = state.resqu
     return Kept(
-        resqu.reserved,
-        sorted(resqu.running),
-        resqu.deferred,
-        resqu.buffers,
-        resqu.in_buffer,
-        list(resqu.batches.values()),
-        {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
-        [(pool, source, list(names)) for (pool, source), names in resqu.backlogs.items()],
-        resqu.mapping.static,
-        resqu.mapping.batch,
-        resqu.once.stored(),
+        reserved=resqu.reserved,
+        running=sorted(resqu.running),
+        deferred=resqu.deferred,
+        buffers=resqu.buffers,
+        in_buffer=resqu.in_buffer,
+        batches=list(resqu.batches.values()),
+        turns={name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
+        backlogs=[(pool, source, list(names)) for (pool, source), names in resqu.backlogs.items()],
+        static=resqu.mapping.static,
+        batch=resqu.mapping.batch,
+        once=resqu.once.stored(),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from crossdock.journal.data_dir import DATABASE
 from crossdock.journal.sqlite import wal
-from crossdock.journal.sqlite.journal import sound
+from crossdock.journal.sqlite.reader import is_intact
 from crossdock.journal.sqlite.schema import PAGE_BYTES
 
 _LEAF: Final = 0x0D
@@ -27,10 +27,10 @@ _PAYLOAD_MOST: Final = 1 << 30
 _Pages = Callable[[int], bytes]
 
 
-def rows(folder: Path, after: int) -> dict[int, bytes]:
-    """Each batch behind `after` that can be read anywhere in the folder's journal."""
+def readable_entries(data_dir: Path, after: int) -> dict[int, bytes]:
+    """Each entry after `after` that can be read anywhere in the journal of the data directory."""
     found: dict[int, bytes] = {}
-    database = folder / DATABASE
+    database = data_dir / DATABASE
     if database.exists():
         with database.open("rb") as file:
 
@@ -43,7 +43,7 @@ def rows(folder: Path, after: int) -> dict[int, bytes]:
             while data := page(number):
                 _harvest(found, data, page, after, _FIRST_HEADER if number == 1 else 0)
                 number += 1
-            _from_log(found, folder / f"{DATABASE}-wal", page, after)
+            _from_log(found, data_dir / f"{DATABASE}-wal", page, after)
     return found
 
 
@@ -72,9 +72,9 @@ def _harvest(found: dict[int, bytes], data: bytes, page: _Pages, after: int, hea
         at = header + 8 + 2 * n
         row = _row(data, int.from_bytes(data[at : at + 2], "big"), page)
         if row is not None:
-            seq, crc, batch = row
-            if seq > after and seq not in found and sound(seq, crc, batch):
-                found[seq] = batch
+            seq, crc, entry = row
+            if seq > after and seq not in found and is_intact(seq, crc, entry):
+                found[seq] = entry
 
 
 def _row(data: bytes, at: int, page: _Pages) -> tuple[int, int, bytes] | None:

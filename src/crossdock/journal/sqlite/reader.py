@@ -1,98 +1,213 @@
-"""A data folder seen from beside: read-only and in short statements, whether its server runs or not.
+"""Reading the journal's tables, for the writer and for a reader beside it.
 
-Backup and check read through this. A running server goes on writing, compacting and trimming meanwhile, so what was
-there a moment ago may be gone: rows and snapshots that a newer snapshot has made superfluous.
+`SqliteReader` opens the journal of a data directory read-only and in short statements, whether its server runs or not.
+Backup, check, the compactor and the lake read through it.
 """
 
 import fcntl
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final
 
 import apsw
 
 from crossdock.journal import completeness
-from crossdock.journal.completeness import refuse_incomplete
-from crossdock.journal.data_dir import DATABASE, LOCK, Folder
-from crossdock.journal.durable_mark import Found
-from crossdock.journal.sqlite.journal import SqliteJournal
-from crossdock.journal.sqlite.schema import is_sound
+from crossdock.journal.completeness import FoundMark
+from crossdock.journal.data_dir import DATABASE, LOCK, snapshot_name
+from crossdock.journal.errors import DiskFull, JournalFailed, NoJournal
+from crossdock.journal.files import has_room
+from crossdock.journal.port import Snapshot, StoredEntry
+from crossdock.journal.sqlite import schema, wal
 from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.model.events.codec import entry_checksum
+
+#: Rows that one statement reads: more would pin the write-ahead log, or fill the memory.
+_ROWS: Final = 250
+_ROWS_BYTES: Final = 8 * 1024 * 1024
 
 
-class NoJournal(CrossdockError):
-    """There is nothing to read; the text says where, and what to do."""
+def is_intact(seq: int, crc: object, entry: object) -> bool:
+    return isinstance(entry, bytes) and crc == entry_checksum(seq, entry)
 
 
-class Reader(SqliteJournal):
+class JournalTables:
+    """The tables of an open database. Subclasses open and close it."""
+
+    _db: apsw.Connection
+    _path: Path  #: of the data directory
+    _last: int
+
+    def _scalar(self, sql: str, *values: Any) -> Any:
+        return self._db.execute(sql, values).get
+
+    def _snapshot_seq(self, key: str) -> int:
+        return int(self._scalar("select value from meta where key = ?", key) or 0)
+
+    @property
+    def last(self) -> int:
+        return self._last
+
+    @property
+    def first(self) -> int:
+        return int(self._scalar("select min(seq) from journal") or 0)
+
+    def size_behind(self, seq: int) -> int:
+        return int(self._scalar("select coalesce(sum(length(entry)), 0) from journal where seq > ?", seq))
+
+    @property
+    def trimmable(self) -> int:
+        """The last entry that may be trimmed: two snapshots hold it, and no reader needs it."""
+        held = self._scalar("select min(seq) from hold")
+        # Not past the newest, whatever the record of the one before it says: a flipped bit must not cost entries.
+        spare = min(self._snapshot_seq("previous"), self._snapshot_seq("snapshot"))
+        return spare if held is None else min(spare, int(held))
+
+    def snapshot(self) -> Snapshot | None:
+        seq = self._snapshot_seq("snapshot")
+        return Snapshot(seq, self._path / snapshot_name(seq)) if seq else None
+
+    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+        try:
+            for seq, crc, entry in self._rows(after):
+                if seq != after + 1:
+                    raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
+                if not is_intact(seq, crc, entry):
+                    raise Damaged(f"batch {seq} fails its checksum; restore a backup")
+                yield seq, entry
+                after = seq
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
+
+    def _rows(self, after: int) -> Iterator[tuple[int, int, Any]]:
+        """Sequence number, checksum and bytes of each row after `after`, unchecked, a few megabytes at a time."""
+        while True:
+            sizes: list[Any] = self._db.execute(
+                "select seq, coalesce(length(entry), 0) from journal where seq > ? order by seq limit ?", (after, _ROWS)
+            ).fetchall()
+            if not sizes:
+                return
+            until, left = 0, _ROWS_BYTES
+            for seq, size in sizes:
+                if until and size > left:
+                    break
+                until, left = seq, left - size
+            rows: list[Any] = self._db.execute(
+                "select seq, crc, entry from journal where seq > ? and seq <= ? order by seq", (after, until)
+            ).fetchall()
+            yield from rows
+            after = until
+
+
+class SqliteReader(JournalTables):
+    """Read-only. Everything raises Damaged where SQLite cannot read."""
+
     def __init__(self, path: Path) -> None:
+        """Raises NoJournal, Damaged, DiskFull."""
         database = path / DATABASE
         if not database.is_file() or not database.stat().st_size:
             only = ", only a lock file: a server there begins empty" if (path / LOCK).exists() else ""
             raise NoJournal(f"{path} holds no journal ({DATABASE}){only}; name the folder of a server's data")
         if not os.access(database, os.R_OK):
             raise NoJournal(f"{database} may not be read by this user; try again as the one the server runs as")
+        self._path = path
         self._scratch = [path / f"{DATABASE}-wal", path / f"{DATABASE}-shm"]
         self._was_clean = not any(file.exists() for file in self._scratch)
         try:
-            super().__init__(Folder(path), read_only=True)
+            self._open(database)
         except CrossdockError:
             self._clean_up()
             raise
 
-    def refuse_newer(self) -> None:
-        """Raises Newer. What cannot be read passes."""
-        with suppress(apsw.Error, UnicodeDecodeError):
-            completeness.look(self._db, self._folder.path)
-
-    def whole(self) -> None:
-        """As the server does it before it starts: the tables are ours, and SQLite finds its pages sound."""
+    def _open(self, database: Path) -> None:
+        if unusable := schema.unusable_sqlite():
+            raise JournalFailed(unusable)
         try:
-            if not is_sound(self._db):
-                raise NoJournal(f"{self._folder.path / DATABASE} is empty: no server has used it yet")
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
-
-    def refuse_incomplete(self, lake: int = 0) -> Found | None:
-        """Raises Damaged if the journal lost its end. The mark is returned. `lake` is the last batch in the lake."""
-        return refuse_incomplete(self._folder.path, self._last_readable, lake)
-
-    def _last_readable(self) -> int:
+            self._db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+        except apsw.Error as error:
+            raise cannot_open(database, error) from error
         try:
-            return max(self.newest, self._snapshot_seq("snapshot"))
+            self._db.set_busy_timeout(5_000)
+            self._last = self._db.execute("select max(seq) from journal").get or 0
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
+            self._db.close()
+            raise cannot_open(database, error) from error
 
-    @property
-    def format(self) -> int:
-        return int(self._scalar("select value from meta where key = 'format'") or 0)
+    def _scalar(self, sql: str, *values: Any) -> Any:
+        try:
+            return super()._scalar(sql, *values)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _cannot_read(error) from error
 
     @property
     def newest(self) -> int:
-        """As `last`, as of now."""
         return int(self._scalar("select max(seq) from journal") or 0)
 
     @property
     def previous(self) -> int:
-        """The snapshot before the newest. Nothing behind it is ever trimmed."""
         return self._snapshot_seq("previous")
 
-    def tables(self) -> list[str]:
-        return [sql for (sql,) in self._db.execute("select sql from sqlite_schema order by rowid")]
-
     def holds(self) -> list[tuple[str, int]]:
-        return [(name, seq) for name, seq in self._db.execute("select name, seq from hold")]
+        try:
+            return [(name, seq) for name, seq in self._db.execute("select name, seq from hold")]
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _cannot_read(error) from error
+
+    def stored(self, after: int) -> Iterator[StoredEntry]:
+        try:
+            for seq, crc, entry in self._rows(after):
+                size = len(entry) if isinstance(entry, bytes) else 0
+                yield StoredEntry(seq, size, is_intact(seq, crc, entry))
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _cannot_read(error) from error
+
+    def sync(self) -> None:
+        """SQLite syncs its log before it copies from it, so an entry that is not in the database yet is in the log."""
+        try:
+            fd = os.open(self._scratch[0], os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            os.fdatasync(fd)
+        finally:
+            os.close(fd)
+
+    def refuse_newer(self) -> None:
+        with suppress(apsw.Error, UnicodeDecodeError):
+            schema.refuse_newer_tables(self._db, self._path)
+
+    def refuse_incomplete(self, lake: int = 0) -> FoundMark | None:
+        return completeness.refuse_incomplete(
+            self._path,
+            lambda: max(self.newest, self._snapshot_seq("snapshot")),
+            lambda: wal.cut(self._scratch[0]),
+            lake,
+        )
+
+    def check_structure(self) -> None:
+        try:
+            if not schema.is_sound(self._db):
+                raise NoJournal(f"{self._path / DATABASE} is empty: no server has used it yet")
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _cannot_read(error) from error
+
+    def write_copy(
+        self, into: Path, entries: Iterable[tuple[int, bytes]], snapshot: int, holds: Sequence[tuple[str, int]]
+    ) -> None:
+        form = int(self._scalar("select value from meta where key = 'format'") or 0)
+        schema.write_journal(into, schema.stored_tables(self._db), form, snapshot, holds, entries)
 
     def close(self) -> None:
-        super().close()
+        self._db.close()
         self._clean_up()
 
     def _clean_up(self) -> None:
-        """SQLite makes two files beside a journal at rest when it is read. Take them away unless a server came."""
+        """SQLite creates two files beside a journal at rest when it is read. Remove them unless a server runs."""
         if not self._was_clean:
             return
         try:
-            lock = os.open(self._folder.path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            lock = os.open(self._path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return
         try:
@@ -104,3 +219,36 @@ class Reader(SqliteJournal):
             pass  # in use, or on a read-only disk: they do no harm
         finally:
             os.close(lock)
+
+
+def last_readable(path: Path) -> int:
+    """The last entry that a start would find in the database at `path`, which is locked and left as it is. Raises
+    Damaged."""
+    if not path.exists():
+        return 0
+    made = [each for suffix in ("-wal", "-shm") if not (each := path.with_name(path.name + suffix)).exists()]
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            if not schema.is_sound(db):
+                return 0
+            snapshot = db.execute("select value from meta where key = 'snapshot'").get
+            return max(db.execute("select max(seq) from journal").get or 0, snapshot or 0)
+        finally:
+            db.close()
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise cannot_open(path, error) from error
+    finally:
+        for each in made:
+            each.unlink(missing_ok=True)
+
+
+def cannot_open(path: Path, error: Exception) -> CrossdockError:
+    """Without room for its log SQLite reports an I/O error, or a file that it cannot open."""
+    if schema.is_full(error) or not has_room(path.parent):
+        return DiskFull(f"no room is left on the disk of {path}; free some space there and try again")
+    return Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup")
+
+
+def _cannot_read(error: Exception) -> Damaged:
+    return Damaged(f"the journal cannot be read: {error}; restore a backup")

@@ -1,17 +1,28 @@
-"""The journal's tables in SQLite: made once, and looked at whenever they are opened.
+"""The journal's tables in SQLite: created once, checked whenever they are opened, and written as a copy.
 
-WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence.
+WAL and `synchronous=FULL` are set, read back and asserted: a pragma that is not read back can fail silently.
 """
 
+import errno
+import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
 from crossdock import __version__
-from crossdock.journal.port import JournalFailed
-from crossdock.model.errors import Damaged
+from crossdock.journal.data_dir import DATABASE, snapshot_name
+from crossdock.journal.errors import JournalFailed
+from crossdock.journal.files import NO_ROOM, SYNC_EVERY, settle
+from crossdock.journal.snapshot import file as snapshot_file
+from crossdock.model.errors import Damaged, Newer
+from crossdock.model.events.codec import entry_checksum, refuse_newer_entry
+
+#: 3.51.3 is the first release without the WAL-reset bug.
+LEAST_SQLITE: Final = (3, 51, 3)
 
 FORMAT: Final = 1
 
@@ -25,10 +36,17 @@ LOG_BYTES: Final = 64 * 1024 * 1024
 _CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
 
 SCHEMA: Final = (
-    "CREATE TABLE journal (seq integer primary key, crc integer not null, batch blob not null)",
+    "CREATE TABLE journal (seq integer primary key, crc integer not null, entry blob not null)",
     "CREATE TABLE meta (key text primary key, value integer not null) without rowid",
     "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
 )
+#: Entries of one transaction of a copy, if they are small.
+_COPIED_ROWS: Final = 500
+
+#: What SQLite answers instead of SQLITE_FULL when a quota is used up, or when its shared memory file cannot grow. A
+#: failed sync is not among them: after one, the content of the disk is unknown.
+_UNWRITTEN: Final = frozenset({apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE})
+
 _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("journal_mode", "wal", "wal"),
     ("wal_autocheckpoint", "0", 0),
@@ -41,7 +59,7 @@ _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
 
 def prepare(db: apsw.Connection, synchronous: str) -> None:
     """Make them, if there are none; `is_sound` has looked at those that are there. Raises JournalFailed."""
-    new = not _stored(db)
+    new = not stored_tables(db)
     level = {"normal": 1, "full": 2}[synchronous]
     for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
         db.execute(f"pragma {name}={value}").fetchall()
@@ -80,7 +98,7 @@ def written_by(number: int) -> str:
 def is_sound(db: apsw.Connection) -> bool:
     """Whether there is a journal: False if nothing was written yet. What is there must be ours and whole: a table whose
     name rotted is never made again. Raises Damaged."""
-    tables = _stored(db)
+    tables = stored_tables(db)
     pages: int = db.execute("pragma page_count").get
     if not tables and pages <= 1:
         return False
@@ -96,5 +114,116 @@ def is_sound(db: apsw.Connection) -> bool:
     return True
 
 
-def _stored(db: apsw.Connection) -> list[str]:
+def stored_tables(db: apsw.Connection) -> list[str]:
     return [sql for (sql,) in db.execute("select sql from sqlite_schema order by rowid")]
+
+
+def unusable_sqlite() -> str:
+    """Why the SQLite of this machine cannot be used. "": it can."""
+    version = apsw.sqlite_lib_version()
+    if tuple(map(int, version.split("."))) >= LEAST_SQLITE:
+        return ""
+    return f"SQLite {version} is too old; install apsw {'.'.join(map(str, LEAST_SQLITE))} or newer"
+
+
+def is_full(error: BaseException, db: apsw.Connection | None = None) -> bool:
+    """Whether a write failed because the disk is full. `db` is the connection that failed, if one did.
+
+    SQLite answers SQLITE_FULL for ENOSPC alone. EDQUOT is an I/O error, and the connection knows its number. Both are
+    rolled back in the same way: what was written of the transaction stays outside the log."""
+    if isinstance(error, apsw.IOError):
+        return getattr(error, "extendedresult", 0) in _UNWRITTEN and db is not None and db.system_errno in NO_ROOM
+    return isinstance(error, apsw.FullError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
+
+
+def refuse_newer(data_dir: Path) -> None:
+    """Raises Newer if a newer Crossdock wrote here. Reads the journal's format, its newest entry and its newest
+    snapshot. Each states its version at its beginning, which is read without the rest: this program cannot decode
+    events that it does not know. What cannot be read passes."""
+    database = data_dir / DATABASE
+    if not database.is_file() or not database.stat().st_size:
+        return
+    scratch = [data_dir / f"{DATABASE}-wal", data_dir / f"{DATABASE}-shm"]
+    was_clean = not any(file.exists() for file in scratch)
+    try:
+        db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            refuse_newer_tables(db, data_dir)
+        finally:
+            db.close()
+    except (apsw.Error, UnicodeDecodeError, OSError):
+        return
+    finally:
+        if was_clean:  # SQLite creates both to read a journal at rest
+            for file in scratch:
+                file.unlink(missing_ok=True)
+
+
+def refuse_newer_tables(db: apsw.Connection, data_dir: Path) -> None:
+    """Raises Newer."""
+    meta = {key: value for key, value in db.execute("select key, value from meta") if isinstance(value, int)}
+    by = written_by(meta.get(WRITER, 0))
+    if meta.get("format", 0) > FORMAT:
+        raise Newer("the journal's format", meta["format"], FORMAT, by)
+    for seq, entry in db.execute("select seq, entry from journal order by seq desc limit 1"):
+        if isinstance(entry, bytes):
+            refuse_newer_entry(seq, entry, by)
+    if meta.get("snapshot"):
+        snapshot_file.refuse_newer(data_dir / snapshot_name(meta["snapshot"]), by)
+
+
+def write_journal(
+    into: Path,
+    tables: Iterable[str],
+    form: int,
+    snapshot: int,
+    holds: Iterable[tuple[str, int]],
+    entries: Iterable[tuple[int, bytes]],
+) -> None:
+    """Write a new database into a directory. It is at rest: not in WAL mode, and without a rollback journal, because a
+    failed copy is thrown away. Raises OSError when the disk is full."""
+    path = into / DATABASE
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            for pragma in ("journal_mode=off", "synchronous=off", "locking_mode=exclusive"):
+                db.execute(f"pragma {pragma}").fetchall()
+            for sql in tables:
+                db.execute(sql)
+            db.execute("insert into meta values ('format', ?)", (form,))
+            if snapshot:
+                db.execute("insert into meta values ('snapshot', ?)", (snapshot,))
+            db.executemany("insert into hold values (?, ?)", holds)
+            unsynced = 0
+            for some in _slices(entries):
+                db.execute("begin")
+                db.executemany("insert into journal values (?, ?, ?)", some)
+                db.execute("commit")
+                unsynced += sum(len(entry) for _, _, entry in some)
+                if unsynced >= SYNC_EVERY:
+                    os.fdatasync(fd)
+                    unsynced = 0
+        except apsw.Error as error:
+            if not is_full(error, db):
+                raise
+            number = db.system_errno if db.system_errno in NO_ROOM else errno.ENOSPC
+            raise OSError(number, os.strerror(number), str(path)) from error
+        finally:
+            db.close()
+        settle(fd)
+    finally:
+        os.close(fd)
+
+
+def _slices(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, int, bytes]]]:
+    some: list[tuple[int, int, bytes]] = []
+    size = 0
+    for seq, entry in entries:
+        some.append((seq, entry_checksum(seq, entry), entry))
+        size += len(entry)
+        if len(some) >= _COPIED_ROWS or size >= SYNC_EVERY:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some

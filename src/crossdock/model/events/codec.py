@@ -1,5 +1,6 @@
 """Encodes and decodes journal entries: the events of one group commit, as msgpack."""
 
+import zlib
 from typing import Final
 
 import msgspec
@@ -106,3 +107,7 @@ def refuse_newer_entry(seq: int, batch: bytes, by: str = "") -> None:
         return
     if version > EVENT_VERSION:
         raise Newer(f"batch {seq}, of event version", version, EVENT_VERSION, by)
+
+
+def entry_checksum(seq: int, batch: bytes) -> int:
+    return zlib.crc32(batch, seq & 0xFFFFFFFF)
