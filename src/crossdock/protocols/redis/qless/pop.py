@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Any, Final
 
 from crossdock.engine.qless.quirks import surfacing
-from crossdock.engine.resqu import batch_queues
 from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
@@ -89,5 +88,5 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
             first = merged(list(known.ready.front(left)), places)
             found += [state.jobs[place[4]] for place in first[:left]]
         else:
-            found += [state.jobs[number_] for number_ in islice(batch_queues.in_turn(known), max(0, left))]
+            found += [state.jobs[number_] for number_ in islice(known.in_turn(), max(0, left))]
     return found

@@ -3,7 +3,6 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.resqu import batch_queues
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
@@ -68,5 +67,5 @@ def read(state: EngineState, key: bytes, queue: str) -> Entry | None:
     if found is None or not found.waiting:
         return None
     entries.refuse_if_long(key, found.waiting)
-    jobs = [state.jobs[number] for number in batch_queues.in_turn(found)]
+    jobs = [state.jobs[number] for number in found.in_turn()]
     return entries.listed(key, (job_view.text(job) for job in reversed(jobs)))
