@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 from crossdock.engine.index.workers import WorkerIndex
-from crossdock.engine.qless import edit, history
+from crossdock.engine.qless import edit
+from crossdock.engine.records import job_history
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless import cjson, pop, settings, unified
 from crossdock.protocols.redis.qless import put as qless_put
@@ -224,7 +225,7 @@ def test_recurring_jobs_wait_while_there_is_no_room() -> None:
 
 @pytest.mark.parametrize("most", ["0", "-1", "2", "1e300", "5000"])
 def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
-    monkeypatch.setattr(history, "_HISTORY_AT_MOST", 10)
+    monkeypatch.setattr(job_history, "AT_MOST", 10)
     dispatcher = QlessDesk()
     dispatcher.call("config.set", "1", "max-job-history", most)
     put(dispatcher, "j")

@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from crossdock.engine.index.job_table import JidIndex
+from crossdock.engine.index.lazy_deadlines import IntervalTimes, LazyDeadlines, LazyQueue
 from crossdock.engine.keyspace.tombstones import Tombstones
-from crossdock.engine.qless.lazy_deadlines import IntervalTimes, LazyDeadlines, LazyQueue
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.state import EngineState
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.qless.lazy_deadlines import LazyQueue, QueueDeadlines
+from crossdock.engine.index.lazy_deadlines import LazyQueue, QueueDeadlines
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m

@@ -44,7 +44,7 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
     assert delay(backoff, count, Random(1)) == seconds
 
 
-@pytest.mark.parametrize(("rules", "failures", "end"), [
+@pytest.mark.parametrize(("policy", "failures", "end"), [
     (Policy(5, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 5, State.DEAD),
     (Policy(1, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 1, State.DEAD),
     (Policy(2, backoff=Backoff.QUARTIC, exhausted=Disposition.GONE), 2, State.GONE),
@@ -172,7 +172,7 @@ def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
     assert (bench.state.counters.processed, bench.state.counters.failures) == (0, 0)
 
 
-@pytest.mark.parametrize("lapse", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])
+@pytest.mark.parametrize("lease_expiry", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])
 def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lease_expiry: LeaseExpiry) -> None:
     [number] = bench.push(
         "a", policy=Policy(9, 2, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD, lease_expiry=lease_expiry)

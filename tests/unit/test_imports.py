@@ -1,7 +1,6 @@
 """Which package may import which: top-level packages, and the rules between their subpackages.
 
-A violation fails here with file, line and rule. `KNOWN` lists violations that are still to be removed. An entry that is
-no longer needed fails as well, so the list only gets shorter.
+A violation fails here with file, line and rule.
 """
 
 import ast
@@ -103,28 +102,6 @@ class Violation(NamedTuple):
     rule: str
 
 
-#: Violations that are still to be removed: importer and the package it must not import.
-KNOWN: Final = frozenset(
-    {
-        ("engine.index.placement", "engine.qless"),
-        ("engine.index.placement", "engine.resqu"),
-        ("engine.jobs.admin", "engine.qless"),
-        ("engine.jobs.admin", "engine.resqu"),
-        ("engine.jobs.complete", "engine.qless"),
-        ("engine.jobs.fail", "engine.qless"),
-        ("engine.jobs.lease", "engine.qless"),
-        ("engine.jobs.lease", "engine.resqu"),
-        ("engine.jobs.release", "engine.qless"),
-        ("engine.jobs.release", "engine.resqu"),
-        ("engine.jobs.retry_policy", "engine.qless"),
-        ("engine.records.batches", "engine.qless"),
-        ("engine.records.batches", "engine.resqu"),
-        ("engine.records.progress", "engine.qless"),
-        ("engine.records.schedules", "engine.resqu"),
-    }
-)
-
-
 def imported_by(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
     """Line and full dotted name of every import in a file. `package` resolves relative imports."""
     for node in ast.walk(tree):
@@ -147,10 +124,6 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[Vi
     return found
 
 
-def is_known(violation: Violation) -> bool:
-    return any(violation.importer == importer and is_in(violation.imported, to) for importer, to in KNOWN)
-
-
 def module_of(file: Path) -> str:
     parts = file.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
@@ -167,17 +140,7 @@ FILES: Final = sorted(ROOT.rglob("*.py"))
 def test_a_file_imports_only_what_the_rules_allow(file: Path) -> None:
     top = module_of(file).split(".")[0]
     assert top in ALLOWED, f"{top} is new: list in ALLOWED what it may import"
-    assert [each for each in in_file(file) if not is_known(each)] == []
-
-
-def test_every_known_violation_still_exists() -> None:
-    found = [each for file in FILES for each in in_file(file)]
-    over = [
-        (importer, to)
-        for importer, to in KNOWN
-        if not any(each.importer == importer and is_in(each.imported, to) for each in found)
-    ]
-    assert over == [], "no longer needed: remove these entries of KNOWN"
+    assert in_file(file) == []
 
 
 @pytest.mark.parametrize(

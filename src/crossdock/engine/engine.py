@@ -7,14 +7,16 @@ can be replayed from its events, simulated, and compared with a model.
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from crossdock.engine import timers
+from crossdock.engine import follow_ups, hooks, timers
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.jobs import admin as jobs_admin
 from crossdock.engine.jobs import complete, enqueue, fail, lease, release
 from crossdock.engine.keyspace import commands
 from crossdock.engine.qless import advance, catch_up, edit, intervals, pop, put, settings
+from crossdock.engine.qless import history as qless_history
+from crossdock.engine.qless import hooks as qless_hooks
 from crossdock.engine.qless import throttles as qless_throttles
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import (
@@ -29,6 +31,8 @@ from crossdock.engine.records import (
     transaction,
 )
 from crossdock.engine.redaction import Redact
+from crossdock.engine.resqu import batch_queues, buffers, plans, unique_ids
+from crossdock.engine.resqu import hooks as resqu_hooks
 from crossdock.engine.resqu import table as resqu
 from crossdock.engine.state import EngineState
 from crossdock.model import events as e
@@ -47,10 +51,47 @@ from crossdock.model.events.keyspace import (
     ScriptKnown,
     ScriptsForgotten,
 )
+from crossdock.model.protocol_data import QlessData, ResquData
 
 T = TypeVar("T")
 
-_APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
+Apply: TypeAlias = Callable[[EngineState, Any], None]
+
+
+# What the protocols add: one table per hook, by the class of a job's protocol data.
+
+hooks.INDEXED.update({QlessData: qless_hooks.indexed, ResquData: resqu_hooks.indexed})
+hooks.UNINDEXED.update({QlessData: qless_hooks.unindexed, ResquData: resqu_hooks.unindexed})
+hooks.REMOVED.update({QlessData: qless_hooks.removed, ResquData: resqu_hooks.removed})
+hooks.LEASED[QlessData] = qless_history.leased
+hooks.RETURNED[QlessData] = qless_history.returned
+hooks.RENEWED[QlessData] = qless_history.renewed
+hooks.EXPIRED[QlessData] = qless_hooks.expired
+hooks.SUCCEEDED[QlessData] = qless_hooks.succeeded
+hooks.FAILED[QlessData] = qless_hooks.failed
+hooks.READIED[QlessData] = qless_hooks.readied
+hooks.SCHEDULED[QlessData] = qless_hooks.scheduled
+hooks.BURIED[QlessData] = qless_hooks.buried
+hooks.REROUTED[QlessData] = qless_hooks.rerouted
+hooks.BATCH[ResquData] = batch_queues.stage_of
+hooks.NEXT_RUN[ResquData] = plans.next_after
+hooks.RUN[ResquData] = resqu_hooks.run
+hooks.RUN_REFUSED[ResquData] = resqu_hooks.run_refused
+hooks.LOCK_FREED[:] = [resqu_hooks.lock_freed]
+hooks.NOT_MOVABLE[:] = [resqu_hooks.not_movable]
+
+
+def _each(*parts: Apply) -> Apply:
+    """An event that several parts fold, in this order."""
+
+    def apply(state: EngineState, event: e.AnyEvent) -> None:
+        for part in parts:
+            part(state, event)
+
+    return apply
+
+
+_APPLY: dict[type[e.Event], Apply] = {
     e.Pushed: enqueue.pushed,
     e.Leased: lease.leased,
     e.Succeeded: complete.succeeded,
@@ -59,7 +100,7 @@ _APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.Returned: release.returned,
     e.Readied: jobs_admin.readied,
     e.Scheduled: dependencies.scheduled,
-    e.Buried: jobs_admin.buried,
+    e.Buried: _each(buffers.buried, jobs_admin.buried),
     e.Removed: jobs_admin.removed,
     e.Rerouted: jobs_admin.rerouted,
     e.DependentsPostponed: postponed.dependents_postponed,
@@ -69,7 +110,7 @@ _APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.QueueResumed: queues.queue_resumed,
     e.QueueForgotten: queues.queue_forgotten,
     e.Flushed: queues.flushed,
-    e.Started: timers.started,
+    e.Started: _each(timers.started, unique_ids.started),
     e.Expired: timers.expired,
     e.BatchOpened: batches.group_opened,
     e.BatchCommitted: batches.group_committed,
@@ -144,7 +185,7 @@ class Engine:
             c.Start: timers.start,
             c.OpenBatch: batches.open_group,
             c.CommitBatch: batches.commit_group,
-            c.Follow: batches.follow,
+            c.Follow: follow_ups.follow,
             c.Resolve: dependencies.resolve,
             c.ResolveDependents: postponed.resolve_dependents,
             c.Transaction: transaction.transact,

@@ -21,8 +21,8 @@ def edges_of(job: Job) -> tuple[Number, ...]:
     depends_on = dependencies_of(job)
     if not depends_on or job.state is BLOCKED:
         return depends_on
-    protocol_data = qless_data(job)
-    return depends_on if protocol_data is not None and protocol_data.old else ()
+    data = job.extra.protocol_data if job.extra is not None else None
+    return depends_on if data is not None and data.keeps_dependencies() else ()
 
 
 def group_of(job: Job) -> str:
@@ -46,8 +46,8 @@ def state_index_key(job: Job) -> tuple[float, Number]:
     that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
     state = job.state
     if state is SCHEDULED or state is RETRYING:
-        protocol_data = qless_data(job)
-        if protocol_data is not None and protocol_data.due is not None:
+        data = job.extra.protocol_data if job.extra is not None else None
+        if data is not None and data.lazily_due():
             return inf, job.number
     if state is RETRYING or state is DEAD:
         return job.due_steady or inf, job.number
@@ -55,13 +55,13 @@ def state_index_key(job: Job) -> tuple[float, Number]:
 
 
 def blocked_key(job: Job) -> tuple[float, str, Number]:
-    protocol_data = qless_data(job)
-    return job.created if protocol_data is None else protocol_data.time, job.jid, job.number
+    data = job.extra.protocol_data if job.extra is not None else None
+    return job.created if data is None else data.blocked_since(job.created), job.jid, job.number
 
 
 def held_key(job: Job) -> tuple[float, str, Number]:
-    protocol_data = qless_data(job)
-    return job.created if protocol_data is None else protocol_data.held, job.jid, job.number
+    data = job.extra.protocol_data if job.extra is not None else None
+    return job.created if data is None else data.held_since(job.created), job.jid, job.number
 
 
 def sort_key_of(job: Job) -> SortKey:
@@ -91,7 +91,7 @@ def row(job: Job, ended: EndedLease | None = None) -> JobRow:
         job.priority,
         len(job.payload),
         ended,
-        protocol_data.worker if type(protocol_data) is QlessData else "",
+        protocol_data.last_holder() if protocol_data is not None else "",
         failed,
         over,
     )
@@ -99,16 +99,20 @@ def row(job: Job, ended: EndedLease | None = None) -> JobRow:
 
 def failed_at(job: Job) -> float | None:
     """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
-    if job.state is not FAILED or qless_data(job) is None or job.extra is None or job.extra.error is None:
+    extra = job.extra
+    if job.state is not FAILED or extra is None or extra.protocol_data is None or extra.error is None:
         return None
-    error = job.extra.error
+    if not extra.protocol_data.books_kept_failures:
+        return None
+    error = extra.error
     return error.at if error.when is None else error.when
 
 
 def without_dependencies(extra: Extra) -> Extra:
     """Without what it waited for: a job that lost a need and failed still names it."""
     links = extra.links
-    kept = isinstance(extra.protocol_data, QlessData) and extra.protocol_data.old
-    return (
-        extra if links is None or not links.depends_on or kept else replace(extra, links=replace(links, depends_on=()))
-    )
+    if links is None or not links.depends_on:
+        return extra
+    if extra.protocol_data is not None and extra.protocol_data.keeps_dependencies():
+        return extra
+    return replace(extra, links=replace(links, depends_on=()))

@@ -7,26 +7,27 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from crossdock.engine.index import lists
+from crossdock.engine import hooks
+from crossdock.engine.hooks import REMOVED
 from crossdock.engine.index.bulk_loads import BulkLoads
 from crossdock.engine.index.dependents import Key, PostponedDependents
 from crossdock.engine.index.failures import FailureIndex
 from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, JidIndex, JobTable
+from crossdock.engine.index.lazy_deadlines import ByCaller, LazyDeadlines
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.index.tags import TagIndex
 from crossdock.engine.index.workers import WorkerIndex
-from crossdock.engine.job_view import qless_data
 from crossdock.engine.keyspace.store import KeyStore
-from crossdock.engine.qless.lazy_deadlines import ByCaller, LazyDeadlines
 from crossdock.engine.qless.quirks.stray_entries import StaleListings, StrayEntries
+from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
 from crossdock.model.commands.core import FollowUp
-from crossdock.model.job import Extra, Job, Number
-from crossdock.model.protocol_data import FaktoryData, QlessData, ResquData
+from crossdock.model.events import AnyEvent
+from crossdock.model.job import Job, Number
 from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
-from crossdock.model.states import HELD, SHELVED, State
+from crossdock.model.states import SHELVED, State
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
@@ -65,6 +66,7 @@ class EngineState:
         "follow_ups",
         "foreground",
         "held_in",
+        "history_limit",
         "intervals",
         "jids",
         "job_ends",
@@ -102,6 +104,7 @@ class EngineState:
     )
 
     def __init__(self) -> None:
+        hooks.require()
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
         self.configured: list[str] = []  #: of them: those of the configuration
@@ -187,6 +190,7 @@ class EngineState:
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
         self.config: dict[str, str] = {}
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
+        self.history_limit: float = job_history.DEFAULT  #: of it: entries that a job's history keeps
         self.intervals: dict[str, Interval] = {}
         self.resqu = ResquState(self.resqu.mapping)
         self.loads = BulkLoads()
@@ -226,8 +230,10 @@ class EngineState:
         return queue
 
     def stand_in(self, job: Job, at: float) -> Queue:
-        """The queue a job comes back to. A forgotten one is known again, but to qless it stays forgotten."""
-        return self.queue(job.queue, at) if qless_data(job) is None else self.standing(job.queue, at)
+        """The queue a job comes back to. One that was forgotten is registered again where its protocol wants that."""
+        data = job.extra.protocol_data if job.extra is not None else None
+        registers = data is None or data.registers_queue
+        return self.queue(job.queue, at) if registers else self.standing(job.queue, at)
 
     def share(self, name: str) -> str:
         """The one string object of that text that all jobs point to."""
@@ -250,7 +256,7 @@ class EngineState:
         if self.jids.parts[hash(jid) & PART_MASK].setdefault(jid, number) != number:
             self.jids.add(jid, number)
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: Job, event: AnyEvent) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
         self.jobs.take(job.number)
         extra = job.extra
@@ -261,21 +267,13 @@ class EngineState:
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.protocol_data) is not FaktoryData:  # what most have
-                self._leave(job, extra)
+            data = extra.protocol_data
+            if data is not None and (removed := REMOVED.get(type(data))) is not None:
+                removed(self, job, data, event)
         self.jids.take(job.jid, job.number)
 
-    def _leave(self, job: Job, extra: Extra) -> None:
-        """What is remembered of a job that had that face."""
-        protocol_data = extra.protocol_data
-        if type(protocol_data) is QlessData:
-            lists.forget(self, job)
-        elif type(protocol_data) is ResquData and job.state is not HELD:  # what nobody saw was not pushed
-            self.resqu.once.mark(job.jid, self.counters.at)
-
     def rename(self, job: Job, jid: str) -> None:
-        """It goes on under another jid. A repeat of the push that made it is still known for one."""
-        self.resqu.once.mark(job.jid, self.counters.at)
+        """It goes on under another jid."""
         self.jids.take(job.jid, job.number)
         if job.extra is not None and job.extra.tags:
             self.tags.rename(job.number, job.jid, jid, job.extra.tags)

@@ -17,12 +17,11 @@ from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.job_view import row
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
-from crossdock.engine.jobs.release import last_rows, to_old_place
-from crossdock.engine.qless import history
+from crossdock.engine.jobs.release import last_rows, undo_lease
 from crossdock.engine.records import batches as records_batches
 from crossdock.engine.records import links, progress, schedules, throttles
 from crossdock.engine.resqu import batches as resqu_batches
-from crossdock.engine.resqu import mapping, unique_ids
+from crossdock.engine.resqu import mapping
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import PURGE_HOLD_S, Now
 from crossdock.model.commands.core import Start, Tick, Ticked
@@ -208,13 +207,8 @@ def started(state: EngineState, event: Started) -> None:
     counters.held_at, counters.held_until = event.held_at, event.held_until
     _date(state, event)
     for job in [state.jobs[number] for _, number in state.by_state[LEASED]]:
-        if not _falls_back(job):
-            continue
-        job.attempts -= 1
-        if job.extra is not None and job.lease is not None:
-            history.returned(state, job, job.lease)
-        to_old_place(state, job, event.steady)
-    unique_ids.started(state)
+        if _falls_back(job):
+            undo_lease(state, job, event.steady)
     progress.keep(state, progress.undated(state), event.steady + links.TRACK_S)
 
 

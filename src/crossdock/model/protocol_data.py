@@ -4,7 +4,7 @@ Like all that a job refers to, these are replaced whole and never changed in pla
 """
 
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,50 @@ import msgspec
 Tag: TypeAlias = str | int | float | bool
 
 
-class FaktoryData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
+class ProtocolData(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The base of them. It declares all that the rest of the engine reads of them."""
+
+    #: A job that comes back to a forgotten queue registers it again.
+    registers_queue: ClassVar[bool] = True
+
+    #: Of two ready jobs of equal priority and time the one with the greater jid comes first, byte by byte.
+    orders_by_jid: ClassVar[bool] = False
+
+    #: A failure is booked when the job is kept as failed, and taken off the count when it is failed no longer. Else
+    #: each failure is booked.
+    books_kept_failures: ClassVar[bool] = False
+
+    #: Seconds that progress is kept after its last change; 0: the usual time.
+    progress_s: ClassVar[float] = 0.0
+
+    def lazily_due(self) -> bool:
+        """Its due time is evaluated on the next lease, not by a timer."""
+        return False
+
+    def waits_lazily(self) -> bool:
+        """The same of a blocked job, once its dependencies are met."""
+        return False
+
+    def keeps_dependencies(self) -> bool:
+        """Its dependencies are recorded even while it does not wait for them."""
+        return False
+
+    def keeps_history(self) -> bool:
+        """Its history is not cut to the configured length."""
+        return False
+
+    def blocked_since(self, created: float) -> float:
+        return created
+
+    def held_since(self, created: float) -> float:
+        return created
+
+    def last_holder(self) -> str:
+        """The worker that is shown while nobody holds the job."""
+        return ""
+
+
+class FaktoryData(ProtocolData, frozen=True, tag="faktory"):
     """What the Faktory door shows again and no rule reads."""
 
     created_at: str = ""  #: as the client wrote it; empty: the server's time
@@ -21,7 +64,7 @@ class FaktoryData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="f
     priority: bool = False  #: the client sent one, so it is shown
 
 
-class WorkqData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="workq"):
+class WorkqData(ProtocolData, frozen=True, tag="workq"):
     """What `inspect job` shows again and no rule reads."""
 
     ttl_ms: int = 0
@@ -55,7 +98,7 @@ class HistoryEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 AS_CONFIGURED: Final = -1.0
 
 
-class QlessData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qless"):
+class QlessData(ProtocolData, frozen=True, tag="qless"):
     """What qless shows, and its callers' clock: times here are theirs."""
 
     retries: int | float = 5  #: as given; `Rules.max_failures` is this, rounded down
@@ -77,8 +120,33 @@ class QlessData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     backoff: tuple[float, float] | None = None
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
 
+    registers_queue: ClassVar[bool] = False
+    orders_by_jid: ClassVar[bool] = True
+    books_kept_failures: ClassVar[bool] = True
 
-class ResquData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):
+    def lazily_due(self) -> bool:
+        return self.due is not None
+
+    def waits_lazily(self) -> bool:
+        return self.due is not None or self.parked is not None
+
+    def keeps_dependencies(self) -> bool:
+        return self.old
+
+    def keeps_history(self) -> bool:
+        return self.old
+
+    def blocked_since(self, created: float) -> float:
+        return self.time
+
+    def held_since(self, created: float) -> float:
+        return self.held
+
+    def last_holder(self) -> str:
+        return self.worker
+
+
+class ResquData(ProtocolData, frozen=True, tag="resqu"):
     """A Resqu job as its lists show it. Source and name give its pool."""
 
     text: bytes  #: JSON as it was pushed; without an id and a time of its own unless `stamped`
@@ -86,3 +154,5 @@ class ResquData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="res
     name: str
     stamped: bool = True  #: it has `id` and `queue_time`; else they are the job's jid and the time it became ready
     defer: float | None = None  #: seconds after its blocker; None: it is not deferred
+
+    progress_s: ClassVar[float] = 86_400.0

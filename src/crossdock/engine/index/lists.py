@@ -1,13 +1,13 @@
-"""What `placing` keeps besides: lists of jobs that qless shows, by its callers' clocks; Resqu's delayed ones."""
+"""What `placement` keeps besides the order of a state: lists by queue, dependents, and those of throttles."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from crossdock.engine import hooks
 from crossdock.engine.index import dependents
 from crossdock.engine.index.sorted_list import SortedList, entry
-from crossdock.engine.job_view import blocked_key, dependencies_of, edges_of, group_of, held_key, qless_data
-from crossdock.model.job import Job, ResquData
-from crossdock.model.protocol_data import QlessData
-from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED
+from crossdock.engine.job_view import blocked_key, dependencies_of, edges_of, held_key
+from crossdock.model.job import Job
+from crossdock.model.states import BLOCKED, DEAD, FAILED, HELD, READY
 
 if TYPE_CHECKING:
     from crossdock.engine.state import EngineState
@@ -15,43 +15,13 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def keep(state: "EngineState", job: Job, protocol_data: QlessData) -> None:
-    """A job with that face stands on its shelf."""
-    job_state = job.state
-    if job_state is COMPLETE:  # as most of them end
-        state.completed.add((protocol_data.time, job.jid, job.number))
-    elif job_state is SCHEDULED or job_state is RETRYING:
-        if protocol_data.due is not None:
-            state.lazy.wait(job, protocol_data.due)
-    elif job_state is FAILED:
-        entry(state.failed_in, group_of(job)).add((protocol_data.order, job.number))
-
-
-def keep_no_more(state: "EngineState", job: Job, protocol_data: QlessData) -> None:
-    job_state = job.state
-    if job_state is SCHEDULED or job_state is RETRYING:
-        if protocol_data.due is not None:
-            state.lazy.wait_no_more(job, protocol_data.due)
-    elif job_state is FAILED:
-        take(state.failed_in, group_of(job), (protocol_data.order, job.number))
-    elif job_state is COMPLETE:
-        state.completed.take((protocol_data.time, job.jid, job.number))
-
-
 def schedule(state: "EngineState", job: Job) -> None:
-    """It waits for its time; Resqu shows those of its own."""
+    """It waits for its time."""
     entry(state.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.protocol_data) is ResquData:
-        state.resqu.delayed[int(job.due)] += 1
 
 
 def schedule_no_more(state: "EngineState", job: Job) -> None:
     take(state.scheduled_in, job.queue, (-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.protocol_data) is ResquData:
-        delayed, second = state.resqu.delayed, int(job.due)
-        delayed[second] -= 1
-        if not delayed[second]:
-            del delayed[second]
 
 
 def take(orders: dict[str, SortedList[T]], name: str, entry: T) -> None:
@@ -87,16 +57,6 @@ def remove_dependencies(state: "EngineState", job: Job) -> None:
             dependents.take(state, each, job)
 
 
-def forget(state: "EngineState", job: Job) -> None:
-    """A job with qless' face is gone, and all that the lists still say of it."""
-    protocol_data = qless_data(job)
-    if protocol_data is not None and protocol_data.sticky:
-        state.tags.lose(job.number, job.jid, protocol_data.sticky)
-    remove_dependencies(state, job)
-    state.stale_listings.forget(job.number)
-    state.stray_entries.forget(job.number)
-
-
 def hold(state: "EngineState", job: Job) -> None:
     """It waits for a throttle."""
     entry(state.held_in, job.queue).add(held_key(job))
@@ -113,9 +73,9 @@ def index(state: "EngineState", job: Job) -> None:
         if lease.until is not None or lease.late is not None:
             state.lazy.lend(job, lease)
     elif job.state is not READY:
-        protocol_data = qless_data(job)
-        if protocol_data is not None:
-            keep(state, job, protocol_data)
+        data = job.extra.protocol_data if job.extra is not None else None
+        if data is not None and (indexed := hooks.INDEXED.get(type(data))) is not None:
+            indexed(state, job, data)
         if job.state is BLOCKED:
             block(state, job)
         elif job.state is FAILED or job.state is DEAD:

@@ -1,6 +1,6 @@
 """One queue: its name, and its ready jobs in the order in which they are leased."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +28,26 @@ class Queue:
     def waiting(self) -> int:
         """How many could be leased, its batches' included."""
         return len(self.ready) if self.lanes is None else sum(map(len, self.lanes.values()))
+
+    def first(self, lane: str | None = None) -> Number | None:
+        """The job whose turn it is, of all lanes or of this one."""
+        lanes = self.lanes or {"": self.ready}
+        for order in lanes.values() if lane is None else [lanes[lane]] if lane in lanes else ():
+            if order:
+                number: Number = order.first()[-1]
+                return number
+        return None
+
+    def in_turn(self) -> Iterator[Number]:
+        """One job after the other, as they would be leased. A batch that comes up meanwhile is not seen."""
+        lanes: deque[Iterator[Any]] = deque(map(iter, (self.lanes or {"": self.ready}).values()))
+        while lanes:
+            sort_key = next(lanes[0], None)
+            if sort_key is None:
+                lanes.popleft()
+            else:
+                yield sort_key[-1]
+                lanes.rotate(-1)
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""

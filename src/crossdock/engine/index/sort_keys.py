@@ -4,7 +4,6 @@ from math import inf
 
 from crossdock.model.job import BAND_NORMAL, Job, Number, SortKey
 from crossdock.model.policies import Policy
-from crossdock.model.protocol_data import QlessData
 
 _INVERTED = bytes(range(255, -1, -1))
 
@@ -20,13 +19,14 @@ def due_sort_key(priority: float, policy: Policy, due: float, came: float, numbe
 
 
 def tie(jid: str) -> bytes:
-    """Of two qless jobs alike in all else the one with the greater jid, byte by byte, stands first."""
+    """Of two jobs alike in all else the one with the greater jid, byte by byte, stands first."""
     return jid.encode().translate(_INVERTED) + b"\xff"
 
 
 def stamped(job: Job, stamp: float) -> SortKey:
     """Of a job made ready by a call, or by a change that stands for one: by that call's time."""
-    if job.extra is not None and type(job.extra.protocol_data) is QlessData:
+    data = job.extra.protocol_data if job.extra is not None else None
+    if data is not None and data.orders_by_jid:
         first = -job.priority
         return first, BAND_NORMAL, 0.0 if first in (inf, -inf) else stamp, tie(job.jid), job.number
     return -job.priority, BAND_NORMAL, stamp, b"", job.number

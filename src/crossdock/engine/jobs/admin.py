@@ -4,24 +4,22 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.job_table import BLOCK_BITS
 from crossdock.engine.index.sort_keys import due_sort_key, stamped
-from crossdock.engine.job_view import qless_data, row, without_dependencies
+from crossdock.engine.job_view import row, without_dependencies
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.release import last_rows
-from crossdock.engine.qless import history
-from crossdock.engine.qless.history import unfailed
-from crossdock.engine.records import dependencies, links, throttles
-from crossdock.engine.resqu import batch_queues, queries
+from crossdock.engine.records import dependencies, job_history, links, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Bury, Remove, Requeue, Reroute
 from crossdock.model.events import Buried, Readied, Removed, Rerouted
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Number
 from crossdock.model.policies import DEAD_FOR
-from crossdock.model.protocol_data import HistoryKind, QlessData
+from crossdock.model.protocol_data import HistoryKind
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import (
     BLOCKED,
@@ -61,7 +59,6 @@ def requeue(state: EngineState, command: Requeue, now: Now) -> Decision[int]:
 def readied(state: EngineState, event: Readied) -> None:
     """A hundred thousand may have waited for the same job, so what can be done once is done once."""
     blocks, at, due_now, by_hand = state.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
-    stamp = 0.0 if event.first else at if event.t is None else event.t
     jobs = [blocks[each.number >> BLOCK_BITS][each.number] for each in event.rows]
     unblocked: list[Job] = []
     for job in jobs:
@@ -72,24 +69,17 @@ def readied(state: EngineState, event: Readied) -> None:
             placement.remove(state, job)
     placement.unblock(state, unblocked)
     known: str | None = None  # a queue may have no letter in its name
-    standing: str | None = None
     for job in jobs:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         since = job.since = min(job.due, at) if due_now else at
         job.state = move(job.state, READY)
-        extra, name = job.extra, job.queue
-        protocol_data = extra.protocol_data if extra is not None else None
-        if extra is None or type(protocol_data) is not QlessData:
-            if name != known:
-                known = state.queue(name, at).name
-            job.sort_key = due_sort_key(job.priority, job.policy, 0.0 if by_hand else job.due, since, job.number)
+        data = job.extra.protocol_data if job.extra is not None else None
+        if data is not None and (hook := hooks.READIED.get(type(data))) is not None:
+            hook(state, job, data, event)
         else:
-            if name != standing:
-                standing = state.standing(name, at).name
-            shown = (protocol_data.state or "scheduled") if event.unsaid else ""
-            if protocol_data.due is not None or protocol_data.state != shown:
-                job.extra = replace(extra, protocol_data=replace(protocol_data, due=None, state=shown))
-            job.sort_key = stamped(job, stamp)
+            if job.queue != known:
+                known = state.queue(job.queue, at).name
+            job.sort_key = due_sort_key(job.priority, job.policy, 0.0 if by_hand else job.due, since, job.number)
         job.due = 0.0
     placement.ready(state, jobs)
     for job, end in zip(jobs, event.ends, strict=False):
@@ -115,10 +105,8 @@ def removed(state: EngineState, event: Removed) -> None:
             state.counters.evicted += 1
         move(job.state, State.GONE)
         placement.remove(state, job)
-        if not event.unbooked:
-            unfailed(state, job, job.queue)
         state.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
-        state.drop(job)
+        state.drop(job, event)
         if state.throttles and event.why == "retired":
             throttles.wait_for_none(state, job)
         elif state.throttles:
@@ -155,9 +143,7 @@ def bury(state: EngineState, command: Bury, now: Now) -> Decision[int]:
     jobs = [job for job in found if job is not None and job.state in BURIED_FROM]
     if not jobs:
         return (), 0, ()
-    pools = {
-        stage.queue: None for job in jobs if (stage := batch_queues.stage_of(state, job)) is not None and stage.queue
-    }
+    pools = {batch.queue: None for job in jobs if (batch := placement.batch_of(state, job)) and batch.queue}
     event = Buried(later(state, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
     event.due_steady = now.steady + DEAD_FOR
     return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
@@ -184,18 +170,17 @@ def buried(state: EngineState, event: Buried) -> None:
 
 def _pool(state: EngineState, job: Job) -> str:
     """Where its batch was given to, if it was."""
-    stage = batch_queues.stage_of(state, job)
-    return stage.queue if stage is not None else ""
+    batch = placement.batch_of(state, job)
+    return batch.queue if batch is not None else ""
 
 
 def _wait_no_more(state: EngineState, job: Job, pool: str) -> None:
     job.queue = pool or job.queue
     job.sort_key = None
-    batch_queues.forget_batch(job)
-    state.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
-    protocol_data = qless_data(job)
-    if protocol_data is not None:
-        history.write(state, job, replace(protocol_data, state="", due=None, parked=None))
+    placement.leave_batch(job)
+    data = job.extra.protocol_data if job.extra is not None else None
+    if data is not None and (hook := hooks.BURIED.get(type(data))) is not None:
+        hook(state, job)
     if job.extra is not None:
         job.extra = without_dependencies(job.extra)
 
@@ -221,12 +206,7 @@ def not_movable(state: EngineState, job: Job, queue: str) -> str:
     if job.queue == queue:
         return "and in that queue already"
     if job.state is HELD:
-        stage = job.extra.stage if job.extra is not None else ""
-        if stage:
-            if queries.committed(state, stage) is None:
-                return "in a batch that is not committed: move it when it is"
-        elif job.number in state.resqu.in_buffer:  # of a staged one: a worker that lost its lease has it there
-            return "by an allocator: move it when it is in a queue again"
+        return next(filter(None, (hook(state, job) for hook in hooks.NOT_MOVABLE)), "")
     return ""
 
 
@@ -254,13 +234,14 @@ def rerouted(state: EngineState, event: Rerouted) -> None:
         own = OF_QUEUE + job.queue
         if state.throttles:
             throttles.free(state, own, job.jid)
-        extra, protocol_data = job.extra or Extra(), qless_data(job)
-        if protocol_data is not None:
-            state.stray_entries.out_of(job.number, protocol_data.queue or job.queue)
-            extra = replace(extra, protocol_data=replace(protocol_data, queue=""))
-        line = history.entry(HistoryKind.PUT, event.at, queue.name)
+        data = job.extra.protocol_data if job.extra is not None else None
+        if data is not None and (hook := hooks.REROUTED.get(type(data))) is not None:
+            hook(state, job, event)
+        extra = job.extra or Extra()
+        line = job_history.entry(HistoryKind.PUT, event.at, queue.name)
         named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
-        job.extra = replace(extra, throttles=named, history=history.history(state, extra.history, line, protocol_data))
+        lines = job_history.add(state, extra.history, line, extra.protocol_data)
+        job.extra = replace(extra, throttles=named, history=lines)
         job.queue = queue.name
         placement.insert(state, job)
 
@@ -269,11 +250,10 @@ def _free(state: EngineState, job: Job, event: Rerouted) -> None:
     """It was held by a throttle, which is asked again when it is about to be leased, or in a batch, which it leaves."""
     job_state = move(job.state, READY)
     staged = job.extra is not None and bool(job.extra.stage)
-    since = batch_queues.since(state, job) if staged else event.at
+    since = placement.ready_since(state, job) if staged else event.at
     placement.remove(state, job)
     if state.throttles:
         throttles.let_go(state, job, None)
-    batch_queues.forget_batch(job)
-    history.ready(state, job)
+    placement.leave_batch(job)
     job.state, job.since = job_state, since
     job.sort_key = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)

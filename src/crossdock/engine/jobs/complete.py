@@ -4,21 +4,19 @@ Failing is in `failing`, what a job with a freer door allows in `freely`."""
 
 from msgspec.structs import replace
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.expire import kept
 from crossdock.engine.jobs.release import closing, end_lease, unleased
-from crossdock.engine.qless import history, settings
 from crossdock.engine.records import dependencies, links
 from crossdock.engine.records.stats import RUN
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Claim, FollowUp, Succeed, Verdict
+from crossdock.model.commands.core import Claim, Succeed, Verdict
 from crossdock.model.events import Succeeded
 from crossdock.model.job import Extra, Job, Lease, LeaseBinding, Result
 from crossdock.model.policies import STATE_AFTER
-from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import COMPLETE, GONE, OVER, State
 
 UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
@@ -92,41 +90,21 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return event
 
 
-def leave_lock(state: EngineState, job: Job, under: str) -> None:
-    """Its script took it out of another queue, so its lock stays where it is."""
-    lease = job.lease
-    if lease is not None and lease.until is not None and qless_data(job) is not None:
-        state.stray_entries.out_of(job.number, under)
-        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
-
-
 def succeeded(state: EngineState, event: Succeeded) -> None:
     job = state.jobs[event.number]
-    if event.under:
-        leave_lock(state, job, event.under)
-    elif state.stray_entries.jobs:
-        state.stray_entries.out_of(job.number, job.queue)
-    end_lease(state, job, event.then)
+    lease = end_lease(state, job, event.then)
     if event.then is GONE:
-        state.drop(job)
+        state.drop(job, event)
     else:
         job.due = 0.0
         if event.payload is not None:
             job.carry(event.payload)
-        extra, result = job.extra, Result(True, event.result)
-        if extra is not None and type(extra.protocol_data) is QlessData:
-            t = event.at if event.t is None else event.t
-            history.succeeded(state, job, extra, extra.protocol_data, t, result)
-            if event.end:
-                state.end_at(job, event.end)
-            job.due_steady = event.steady
-            placement.insert(state, job)
-            if settings.may_retire(state, t):
-                state.follow_ups.append(FollowUp(retire=t, own=t == event.at))
-            if state.stale_listings.jobs:
-                state.stale_listings.undone(job)
+        data = job.extra.protocol_data if job.extra is not None else None
+        hook = hooks.SUCCEEDED.get(type(data)) if data is not None else None
+        if hook is not None:
+            hook(state, job, event, lease)
         else:
-            keep_result(state, job, result, event.end)
+            keep_result(state, job, Result(True, event.result), event.end)
             placement.insert(state, job)
     if event.token:
         state.counters.processed += 1

@@ -4,25 +4,16 @@ from random import Random
 
 from msgspec.structs import replace
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs import complete
 from crossdock.engine.jobs.complete import DONE, claimed, room
 from crossdock.engine.jobs.release import closing, end_lease, last_rows, leased_via, to_old_place
-from crossdock.engine.jobs.retry_policy import (
-    FailureReport,
-    exhausted,
-    failure,
-    lapse_backoff,
-    out_of_retries,
-    put_off,
-    used_up,
-)
-from crossdock.engine.qless import history
+from crossdock.engine.jobs.retry_policy import FailureReport, failure, used_up
 from crossdock.engine.records import dependencies, links
-from crossdock.engine.records.stats import CURRENTLY_FAILED, FAILURE, RETRY
+from crossdock.engine.records.stats import FAILURE, RETRY
 from crossdock.engine.redaction import Redact, shown
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -94,14 +85,9 @@ def expire_lease(state: EngineState, job: Job, now: Now, random: Random, via: st
         return Removed(at, "lapsed", via, last_rows([job], at))
     if policy.lease_expiry is LeaseExpiry.RETURN and not used_up(job):
         return LeaseExpired(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
-    if policy.lease_expiry is LeaseExpiry.LAZY:  # its holder is gone for certain: there is nobody to warn
-        if job.failures < policy.max_failures:
-            delay = lapse_backoff(state, job)
-            if delay > 0:
-                told = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
-                return put_off(job, lease, at, now, told)
-            return LeaseExpired(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
-        return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
+    data = job.extra.protocol_data if job.extra is not None else None
+    if data is not None and (hook := hooks.EXPIRED.get(type(data))) is not None:
+        return hook(state, job, lease, via, now)
     counted = policy.lease_expiry is LeaseExpiry.FAILURE
     told = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(state, job, lease, now, told, random, final=not counted)
@@ -112,27 +98,28 @@ def failed(state: EngineState, event: Failed) -> None:
     then = event.then
     lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
-    if state.stray_entries.jobs and then in _FINAL:
-        state.stray_entries.out_of(job.number, job.queue)
+    data = job.extra.protocol_data if job.extra is not None else None
+    hook = hooks.FAILED.get(type(data)) if data is not None else None
     listed = None if lease is None else _still_listed(state, job, lease, event)
     if not stays:
         end_lease(state, job, then)
     _count(state, job, event)
+    if hook is None and event.counted and event.token:
+        state.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
     if event.payload is not None:
         job.carry(event.payload)
     linked = job.extra.links if job.extra is not None else None
     if then is GONE:
-        state.drop(job)
+        state.drop(job, event)
         if linked is not None:
             links.gone(state, job, linked, event.at, success=False)
     else:
         if event.said or then in _FINAL:
             job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
-        history.failed(state, job, event, lease)
+        if hook is not None:
+            hook(state, job, event, lease)
         if listed is not None and lease is not None:
             state.workers.give(lease.worker, job.jid, listed)
-        if event.booked and event.booked != job.queue and then not in _FINAL:
-            history.elsewhere(job, event.booked)
         if event.to_queue:
             _to_dead_queue(state, job, event)
         elif then is READY:
@@ -166,13 +153,6 @@ def _count(state: EngineState, job: Job, event: Failed) -> None:
         job.failures += 1
         if event.token:
             state.counters.failures += 1
-    if qless_data(job) is not None:
-        if event.then is State.FAILED and not event.unbooked:
-            day = event.at if event.t is None else event.t
-            state.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
-            state.stats.book(event.booked or job.queue, day, CURRENTLY_FAILED, 1.0)
-    elif event.counted and event.token:
-        state.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
 
 
 def _to_dead_queue(state: EngineState, job: Job, event: Failed) -> None:

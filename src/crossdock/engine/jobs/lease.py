@@ -6,20 +6,18 @@ from math import inf
 from random import Random
 
 from crossdock.engine.decision import Decision, later
+from crossdock.engine.hooks import LEASED as LEASED_HOOKS
 from crossdock.engine.index import placement
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.jobs import expire
-from crossdock.engine.qless import history
 from crossdock.engine.records import links, throttles
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import WAIT
-from crossdock.engine.resqu import batch_queues
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import LeaseNext
-from crossdock.model.commands.resqu import LeaseLane
+from crossdock.model.commands.core import LeaseLane, LeaseNext
 from crossdock.model.events import AnyEvent, Leased, QueueSeen
-from crossdock.model.job import Job, Lease
+from crossdock.model.job import BAND_NORMAL, Job, Lease
 from crossdock.model.policies import LeaseExpiry
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import HELD, LEASED, move
@@ -65,7 +63,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         if queue.lanes is None:
             job = state.jobs[queue.ready.first()[4]]
         else:
-            number = batch_queues.first(queue, command.lane if isinstance(command, LeaseLane) else None)
+            number = queue.first(command.lane if isinstance(command, LeaseLane) else None)
             if number is None:
                 continue
             job = state.jobs[number]
@@ -76,7 +74,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(state, queue, command, now, events)
             if fresh is None and queue.lanes is not None:
-                fresh = next((state.jobs[n] for n in batch_queues.in_turn(queue) if state.jobs[n].state is HELD), None)
+                fresh = next((state.jobs[n] for n in queue.in_turn() if state.jobs[n].state is HELD), None)
             if fresh is None:
                 emptied = emptied or set()
                 emptied.add(name)
@@ -109,7 +107,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         if policy.lease_expiry is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
         elif queue.lanes is not None and job.state is HELD:
-            event.wait_s = max(0.0, at - batch_queues.since(state, job))
+            event.wait_s = max(0.0, at - placement.ready_since(state, job))
         events.append(event)
         return events, job, ()
     return events, None, ()
@@ -198,7 +196,7 @@ def leased(state: EngineState, event: Leased) -> None:
         event.bound,
     )
     if job.state is HELD:
-        batch_queues.begin(state, job, event.queue, lease)
+        _from_batch(state, job, event.queue, lease)
     else:
         placement.mark_leased(state, job, lease)
     if event.until is not None or event.late is not None:
@@ -211,10 +209,27 @@ def leased(state: EngineState, event: Leased) -> None:
     if extra is not None:
         if extra.links is not None:
             links.leased(state, job, extra.links, event.at)
-        if job.policy.lease_expiry is _LAZY:
+        data = extra.protocol_data
+        if data is not None and (hook := LEASED_HOOKS.get(type(data))) is not None:
             if extra.throttles and not state.throttles:  # the first that names one
                 throttles.hold(state, job, lease, handed=event.handed)
-            history.leased(state, job, extra, event)
+            hook(state, job, event)
+
+
+def _from_batch(state: EngineState, job: Job, queue: str, lease: Lease) -> None:
+    """A job of a lane is leased; from now on it is like any other of that queue."""
+    batch = placement.batch_of(state, job)
+    if batch is None:
+        return
+    lanes = state.queues[queue].lanes
+    if lanes is not None and batch.name in lanes:
+        lanes.move_to_end(batch.name)
+    placement.remove(state, job)
+    job.queue = state.queues[queue].name
+    job.since = batch.since
+    job.sort_key = (-job.priority, BAND_NORMAL, batch.since, b"", job.number)
+    job.state, job.lease = LEASED, lease
+    placement.insert(state, job)
 
 
 def _lazily(state: EngineState, job: Job, lease: Lease, event: Leased) -> None:

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from math import floor, inf
 from typing import TypeAlias
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.job_view import row
-from crossdock.engine.qless import history
 from crossdock.engine.records import links, throttles
-from crossdock.engine.resqu import batch_queues
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import GiveBack
@@ -33,15 +32,20 @@ def give_back(state: EngineState, command: GiveBack, now: Now) -> Decision[None]
 
 
 def returned(state: EngineState, event: Returned) -> None:
-    job = state.jobs[event.number]
+    undo_lease(state, state.jobs[event.number], event.steady)
+
+
+def undo_lease(state: EngineState, job: Job, steady: float) -> None:
+    """A lease that nobody saw leaves no trace."""
     job.attempts -= 1
-    if job.extra is not None and job.lease is not None:
-        history.returned(state, job, job.lease)
-    to_old_place(state, job, event.steady)
+    data = job.extra.protocol_data if job.extra is not None else None
+    if data is not None and job.lease is not None and (hook := hooks.RETURNED.get(type(data))) is not None:
+        hook(state, job, job.lease)
+    to_old_place(state, job, steady)
 
 
-def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = False) -> None:
-    """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
+def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = False) -> Lease | None:
+    """The lease that ended. The job is in its new state and in no index. `keeps`: it hands on its throttles."""
     after = move(job.state, job_state)
     lease = job.lease
     if lease is None:
@@ -56,6 +60,7 @@ def end_lease(state: EngineState, job: Job, job_state: State, *, keeps: bool = F
             throttles.let_go(state, job, lease, keeps=keeps)
         job.lease = None
     job.state = after
+    return lease
 
 
 def to_old_place(state: EngineState, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
@@ -63,11 +68,11 @@ def to_old_place(state: EngineState, job: Job, steady: float = inf, *, keeps: bo
     its start was none, and a lock that it freed is taken again if its time is not over by then."""
     if job.sort_key is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    if job.extra is not None and job.extra.stage and batch_queues.stage_of(state, job) is not None:
+    if placement.batch_of(state, job) is not None:
         end_lease(state, job, HELD, keeps=keeps)
     else:
         end_lease(state, job, READY, keeps=keeps)
-        batch_queues.forget_batch(job)
+        placement.leave_batch(job)
         state.stand_in(job, state.counters.at)
     placement.insert(state, job)
     if job.extra is not None and job.extra.links is not None:

@@ -5,23 +5,14 @@ from random import Random
 from typing import NamedTuple
 
 from crossdock.engine.decision import just_after, later
-from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.expire import kept
 from crossdock.engine.jobs.release import closing, leased_via, unleased
-from crossdock.engine.qless import history
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import Failed
 from crossdock.model.job import Failure, Job, Lease
 from crossdock.model.policies import DEAD_FOR, STATE_AFTER, Backoff, Disposition
-from crossdock.model.protocol_data import AS_CONFIGURED
 from crossdock.model.states import GONE, READY, State
-
-#: A job that keeps failing is tried once a year at least.
-BACKOFF_AT_MOST = 31_536_000.0
-
-#: By what the wait of the PHP fork grows.
-BACKOFF_FACTOR = 3.0
 
 
 class FailureReport(NamedTuple):
@@ -95,16 +86,6 @@ def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: FailureR
     return _event(job, lease, at, now, told, then, due, due_steady, next_at, to_queue, told.result)
 
 
-def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> FailureReport:
-    """What qless says of a job whose lease ran out once too often."""
-    protocol_data = qless_data(job)
-    queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
-    message = (text or 'Job exhausted retries in queue "%s"') % queue
-    return FailureReport(
-        via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text)
-    )
-
-
 def used_up(job: Job) -> bool:
     return 0 < job.policy.max_attempts <= job.attempts
 
@@ -123,6 +104,7 @@ def _event(
     result: bytes = b"",
 ) -> Failed:
     before = job.extra.error if job.extra else None
+    data = job.extra.protocol_data if job.extra else None
     first_at = before.first_at if before else at
     t = told.t
     when = t if t is None or not told.said else float(floor(t))
@@ -145,7 +127,7 @@ def _event(
         unbooked=told.unbooked,
         quiet=told.quiet,
         leased_via="" if lease is None else leased_via(lease, told.via),
-        faced=qless_data(job) is not None,
+        faced=data is not None and data.books_kept_failures,
         due_steady=due_steady,
     )
     if told.delay is not None:
@@ -153,25 +135,6 @@ def _event(
         event.due_t = None if t is None or then is READY else t + told.delay
         event.said = told.said
     return event
-
-
-def lapse_backoff(state: EngineState, job: Job, *, configured: bool = False) -> float:
-    """How long a job of qless waits after its lease ran out; 0: it can be leased at once. `configured`: the settings of
-    the PHP fork stand for what the job does not say."""
-    protocol_data = qless_data(job)
-    if protocol_data is None or (protocol_data.backoff is None and not configured):
-        return 0.0
-    first, factor = protocol_data.backoff or (AS_CONFIGURED, AS_CONFIGURED)
-    if first < 0:
-        first = history.number(state, "backoff-initial-delay", 0.0) if configured else 0.0
-    if first <= 0:
-        return 0.0
-    if factor < 0:
-        factor = history.number(state, "backoff-factor", BACKOFF_FACTOR)
-    try:
-        return min(BACKOFF_AT_MOST, first * factor ** (job.failures + 1))
-    except OverflowError:
-        return BACKOFF_AT_MOST
 
 
 def delay(backoff: Backoff, failures: int, random: Random) -> float:

@@ -6,10 +6,11 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import front
 from crossdock.engine.job_view import edges_of, qless_data
-from crossdock.engine.jobs.complete import leave_lock, room
+from crossdock.engine.jobs.complete import room
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import RETRIES, open_needs, policy_for, stand
+from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import RUN
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -58,7 +59,7 @@ def advanced(state: EngineState, event: Advanced) -> None:
     state.counters.processed += 1
     state.stats.book(event.under or job.queue, t, RUN, event.run_s)
     if event.under:
-        leave_lock(state, job, event.under)
+        history.leave_lock(state, job, job.lease, event.under)
     elif state.stray_entries.jobs:
         state.stray_entries.out_of(job.number, job.queue)
     lines = history.lines(job)
@@ -76,8 +77,8 @@ def advanced(state: EngineState, event: Advanced) -> None:
     if event.depends_on or extra.links is not None:
         depends_on = tuple(dict.fromkeys((*edges_of(job), *event.depends_on)))
         extra = replace(extra, links=replace(extra.links or Links(), depends_on=depends_on))
-    lines = history.history(state, lines, history.entry(HistoryKind.DONE, t), protocol_data)
-    lines = history.history(state, lines, history.entry(HistoryKind.PUT, t, event.to_queue), protocol_data)
+    lines = job_history.add(state, lines, job_history.entry(HistoryKind.DONE, t), protocol_data)
+    lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, event.to_queue), protocol_data)
     job.extra = replace(extra, protocol_data=protocol_data, history=lines, error=None, stage="")
     job.carry(event.payload)
     job.failures = 0
@@ -115,7 +116,7 @@ def stalled(state: EngineState, event: Stalled) -> None:
     protocol_data = qless_data(job)
     if protocol_data is not None:
         shown = replace(protocol_data, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
-        history.write(state, job, shown, history.entry(HistoryKind.TIMED_OUT, event.t))
+        history.write(state, job, shown, job_history.entry(HistoryKind.TIMED_OUT, event.t))
     job.since = event.at
     job.sort_key = front(job)
     state.stand_in(job, event.at)

@@ -14,9 +14,11 @@ from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.index import placement
 from crossdock.engine.job_view import qless_data, row
 from crossdock.engine.jobs.release import closing, leased_via
-from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, lapse_backoff, out_of_retries, put_off
+from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, intervals
 from crossdock.engine.qless.pop import PORTION_BYTES, size
+from crossdock.engine.qless.tries import lapse_backoff, out_of_retries
+from crossdock.engine.records import job_history
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
 from crossdock.engine.state import EngineState
@@ -142,7 +144,7 @@ def warned(state: EngineState, event: Warned) -> None:
         job.lease.end = inf
     protocol_data = qless_data(job)
     if protocol_data is not None:
-        history.write(state, job, protocol_data, history.entry(HistoryKind.TIMED_OUT, event.t))
+        history.write(state, job, protocol_data, job_history.entry(HistoryKind.TIMED_OUT, event.t))
     job.extra = replace(job.extra or Extra(), warned=True)
     placement.insert(state, job)
     state.stats.book(job.queue, event.t, RETRY, 1.0)

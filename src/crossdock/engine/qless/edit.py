@@ -11,6 +11,7 @@ from crossdock.engine.jobs.complete import room
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import stand
+from crossdock.engine.records import job_history
 from crossdock.engine.redaction import Redact
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -97,7 +98,7 @@ def note(state: EngineState, command: c.Note, now: Now, redact: Redact | None = 
 def noted(state: EngineState, event: Noted) -> None:
     job = state.jobs[event.number]
     extra = job.extra or Extra()
-    job.extra = replace(extra, history=history.history(state, extra.history, event.entry, qless_data(job)))
+    job.extra = replace(extra, history=job_history.add(state, extra.history, event.entry, qless_data(job)))
 
 
 def cancel(state: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
@@ -143,8 +144,8 @@ def revived(state: EngineState, event: Revived) -> None:
         extra = without_dependencies(job.extra or Extra())
         job.extra = replace(
             extra,
-            history=history.history(
-                state, extra.history, history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
+            history=job_history.add(
+                state, extra.history, job_history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
             ),
             result=None,
         )

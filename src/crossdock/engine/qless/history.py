@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from crossdock.engine.job_view import failed_at, qless_data
+from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import CURRENTLY_FAILED
 from crossdock.engine.state import EngineState
 from crossdock.model import stats_retention
@@ -19,31 +20,9 @@ from crossdock.model.states import (
     State,
 )
 
-_HISTORY_DEFAULT = 100
-_HISTORY_AT_MOST = 1_000  #: whatever is configured, and of a script that knows no limit: all of it is in every reply
-
 # Looked up once: a member of an enumeration costs as much as a call.
 _POPPED = HistoryKind.POPPED
 _DONE = HistoryKind.DONE
-
-
-def history(
-    state: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, protocol_data: QlessData | None = None
-) -> tuple[HistoryEntry, ...]:
-    """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
-    if not state.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
-        return (*entries, entry)
-    keep: float = _HISTORY_DEFAULT
-    if protocol_data is not None and protocol_data.old:
-        keep = _HISTORY_AT_MOST
-    elif state.config:
-        keep = number(state, "max-job-history", _HISTORY_DEFAULT)
-        keep = min(keep, _HISTORY_AT_MOST) if keep > 0 else _HISTORY_AT_MOST
-    if keep <= len(entries) + 1:
-        entries = entries[:1] + entries[1:][2 - int(keep) :]
-    if len(entries) >= _HISTORY_AT_MOST:  # to the script 2 is no limit
-        entries = entries[:1] + entries[2 - _HISTORY_AT_MOST :]
-    return (*entries, entry)
 
 
 def number(state: EngineState, option: str, default: float) -> float:
@@ -63,27 +42,24 @@ def lines(job: Job) -> tuple[HistoryEntry, ...]:
     return (told, *written, HistoryEntry(float(floor(begun)), HistoryKind.POPPED, job.lease.worker))
 
 
-def entry(what: HistoryKind, t: float, name: str = "", group: str = "", data: bytes = b"") -> HistoryEntry:
-    return HistoryEntry(float(floor(t)), what, name, group, data)
-
-
 def write(
     state: EngineState, job: Job, protocol_data: QlessData, line: HistoryEntry | None = None, **changes: Any
 ) -> None:
     """A new face, and a line of history with it."""
     extra = job.extra or Extra()
-    lines = extra.history if line is None else history(state, extra.history, line, protocol_data)
+    lines = extra.history if line is None else job_history.add(state, extra.history, line, protocol_data)
     job.extra = replace(extra, protocol_data=protocol_data, history=lines, **changes)
 
 
-def leased(state: EngineState, job: Job, extra: Extra, event: Leased) -> None:
-    protocol_data = extra.protocol_data
-    if type(protocol_data) is QlessData:
+def leased(state: EngineState, job: Job, event: Leased) -> None:
+    extra = job.extra
+    protocol_data = extra.protocol_data if extra is not None else None
+    if extra is not None and type(protocol_data) is QlessData:
         t = event.at if event.t is None else event.t
         if state.stray_entries.jobs:
             state.stray_entries.popped(job.number, job.queue)
         shown = replace(protocol_data, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        lines = history(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), protocol_data)
+        lines = job_history.add(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), protocol_data)
         job.extra = replace(extra, protocol_data=shown, history=lines)
 
 
@@ -99,11 +75,14 @@ def returned(state: EngineState, job: Job, lease: Lease) -> None:
         )
 
 
-def succeeded(state: EngineState, job: Job, extra: Extra, protocol_data: QlessData, t: float, result: Result) -> None:
+def succeeded(state: EngineState, job: Job, t: float, result: Result) -> None:
     """It is kept, and what it left behind with it."""
+    extra, protocol_data = job.extra, qless_data(job)
+    if extra is None or protocol_data is None:
+        return
     shown = replace(protocol_data, time=t, due=None, state="", worker="", expires=0.0, queue="")
     job.failures = 0
-    lines = history(state, extra.history, HistoryEntry(t // 1, _DONE), protocol_data)
+    lines = job_history.add(state, extra.history, HistoryEntry(t // 1, _DONE), protocol_data)
     job.extra = replace(extra, protocol_data=shown, history=lines, error=None, result=result)
 
 
@@ -125,6 +104,13 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
     elif lease is not None:
         due = event.due_t if event.due_t is not None or job.state is not State.RETRYING else event.due
         write(state, job, replace(protocol_data, due=due, worker=lease.worker), warned=False)
+
+
+def leave_lock(state: EngineState, job: Job, lease: Lease | None, under: str) -> None:
+    """Its script took it out of another queue, so its lock stays where it is."""
+    if lease is not None and lease.until is not None and qless_data(job) is not None:
+        state.stray_entries.out_of(job.number, under)
+        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
 def elsewhere(job: Job, queue: str) -> None:

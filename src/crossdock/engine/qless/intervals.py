@@ -9,11 +9,10 @@ from crossdock.engine.index import placement
 from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs.enqueue import enter
 from crossdock.engine.jobs.release import last_rows
-from crossdock.engine.qless import history
 from crossdock.engine.qless.put import policy_for, stand
 from crossdock.engine.qless.quirks.surfacing import leave_behind
 from crossdock.engine.queries.jobs import newest_job
-from crossdock.engine.records import throttles
+from crossdock.engine.records import job_history, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.qless import ClearInterval, SetInterval
@@ -118,7 +117,7 @@ def _slots(interval: Interval, first: float, until: float, limit: int, number: i
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
     protocol_data = QlessData(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
-    line = history.entry(HistoryKind.PUT, slot, interval.queue)
+    line = job_history.entry(HistoryKind.PUT, slot, interval.queue)
     extra = Extra(protocol_data=protocol_data, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = policy_for(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
@@ -179,7 +178,7 @@ def _overwrite(state: EngineState, job: Job, spec: Spec, event: Recurred) -> Non
     before, its_face = qless_data(job), new.protocol_data if isinstance(new.protocol_data, QlessData) else None
     if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
         its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))), backoff=before.backoff)
-    lines = new.history if event.fresh else history.history(state, old.history, new.history[0], its_face)
+    lines = new.history if event.fresh else job_history.add(state, old.history, new.history[0], its_face)
     job.extra = replace(old, protocol_data=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = state.share(spec.kind)
     job.payload, job.form, job.priority, job.policy = spec.payload, spec.form, spec.priority, spec.policy

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from crossdock.engine.decision import Decision, Topic, later
+from crossdock.engine.index import placement
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.lease import EXPIRED_AT_MOST
 from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import links, throttles
-from crossdock.engine.resqu import batch_queues
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
@@ -185,7 +185,7 @@ def _next(state: EngineState, command: LeaseThese, now: Now, expired: list[Job])
         return
     handed, left = frozenset(command.numbers), command.count
     first = (sort_key[4] for sort_key in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
-    for number in first if queue.lanes is None else batch_queues.in_turn(queue):
+    for number in first if queue.lanes is None else queue.in_turn():
         job = state.jobs[number]
         if number not in handed:
             if links.expired(state, job, now):
@@ -223,7 +223,7 @@ def _leases(
         protocol_data = extra.protocol_data if extra is not None else None
         waited = t - (protocol_data.time if type(protocol_data) is QlessData else job.since)
         if job.state is HELD:  # in a batch, which came to this queue as a whole
-            waited = t - batch_queues.since(state, job)
+            waited = t - placement.ready_since(state, job)
         elif whole:
             waited = floor(t) - _put(job)
         lazy = job.policy.lease_expiry is _LAZY

@@ -15,7 +15,7 @@ from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.history import unfailed
 from crossdock.engine.queries.jobs import newest_job
-from crossdock.engine.records import throttles
+from crossdock.engine.records import job_history, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.qless import Put
@@ -191,7 +191,7 @@ def moved(state: EngineState, event: Moved) -> None:
     if old.links is not None:
         links = replace(old.links, depends_on=depends_on, ttl_s=0.0)
     its_face = new.protocol_data if isinstance(new.protocol_data, QlessData) else None
-    lines = history.history(state, lines, history.entry(HistoryKind.PUT, t, to.queue), its_face)
+    lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, to.queue), its_face)
     extra = replace(old, protocol_data=new.protocol_data, links=links, tags=new.tags, history=lines, result=None)
     job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none

@@ -5,6 +5,7 @@ from itertools import islice, takewhile
 from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.job_view import row
 from crossdock.engine.qless import history
+from crossdock.engine.records import job_history
 from crossdock.engine.state import EngineState
 from crossdock.model import stats_retention
 from crossdock.model.clock import Now
@@ -44,6 +45,7 @@ def obey(state: EngineState) -> None:
         for option in state.config
         if option.endswith(_LIMIT) and (most := history.number(state, option, 0.0)) > 0
     }
+    state.history_limit = job_history.limit(history.number(state, "max-job-history", job_history.DEFAULT))
     state.stats.keep(*stats_retention.of(state.config))
 
 

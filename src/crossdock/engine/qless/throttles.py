@@ -15,7 +15,7 @@ from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.job_view import qless_data, row
 from crossdock.engine.qless import history
 from crossdock.engine.queries.jobs import newest_job
-from crossdock.engine.records import throttles
+from crossdock.engine.records import job_history, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import FollowUp
@@ -43,7 +43,7 @@ def is_held(state: EngineState, event: Held) -> None:
     protocol_data = qless_data(job)
     if protocol_data is not None:
         again = protocol_data.state == "throttled"
-        line = None if again else history.entry(HistoryKind.THROTTLED, event.t, job.queue)
+        line = None if again else job_history.entry(HistoryKind.THROTTLED, event.t, job.queue)
         history.write(state, job, replace(protocol_data, state="throttled", held=event.t), line)
     placement.insert(state, job)
 

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
-from crossdock.engine.resqu.batch_queues import in_turn
 from crossdock.engine.state import EngineState, Waiting
 from crossdock.model.job import BAND_OVERTAKES, Job, Number
 
@@ -62,7 +61,7 @@ def page_of_ready(state: EngineState, queue: Queue, start: int, stop: int) -> li
 
 def jobs_in_turn(state: EngineState, queue: Queue) -> Iterator[Job]:
     """The jobs that could be leased, in the order in which they would be: one of each lane after the other."""
-    return map(state.jobs.__getitem__, in_turn(queue))
+    return map(state.jobs.__getitem__, queue.in_turn())
 
 
 def page_of_scheduled(state: EngineState, queue: Queue, start: int, stop: int) -> list[Job]:

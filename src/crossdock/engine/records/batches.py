@@ -9,15 +9,11 @@ same however many there are.
 from collections.abc import Iterable
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.jobs import enqueue
 from crossdock.engine.jobs.enqueue import enter
-from crossdock.engine.qless import settings, throttles
-from crossdock.engine.records import progress
-from crossdock.engine.resqu import unique_ids
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import CommitBatch, Follow, FollowUp, OpenBatch
-from crossdock.model.events import AnyEvent, BatchCallbackPushed, BatchCommitted, BatchFinished, BatchOpened
+from crossdock.model.commands.core import CommitBatch, FollowUp, OpenBatch
+from crossdock.model.events import BatchCallbackPushed, BatchCommitted, BatchFinished, BatchOpened
 from crossdock.model.job import Callback
 from crossdock.model.records import Batch
 
@@ -75,12 +71,11 @@ def _keep_until(state: EngineState, group: Batch, end: float) -> None:
     state.batch_ends.add((end, group.name))
 
 
-def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
-    at = later(state, now)
-    events: list[AnyEvent] = []
-    woken: dict[str, None] = {}
-    number = state.counters.number
-    for name in dict.fromkeys(each.group for each in command.follow_ups):
+def follow(state: EngineState, names: Iterable[str], now: Now) -> list[BatchCallbackPushed | BatchFinished]:
+    """Callbacks of these batches that are due, and the ends of those that have none left."""
+    at, number = later(state, now), state.counters.number
+    events: list[BatchCallbackPushed | BatchFinished] = []
+    for name in names:
         group = state.batches.get(name)
         if group is None or not group.committed:
             continue
@@ -88,35 +83,12 @@ def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
             if spec is not None and not group.called & call and _due(group, call):
                 number += 1
                 events.append(BatchCallbackPushed(at, name, group.via, call, number, spec))
-                if spec.due <= at:
-                    woken[spec.queue] = None
         events.extend(
             BatchFinished(at, name, call, now.steady + DONE_S if call is Callback.SUCCESS else group.end)
             for call in (Callback.COMPLETE, Callback.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
-    retires = [each for each in command.follow_ups if each.retire is not None]
-    retired = settings.retire(state, _latest(retires), now, all(each.own for each in retires)) if retires else None
-    if retired is not None:
-        events.append(retired)
-    freed = [each for each in command.follow_ups if each.throttle]
-    if freed:
-        unheld, queues = throttles.room(state, freed, command.t, now)
-        events += unheld
-        woken.update(dict.fromkeys(queues))
-    released, specs = unique_ids.follow(state, _freed(command.follow_ups), number + 1, now)
-    events += released
-    woken.update((queue, None) for queue in enqueue.ready_queues(specs, now))
-    events += progress.date(state, command.follow_ups, at, now)
-    return events, None, tuple(woken)
-
-
-def _freed(touched: Iterable[FollowUp]) -> Iterable[str]:
-    return dict.fromkeys(each.lock for each in touched if each.lock)
-
-
-def _latest(touched: Iterable[FollowUp]) -> float:
-    return max(each.retire for each in touched if each.retire is not None)
+    return events
 
 
 def _due(group: Batch, call: Callback) -> bool:

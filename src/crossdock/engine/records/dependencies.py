@@ -11,10 +11,11 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.job_table import BLOCK_BITS
-from crossdock.engine.job_view import dependencies_of, qless_data, row
+from crossdock.engine.job_view import dependencies_of, row
 from crossdock.engine.jobs.expire import begun
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted
 from crossdock.engine.state import EngineState
@@ -24,7 +25,6 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, DependentsPostponed, Failed, JobRow, Readied, Scheduled
 from crossdock.model.job import Job, Number
 from crossdock.model.policies import DependencyLoss, Ending
-from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, GONE, State, move
 
 
@@ -113,10 +113,10 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
     elsewhere: list[Freed] = []
     for job in jobs:
         extra = job.extra
-        links, protocol_data = (extra.links, extra.protocol_data) if extra is not None else (None, None)
+        links = extra.links if extra is not None else None
         if job.state is BLOCKED:
             end = begun(job, now) if links is not None and links.ttl_s else 0.0
-            waited.append((job.due, row(job), end, type(protocol_data) is QlessData and waits_lazily(job)))
+            waited.append((job.due, row(job), end, waits_lazily(job)))
         elif _waits_elsewhere(job):
             elsewhere.append((0.0, row(job), 0.0, False))
     return waited + elsewhere
@@ -124,13 +124,13 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
 
 def _waits_elsewhere(job: Job) -> bool:
     """It did not wait for what it needed: an old script makes it ready all the same."""
-    protocol_data = qless_data(job)
-    return protocol_data is not None and protocol_data.old and job.state in _ELSEWHERE
+    data = job.extra.protocol_data if job.extra is not None else None
+    return data is not None and data.keeps_dependencies() and job.state in _ELSEWHERE
 
 
 def waits_lazily(job: Job) -> bool:
-    protocol_data = qless_data(job)
-    return protocol_data is not None and (protocol_data.due is not None or protocol_data.parked is not None)
+    data = job.extra.protocol_data if job.extra is not None else None
+    return data is not None and data.waits_lazily()
 
 
 def release(
@@ -162,11 +162,9 @@ def scheduled(state: EngineState, event: Scheduled) -> None:
         job_state = move(job.state, State.SCHEDULED)
         placement.remove(state, job)
         job.state = job_state
-        protocol_data = qless_data(job)
-        if protocol_data is not None and protocol_data.parked is not None and job.extra is not None:
-            # The script keeps that time until it is used, whatever was put meanwhile.
-            due, job.due = protocol_data.parked
-            job.extra = replace(job.extra, protocol_data=replace(protocol_data, due=due, parked=None))
+        data = job.extra.protocol_data if job.extra is not None else None
+        if data is not None and (hook := hooks.SCHEDULED.get(type(data))) is not None:
+            hook(state, job)
         placement.insert(state, job)
 
 

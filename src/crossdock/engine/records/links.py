@@ -6,17 +6,17 @@ track that changed, are noted in `state.follow_ups`, and `Engine.execute` decide
 
 from math import inf
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import purge_clock
 from crossdock.engine.state import EngineState, Lock
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import FollowUp
-from crossdock.model.job import Job, Links, LockRelease, LockTerms, ResquData
+from crossdock.model.job import Job, Links, LockRelease, LockTerms
 from crossdock.model.records import Batch, Progress
 from crossdock.model.states import State
 
-#: How long a track is kept after its last change; that of a monitored Resqu job (protocol page 11).
+#: How long progress is kept after its last change, unless the protocol data says otherwise.
 TRACK_S = 1_800.0
-MONITORED_S = 86_400.0
 
 #: Kept for a person: its tries are over.
 _OVER = frozenset({State.DEAD, State.FAILED})
@@ -133,18 +133,14 @@ def free(state: EngineState, name: str) -> None:
     if held is not None:
         if held.end < inf:
             state.lock_ends.take((held.end, held.holder, name))
-        resqu = state.resqu
-        resqu.running.discard(name)
-        if not held.holder:
-            resqu.unreserve(name)
-        if name in resqu.deferred:
-            state.follow_ups.append(FollowUp(lock=name))
+        for hook in hooks.LOCK_FREED:
+            hook(state, name, held)
 
 
 def tell(state: EngineState, job: Job, at: float, job_state: str) -> None:
     """Write into the track of a job."""
-    monitored = job.extra is not None and type(job.extra.protocol_data) is ResquData
-    note(state, job.jid, at, job_state, keep_s=MONITORED_S if monitored else 0.0)
+    data = job.extra.protocol_data if job.extra is not None else None
+    note(state, job.jid, at, job_state, keep_s=0.0 if data is None else data.progress_s)
 
 
 def note(

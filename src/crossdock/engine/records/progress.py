@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.qless import history
 from crossdock.engine.records.links import TRACK_S, note
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -44,7 +44,9 @@ def renewed(state: EngineState, event: Renewed) -> None:
             lease.until, lease.late = event.until, event.late
         if event.until is not None:
             state.workers.give(lease.worker, job.jid, event.until)
-            history.renewed(state, job, event.until)
+            data = job.extra.protocol_data if job.extra is not None else None
+            if data is not None and (hook := hooks.RENEWED.get(type(data))) is not None:
+                hook(state, job, event.until)
         if event.payload is not None:
             job.carry(event.payload)
         placement.insert(state, job)

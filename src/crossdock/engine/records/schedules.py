@@ -13,15 +13,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from crossdock.engine import hooks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.jobs.enqueue import enter, refusals
-from crossdock.engine.resqu import plans, unique_ids
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import SetSchedules
-from crossdock.model.events import SchedulesSet, Spawned
-from crossdock.model.events.resqu import Deferred
+from crossdock.model.events import AnyEvent, SchedulesSet, Spawned
 from crossdock.model.job import Spec
 from crossdock.model.records import Schedule
 
@@ -60,32 +59,33 @@ def recurrences_set(state: EngineState, event: SchedulesSet) -> None:
     state.next_runs = SortedList((each.next, name) for name, each in state.schedules.items())
 
 
-def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[AnyEvent]:
     """The events of these due recurrences. Clients' plans push no more than there is room for."""
     at, number = later(state, now), state.counters.number + 1
     full = number + room
     due = [state.schedules[name] for name in names]
     specs = [_at_run(state, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
     refused = refusals(state, specs, now) or [None] * len(specs)
-    events: list[Spawned | Deferred] = []
-    deferred: set[str] = set()
+    events: list[AnyEvent] = []
     for each, spec, why in zip(due, specs, refused, strict=True):
-        after = plans.next_after(each, now.wall) if each.plan else next_run(each.schedule, each.zone, now.wall)
+        data = spec.extra.protocol_data if spec.extra is not None and each.plan else None
+        next_of = hooks.NEXT_RUN.get(type(data)) if data is not None else None
+        after = next_run(each.schedule, each.zone, now.wall) if next_of is None else next_of(each, now.wall)
         goes_in = why is None and (not each.plan or number < full)
         events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
         number += goes_in
-        lock = unique_ids.lock_of(spec)
-        if why is not None and each.plan and lock not in deferred and unique_ids.defers(state, spec):
-            deferred.add(lock)
-            events.append(Deferred(at, lock, each.via, spec))
+        if why is not None and data is not None and (refused_run := hooks.RUN_REFUSED.get(type(data))) is not None:
+            instead = refused_run(state, each, spec, at, events)
+            events += () if instead is None else (instead,)
     return events
 
 
 def _at_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
     replace, spec = msgspec.structs.replace, due.spec
-    if due.plan:
-        return replace(unique_ids.routed(state, spec), jid=made.hex)
     jid, extra = str(made), spec.extra
+    data = extra.protocol_data if extra is not None and due.plan else None
+    if data is not None and (run := hooks.RUN.get(type(data))) is not None:
+        return run(state, spec, made)
     if extra is None or extra.links is None:
         return replace(spec, jid=jid)
     links = extra.links

@@ -5,46 +5,15 @@ allocator gave to the pool is over when that allocator says so (`stages.finish`)
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from crossdock.engine.index import placement
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
-from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
+from crossdock.model.job import Job
 from crossdock.model.records import Phase, ResquBatch
-from crossdock.model.states import State
 
 if TYPE_CHECKING:
     from crossdock.engine.state import EngineState
-
-
-def first(queue: Queue, name: str | None = None) -> Number | None:
-    """The job whose turn it is, of all lanes or of this one."""
-    for lane in (queue.lanes or {}).values() if name is None else _lane(queue, name):
-        if lane:
-            number: Number = lane.first()[-1]
-            return number
-    return None
-
-
-def _lane(queue: Queue, name: str) -> Iterator[SortedList[Any]]:
-    if queue.lanes is not None and name in queue.lanes:
-        yield queue.lanes[name]
-
-
-def in_turn(queue: Queue) -> Iterator[Number]:
-    """One job after the other, as they would be leased. A batch that comes up meanwhile is not seen."""
-    lanes: deque[Iterator[Any]] = deque(map(iter, (queue.lanes or {"": queue.ready}).values()))
-    while lanes:
-        sort_key = next(lanes[0], None)
-        if sort_key is None:
-            lanes.popleft()
-        else:
-            yield sort_key[-1]
-            lanes.rotate(-1)
 
 
 def stage_of(state: "EngineState", job: Job) -> ResquBatch | None:
@@ -52,38 +21,6 @@ def stage_of(state: "EngineState", job: Job) -> ResquBatch | None:
     name = job.extra.stage if job.extra is not None else ""
     stage = state.resqu.batches.get(name) if name else None
     return stage if stage is not None and stage.first <= job.number else None
-
-
-def forget_batch(job: Job) -> None:
-    """From now on it is a job like others."""
-    if job.extra is not None and job.extra.stage:
-        job.extra = replace(job.extra, stage="")
-
-
-def since(state: "EngineState", job: Job) -> float:
-    """When a job that is held in a batch could first be leased."""
-    stage = stage_of(state, job)
-    return job.since if stage is None else stage.since
-
-
-def begin(state: "EngineState", job: Job, queue: str, lease: Lease) -> None:
-    """A job of a lane is leased; from now on it is like any other of that queue."""
-    stage = stage_of(state, job)
-    if stage is None:
-        return
-    lanes = state.queues[queue].lanes
-    if lanes is not None and stage.name in lanes:
-        lanes.move_to_end(stage.name)
-    job.queue = state.queues[queue].name
-    job.since = stage.since
-    job.sort_key = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
-    leave(state, job)
-    job.state, job.lease = State.LEASED, lease
-    placement.insert(state, job)
-
-
-def stand(state: "EngineState", job: Job, stage: str) -> None:
-    state.resqu.lanes[stage].add((job.number,))
 
 
 def leave(state: "EngineState", job: Job) -> None:

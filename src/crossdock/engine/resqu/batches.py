@@ -13,6 +13,7 @@ from crossdock.engine.resqu import batch_queues, queries
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
+from crossdock.model.commands.core import LeaseLane
 from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.events import AnyEvent, Removed
 from crossdock.model.events import resqu as e
@@ -97,7 +98,7 @@ def stage_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
         extra=spec.extra,
     )
     state.know(job)
-    batch_queues.stand(state, job, event.name)
+    placement.insert(state, job)
     state.counters.number = event.number
     stage.total += 1
 
@@ -183,7 +184,7 @@ def stage_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
         batch_queues.enter(state, following, stage.queue, event.at)
     queue = state.queue(stage.queue, event.at)
     for job in left:
-        batch_queues.forget_batch(job)
+        placement.leave_batch(job)
         job.queue, job.state, job.since = queue.name, State.READY, stage.since
         job.sort_key = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
         placement.insert(state, job)
@@ -194,7 +195,7 @@ def lease_staged(state: EngineState, command: c.LeaseFromResquBatch, now: Now, r
     stage = state.resqu.batches.get(command.name)
     if stage is None or stage.phase is not Phase.ACTIVE:
         return (), None, ()
-    lane = c.LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
+    lane = LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
     return lease_next(random, state, lane, now) or ((), None, ())
 
 

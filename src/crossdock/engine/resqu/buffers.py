@@ -15,10 +15,10 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.core import Claim, Succeed
-from crossdock.model.events import AnyEvent, Removed
+from crossdock.model.events import AnyEvent, Buried, Removed
 from crossdock.model.events import resqu as e
 from crossdock.model.job import BAND_NORMAL, Job, Lease
-from crossdock.model.states import HELD, READY, move
+from crossdock.model.states import BLOCKED, HELD, READY, move
 
 
 def take_next(state: EngineState, command: c.TakeNext, now: Now) -> Decision[Job | None]:
@@ -129,6 +129,13 @@ def discard(state: EngineState, command: c.DiscardBuffer, now: Now) -> Decision[
     if job is not None:
         events.append(Removed(at, "discarded", command.via, last_rows([job], at)))
     return events, True, ()
+
+
+def buried(state: EngineState, event: Buried) -> None:
+    """An allocator that puts the text of a buried job on a queue later puts nothing there."""
+    for each in event.rows:
+        if state.jobs[each.number].state in (BLOCKED, HELD):
+            state.resqu.in_buffer.pop(each.number, None)
 
 
 def lose(state: EngineState, command: c.LoseBuffer, now: Now, random: Random) -> Decision[None]:

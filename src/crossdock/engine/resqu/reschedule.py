@@ -88,6 +88,7 @@ def _book(state: EngineState, job: Job, event: Rescheduled) -> None:
 def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
     to, extra = event.to, job.extra or Extra()
     if to.jid != job.jid:
+        state.resqu.once.mark(job.jid, event.at)  # a repeat of the push that made it is still recognised
         state.rename(job, to.jid)
     if extra.stage:
         extra = replace(extra, stage="")

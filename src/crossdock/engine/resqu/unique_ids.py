@@ -18,7 +18,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.core import Claim, Succeed
 from crossdock.model.commands.resqu import Buffer
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, Started
 from crossdock.model.events import resqu as e
 from crossdock.model.job import Job, Lease, Number, ResquData, Spec
 
@@ -196,7 +196,7 @@ def released(state: EngineState, spec: Spec, now: Now) -> Spec:
     return replace(routed(state, spec), due=now.wall + delay if delay else 0.0)
 
 
-def started(state: EngineState) -> None:
+def started(state: EngineState, event: Started) -> None:
     """No connection is left: what they had reserved is free, and nobody knows who said what of a job."""
     resqu = state.resqu
     for name in list(resqu.reserved):

@@ -20,10 +20,10 @@ import msgspec
 
 from crossdock.engine.index import lists
 from crossdock.engine.index.dependents import PostponedDependents
+from crossdock.engine.index.lazy_deadlines import ByCaller
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.keyspace.store import Stored
-from crossdock.engine.qless.lazy_deadlines import ByCaller
 from crossdock.engine.qless.settings import obey
 from crossdock.engine.records.stats import QueueDay, Stats
 from crossdock.engine.state import Counters, EngineState, Lock
@@ -231,8 +231,9 @@ def _load(file: BinaryIO) -> Loaded:
         for name, seen, paused in rest.queues
     }
     _records(state, rest, header)
-    shelving.stand()
     snapshot_resqu.restore(state, rest.resqu)
+    shelving.stand()
+    snapshot_resqu.restore_turns(state, rest.resqu)
     return Loaded(state, header.seq, header.wall, header.steady)
 
 

@@ -10,9 +10,8 @@ from crossdock.engine.resqu.state import Mapping, RecentJids, ResquState
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Buffer
 from crossdock.model.events.resqu import Pools
-from crossdock.model.job import Number, ResquData, Spec
+from crossdock.model.job import Number, Spec
 from crossdock.model.records import Phase, ResquBatch
-from crossdock.model.states import HELD, SCHEDULED
 
 
 class Kept(msgspec.Struct, array_like=True, frozen=True):
@@ -47,7 +46,7 @@ def keep(state: EngineState) -> Kept:
 
 
 def restore(state: EngineState, kept: Kept) -> None:
-    """After jobs, queues and recurrences."""
+    """After queues and schedules, before the jobs are indexed."""
     resqu = state.resqu = ResquState(Mapping(kept.static, kept.batch))
     for name, by in kept.reserved.items():
         resqu.reserve(name, by)
@@ -58,21 +57,14 @@ def restore(state: EngineState, kept: Kept) -> None:
     resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.batches if stage.phase is Phase.ACTIVE}
     resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
     resqu.once = RecentJids(kept.once)
-    waiting = (state.jobs[number] for _, number in state.by_state[SCHEDULED])
-    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.protocol_data) is ResquData)
-    _lanes(state, kept)
+    resqu.lanes = {stage.name: SortedList() for stage in kept.batches}
     for each in state.schedules.values():
         if each.plan:
             enlist(state, each)
 
 
-def _lanes(state: EngineState, kept: Kept) -> None:
-    numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.batches}
-    if numbers:
-        for job in state.jobs.values():
-            if job.state is HELD and job.extra is not None and job.extra.stage:
-                numbers[job.extra.stage].append((job.number,))
-    state.resqu.lanes = {name: SortedList(each) for name, each in numbers.items()}
+def restore_turns(state: EngineState, kept: Kept) -> None:
+    """After the jobs are indexed: the lanes of each queue."""
     for name, turn in kept.turns.items():
         queue = state.queues[name]
         queue.lanes = OrderedDict((each, state.resqu.lanes[each] if each else queue.ready) for each in turn)

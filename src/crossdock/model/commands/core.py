@@ -60,6 +60,12 @@ class LeaseNext(Command[Job | None], frozen=True, gc=False):
     at_random: bool = False  #: not the first: any of those that have one, each as likely
 
 
+class LeaseLane(LeaseNext, frozen=True, gc=False):
+    """The same, of one lane of the queue: the jobs of a batch."""
+
+    lane: str = ""
+
+
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """Who asks to settle, and what lease it was given for that jid (None: none that it remembers)."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.commands.core import Claim, Command, LeaseNext, LeaseTerms, Verdict
+from crossdock.model.commands.core import Claim, Command, LeaseTerms, Verdict
 from crossdock.model.events.resqu import Said
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, LockRelease, LockTerms, Number, Spec
 
@@ -241,12 +241,6 @@ class LeaseFromResquBatch(Command[Job | None], frozen=True, gc=False):
     name: str
     worker: str
     terms: LeaseTerms
-
-
-class LeaseLane(LeaseNext, frozen=True, gc=False):
-    """A `LeaseFromResquBatch` in its queue: of this batch alone."""
-
-    lane: str = ""
 
 
 class TakeNext(Command[Job | None], frozen=True, gc=False):
