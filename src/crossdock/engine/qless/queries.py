@@ -105,7 +105,7 @@ def pending_in(state: EngineState, throttle: str) -> Sequence[tuple[float, str]]
 
 def stats_of_day(state: EngineState, queue: str, day: int) -> QueueDay | None:
     """What happened in that queue on the UTC day that begins in that second."""
-    return state.stats.days.get(queue, {}).get(day)
+    return state.stats.page(queue, day)
 
 
 def stats_by_queue(state: EngineState) -> Mapping[str, Mapping[int, QueueDay]]:
