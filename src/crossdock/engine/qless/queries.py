@@ -12,8 +12,8 @@ from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.qless.history import number as number_setting
 from crossdock.engine.qless.lazy_deadlines import ByCaller, IntervalTimes
 from crossdock.engine.qless.quirks import surfacing
+from crossdock.engine.queries.queues import jobs_in_turn
 from crossdock.engine.records.stats import QueueDay
-from crossdock.engine.resqu.batch_queues import in_turn
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.records import Throttle
@@ -288,7 +288,7 @@ def next_jobs(state: EngineState, name: str, count: int) -> list[Job]:
     if queue.lanes is None or strays:
         first = _merged(list(queue.ready.front(count)), strays)
         return [state.jobs[sort_key[4]] for sort_key in first[:count]]
-    return [state.jobs[number] for number in islice(in_turn(queue), max(0, count))]
+    return list(islice(jobs_in_turn(state, queue), max(0, count)))
 
 
 def _merged(order: Sequence[T], others: Iterable[T]) -> Sequence[T]:
