@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands.admin import Bury
+from crossdock.model.commands.admin import Bury, Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Extra, Failure, Form, Spec
 from crossdock.model.states import State
 from crossdock.protocols.admin.actions import ACTED_AT_MOST
+from crossdock.protocols.admin.failures import failures
+from crossdock.protocols.admin.messages import Failures
 from tests.model import invariants
 from tests.support.control_peer import ControlPeer
 from tests.support.dispatcher import PlainDispatcher
@@ -59,6 +61,16 @@ def test_groups_with_their_newest_job(floor: Floor, peer: ControlPeer) -> None:
     assert peer.all("failures", limit=1) == rows
     assert [row["failure"] for row in peer.ask("failures", by="jobs", limit=1)["failures"]] == ["Test"]
     invariants.check(floor.dispatcher.state)
+
+
+def test_groups_that_a_flush_removes_between_two_slices_are_left_out(floor: Floor) -> None:
+    failed(floor)
+    answer = failures(floor.dispatcher, Failures())
+    next(answer)
+    floor.dispatcher.do(Flush("control"))
+    with pytest.raises(StopIteration) as ended:
+        next(answer)
+    assert b'"failures":[]' in ended.value.value
 
 
 def test_jobs_of_a_group_newest_first(floor: Floor, peer: ControlPeer) -> None:

@@ -1,6 +1,7 @@
 """Statistics: the streaming sums, the histogram's buckets, and what is kept how long."""
 
 import statistics
+from copy import deepcopy
 
 import pytest
 from hypothesis import given
@@ -157,7 +158,7 @@ def test_when_the_sums_are_looked_at_does_not_change_them(
                 stats.keep(*kept)
                 stats.book(queue, day * DAY + 1.0, what, value)
             if data.draw(st.booleans()):
-                assert looked.days is not None
+                looked = Stats(deepcopy(looked.days), dict(looked.gone), looked.stats_days, looked.histogram_days)
         assert list(looked.days.items()) == list(not_looked.days.items())
 
 
@@ -227,3 +228,15 @@ def test_a_histogram_has_so_many_buckets() -> None:
     found = moments([-float(n) for n in range(1, 2_001)] + [5.0] + [float(n) * DAY for n in range(1_700, 4_000)])
     assert (found.n, found.histogram[-1], found.histogram[5]) == (4_301, 2_000, 1)
     assert (max(found.histogram), found.histogram[1_998]) == (1_998, 4_000 - 1_742)
+
+
+def test_a_look_at_the_sums_changes_nothing() -> None:
+    stats = Stats()
+    for value in (1.0, 2.0, 70.0):
+        stats.book("q", 1.0, WAIT, value)
+        stats.book("q", 1.0, FAILURE, 1.0)
+    first, page = stats.days, stats.page("q", 0)
+    assert page == first["q"][0] and page.wait.n == 3 and page.wait.histogram == {1: 1, 2: 1, 60: 1}
+    stats.book("q", 2.0, WAIT, 3.0)
+    assert (page.wait.n, first["q"][0].wait.n, stats.days["q"][0].wait.n) == (3, 3, 4)
+    assert stats.page("q", DAY) is None and stats.page("other", 0) is None

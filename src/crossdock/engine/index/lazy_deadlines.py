@@ -22,7 +22,11 @@ _FRESH_AT_MOST: Final = 1_000
 
 
 class LazyQueue:
-    """Most leases are over before anybody wants to know their order: so they are sorted when somebody does."""
+    """The deadlines of one queue.
+
+    Most leases end before their order is asked for, so they are sorted by the first read that needs it. Such a read
+    changes how the leases are kept, not which there are: `locks` and `late` have the same entries before and after.
+    """
 
     __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots")
 

@@ -12,6 +12,7 @@ from crossdock.engine.index.lazy_deadlines import ByCaller, IntervalTimes
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.qless.history import number as number_setting
 from crossdock.engine.qless.quirks import surfacing
+from crossdock.engine.queries.queues import jobs_in_turn
 from crossdock.engine.records.stats import QueueDay
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
@@ -104,7 +105,7 @@ def pending_in(state: EngineState, throttle: str) -> Sequence[tuple[float, str]]
 
 def stats_of_day(state: EngineState, queue: str, day: int) -> QueueDay | None:
     """What happened in that queue on the UTC day that begins in that second."""
-    return state.stats.days.get(queue, {}).get(day)
+    return state.stats.page(queue, day)
 
 
 def stats_by_queue(state: EngineState) -> Mapping[str, Mapping[int, QueueDay]]:
@@ -287,7 +288,7 @@ def next_jobs(state: EngineState, name: str, count: int) -> list[Job]:
     if queue.lanes is None or strays:
         first = _merged(list(queue.ready.front(count)), strays)
         return [state.jobs[sort_key[4]] for sort_key in first[:count]]
-    return [state.jobs[number] for number in islice(queue.in_turn(), max(0, count))]
+    return list(islice(jobs_in_turn(state, queue), max(0, count)))
 
 
 def _merged(order: Sequence[T], others: Iterable[T]) -> Sequence[T]:

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.sorted_list import SortedList
-from crossdock.engine.state import EngineState, Waiting
-from crossdock.model.job import BAND_OVERTAKES, Job, Number
+from crossdock.engine.state import EngineState
+from crossdock.model.job import BAND_OVERTAKES, Job
 
 
 def queue_named(state: EngineState, name: str) -> Queue | None:
@@ -77,16 +76,6 @@ def leased_count(state: EngineState, name: str) -> int:
 def leased_counts(state: EngineState) -> Mapping[str, int]:
     """Leased jobs by queue."""
     return state.leased_in
-
-
-def scheduled_index(state: EngineState, name: str) -> SortedList[Waiting] | None:
-    """Minus the priority, due time and number of a queue's scheduled jobs, in order. None: it has no such jobs."""
-    return state.scheduled_in.get(name)
-
-
-def retrying_index(state: EngineState, name: str) -> SortedList[tuple[float, Number]] | None:
-    """Due time and number of a queue's retrying jobs, in order. None: it has no such jobs."""
-    return state.retrying_in.get(name)
 
 
 def scheduled_counts(state: EngineState) -> dict[str, int]:

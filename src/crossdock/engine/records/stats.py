@@ -12,6 +12,7 @@ from math import inf
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from crossdock.model.clock import DAY, day_of
 from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
@@ -144,9 +145,28 @@ class Stats:
 
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
-        """queue → first second of the UTC day → what happened on it."""
-        self._add_all()
-        return self._days
+        """queue → first second of the UTC day → what happened on it. A read: pages with open values are copied."""
+        if not self._open:
+            return self._days
+        return {queue: self._of(queue, days) for queue, days in self._days.items()}
+
+    def page(self, queue: str, day: int) -> QueueDay | None:
+        """What happened in that queue on the UTC day that begins in that second."""
+        page = self._days.get(queue, {}).get(day)
+        start, _, lists = self._open.get(queue, _NO_PAGE)
+        return self._with(page, queue, start, lists) if page is not None and lists and start == day else page
+
+    def _of(self, queue: str, days: dict[int, QueueDay]) -> dict[int, QueueDay]:
+        start, _, lists = self._open.get(queue, _NO_PAGE)
+        page = days.get(start) if lists else None
+        return days if page is None else days | {start: self._with(page, queue, start, lists)}
+
+    def _with(self, page: QueueDay, queue: str, start: int, lists: tuple[list[float], ...]) -> QueueDay:
+        """A copy of the page with the open values."""
+        wait, run = (replace(each, histogram=dict(each.histogram)) for each in (page.wait, page.run))
+        found = replace(page, wait=wait, run=run)
+        self._add_to(found, queue, start, lists)
+        return found
 
     def _add_all(self) -> None:
         for queue in list(self._open):
@@ -157,13 +177,16 @@ class Stats:
         start, _, lists = self._open.pop(queue, _NO_PAGE)
         page = self._days.get(queue, {}).get(start) if lists else None
         if page is not None:
-            wait, run, failures, failed, retries = lists
-            counted = start > self._limits(queue, max(self._days[queue]))[1]
-            page.wait.add(wait, counted)
-            page.run.add(run, counted)
-            page.failures += len(failures)
-            page.failed += int(sum(failed))
-            page.retries += len(retries)
+            self._add_to(page, queue, start, lists)
+
+    def _add_to(self, page: QueueDay, queue: str, start: int, lists: tuple[list[float], ...]) -> None:
+        wait, run, failures, failed, retries = lists
+        counted = start > self._limits(queue, max(self._days[queue]))[1]
+        page.wait.add(wait, counted)
+        page.run.add(run, counted)
+        page.failures += len(failures)
+        page.failed += int(sum(failed))
+        page.retries += len(retries)
 
     def _begin(self, queue: str, day: int) -> None:
         """With its first booking, not when that is added in: when the sums are looked at must not tell what is kept."""
