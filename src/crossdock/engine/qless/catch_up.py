@@ -23,8 +23,8 @@ from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import LeaseNext
-from crossdock.model.commands.qless import CatchUp, LeaseNow
+from crossdock.model.commands.core import LeaseNext, Tick, Ticked
+from crossdock.model.commands.qless import CatchUp, LeaseNow, TickNow
 from crossdock.model.events import AnyEvent, Failed, LeaseExpired, Readied, Warned
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.policies import LeaseExpiry
@@ -177,3 +177,11 @@ def lease_in_steps(engine: "Engine", command: LeaseNext, now: Now) -> Decision[J
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
     leased, job, ready_queues = engine.execute(plain, now)
     return (*events, *leased), job, (*woken, *ready_queues)
+
+
+def tick_in_steps(engine: "Engine", command: Tick, now: Now) -> Decision[Ticked]:
+    """Lazy deadlines are carried out by the next lease, so clients that wait for a job are woken. The alarms are no
+    state: each is set from below, and again from the queue's deadlines once it has been heard."""
+    events, done, woken = engine.execute(TickNow(command.limit, command.room, command.looked), now)
+    come = engine.state.lazy.come(now, command.limit) if engine.state.lazy.queues else []
+    return events, done, tuple(dict.fromkeys((*woken, *come)))

@@ -18,7 +18,17 @@ T = TypeVar("T", covariant=True)
 
 
 class Command(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    pass
+    def caller_time(self) -> float | None:
+        """The time by the caller's own clock. What follows from the command has the same time."""
+        return None
+
+    def spares(self) -> frozenset[Number]:
+        """Jobs that do not fail if the command removes one that they depend on."""
+        return frozenset()
+
+    def frees_first(self) -> bool:
+        """Dependents that become ready stand before others of their priority."""
+        return False
 
 
 class Refused(IntEnum):
@@ -92,6 +102,12 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     whole: bool = False
     under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
+    def caller_time(self) -> float | None:
+        return self.t
+
+    def frees_first(self) -> bool:
+        return self.whole
+
 
 class Fail(Command[Verdict], frozen=True, gc=False):
     """Not final unless it says so: the job's rules say what follows."""
@@ -111,6 +127,9 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
     named: bool = False  #: its worker is told of even if nothing else is (the oldest)
     quiet: bool = False  #: nobody is told if it was the last try (reqless)
+
+    def caller_time(self) -> float | None:
+        return self.t
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
@@ -181,6 +200,9 @@ class Follow(Command[None], frozen=True, gc=False):
 
     follow_ups: Sequence[FollowUp]
     t: float | None = None
+
+    def caller_time(self) -> float | None:
+        return self.t
 
 
 class Resolve(Command[None], frozen=True, gc=False):
