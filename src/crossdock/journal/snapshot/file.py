@@ -146,14 +146,14 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             state.tags.uses,
             state.workers.seen,
             state.workers.given,
-            state.watched,
-            state.config,
-            list(state.intervals.values()),
-            list(state.stale_listings.failed),
-            list(state.stale_listings.done),
-            [(queue, each) for queue, order in state.stray_entries.locks.items() for each in order],
-            [(queue, each) for queue, order in state.stray_entries.work.items() for each in order],
-            [(queue, each) for queue, order in state.stray_entries.depends.items() for each in order],
+            state.qless.watched,
+            state.qless.config,
+            list(state.qless.intervals.values()),
+            list(state.qless.stale_listings.failed),
+            list(state.qless.stale_listings.done),
+            [(queue, each) for queue, order in state.qless.stray_entries.locks.items() for each in order],
+            [(queue, each) for queue, order in state.qless.stray_entries.work.items() for each in order],
+            [(queue, each) for queue, order in state.qless.stray_entries.depends.items() for each in order],
             snapshot_resqu.keep(state),
             list(state.loads.by_run.values()),
             {},
@@ -250,17 +250,17 @@ def _records(state: EngineState, rest: Rest, header: Header) -> None:
     state.scripts = rest.scripts
     state.tags.restore(rest.tags, rest.uses, state.jobs)
     state.workers.seen, state.workers.given = rest.seen, rest.given
-    state.stale_listings.restore(rest.stale_failed, rest.stale_done)
-    state.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
-    state.watched = rest.watched
-    state.config = rest.config
+    state.qless.stale_listings.restore(rest.stale_failed, rest.stale_done)
+    state.qless.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
+    state.qless.watched = rest.watched
+    state.qless.config = rest.config
     obey(state)
     once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
     state.loads.restore(rest.loads, rest.once_steady or once)
     state.owed = rest.owed
     state.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
     for each in rest.intervals:
-        state.intervals[each.jid] = each
+        state.qless.intervals[each.jid] = each
         state.lazy.recur(each)
 
 

@@ -45,13 +45,13 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
 def tracked(dispatcher: Dispatcher, request: Tracked) -> Slices:
     """By their jids: a job that is gone may be tracked on, and its name may come again."""
     state = dispatcher.state
-    jids, after = yield from by_name(state.watched, request)
+    jids, after = yield from by_name(state.qless.watched, request)
     rows = []
     for jid in jids:
-        if jid in state.watched:
+        if jid in state.qless.watched:
             job = newest(state, jid)
             shown = None if job is None else views.row(job, dispatcher.now)
-            rows.append({"jid": jid, "since": views.when(state.watched[jid]), "job": shown})
+            rows.append({"jid": jid, "since": views.when(state.qless.watched[jid]), "job": shown})
     return reply({"tracked": rows, "after": after})
 
 
@@ -62,7 +62,7 @@ def track(dispatcher: Dispatcher, request: Track) -> bytes:
         found = selection.named(dispatcher.state, each)
         if not found:
             unknown.append(each)
-        elif found[-1].jid not in dispatcher.state.watched:
+        elif found[-1].jid not in dispatcher.state.qless.watched:
             dispatcher.do(Watch(found[-1].jid, dispatcher.now.wall))
             done.append(found[-1].jid)
     return reply({"done": done, "unknown": unknown})
@@ -78,14 +78,14 @@ def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
     state = dispatcher.state
     done: list[str] = []
     unknown: list[int | str] = []
-    for seen, each in enumerate(list(state.watched) if request.all else dict.fromkeys(request.ids), 1):
+    for seen, each in enumerate(list(state.qless.watched) if request.all else dict.fromkeys(request.ids), 1):
         if seen % SLICE == 0:
             yield PAUSE_S
         jid = str(each)
-        if jid not in state.watched:
+        if jid not in state.qless.watched:
             found = selection.named(state, each)
             jid = found[-1].jid if found else jid
-        if jid in state.watched:
+        if jid in state.qless.watched:
             dispatcher.do(Unwatch(jid))
             done.append(jid)
         elif not request.all:

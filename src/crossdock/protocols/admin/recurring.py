@@ -16,21 +16,21 @@ from crossdock.protocols.base import Answer, Dispatcher, Slices
 def recurring(dispatcher: Dispatcher, request: Recurring) -> Answer:
     if request.id is None:
         return _page(dispatcher, request)
-    found = dispatcher.state.intervals.get(request.id)
+    found = dispatcher.state.qless.intervals.get(request.id)
     if found is None:
         return error(f"no recurring job {request.id} is here")
     return reply({"recurring": [views.interval(found, dispatcher.now, whole=True)], "after": None})
 
 
 def _page(dispatcher: Dispatcher, request: Recurring) -> Slices:
-    known = dispatcher.state.intervals
+    known = dispatcher.state.qless.intervals
     names, after = yield from by_name(known, request)
     rows = [views.interval(known[name], dispatcher.now) for name in names if name in known]
     return reply({"recurring": rows, "after": after})
 
 
 def recur(dispatcher: Dispatcher, request: Recur) -> bytes:
-    known = dispatcher.state.intervals.get(request.id)
+    known = dispatcher.state.qless.intervals.get(request.id)
     made = known is None
     changed = _new(dispatcher, request) if known is None else _spaced(known, request)
     if request.queue is not None:
@@ -76,7 +76,7 @@ def _whole(number: float) -> int | float:
 def unrecur(dispatcher: Dispatcher, request: Unrecur) -> bytes:
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
-        if each in dispatcher.state.intervals:
+        if each in dispatcher.state.qless.intervals:
             dispatcher.do(ClearInterval(each))
             done.append(each)
         else:

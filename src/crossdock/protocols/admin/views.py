@@ -91,7 +91,7 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
         "lease": _lease(job, now),
         "error": _error(job),
         "track": track(state, job.jid, now),
-        "tracked": when(state.watched.get(job.jid, 0.0)),
+        "tracked": when(state.qless.watched.get(job.jid, 0.0)),
         "needs": [state.jobs[dependency].jid for dependency in _needs(job, state)],
         "needed_by": [state.jobs[each].jid for each in islice(state.dependents.get(job.number, ()), _NEEDED_BY)],
     }

@@ -182,7 +182,7 @@ def show(state: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
         "spawned_from_jid": (protocol_data.spawned_from or False) if protocol_data is not None else False,
         "dependencies": sorted(jobs[dependency].jid for dependency in dependencies_of(job) if dependency in jobs),
         "klass": job.kind,
-        "tracked": job.jid in state.watched,
+        "tracked": job.jid in state.qless.watched,
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state_name(job),

@@ -33,11 +33,11 @@ def jobs(call: Call) -> Reply:
     offset, count = span(call[at], call[at + 1], 'Jobs(): Arg "%s" not a number: ', ("offset", call.dialect.count))
     state = call.state
     if complete:
-        newest = Reversed(merged(state.completed, list(state.stale_listings.done)))
+        newest = Reversed(merged(state.qless.completed, list(state.qless.stale_listings.done)))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = state.lazy.of(queue)
     if word in ("running", "stalled"):
-        locks = merged(lazy.locks, list(state.stray_entries.locks.get(queue, ())))
+        locks = merged(lazy.locks, list(state.qless.stray_entries.locks.get(queue, ())))
         over, gone = lazy.over(call.t), lazy.expired(call.t)
         if locks is not lazy.locks:
             over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
@@ -51,7 +51,7 @@ def jobs(call: Call) -> Reply:
         move_due(call, queue)
         return _scheduled(state, queue, offset, count)
     if word == "depends":
-        by_time = merged(state.blocked_in.get(queue, []), list(state.stray_entries.depends.get(queue, ())))
+        by_time = merged(state.blocked_in.get(queue, []), list(state.qless.stray_entries.depends.get(queue, ())))
     elif word == "recurring":
         by_time = merged(lazy.slots.callers, list(lazy.slots.own))
         if not call.dialect.in_scripts:
@@ -101,13 +101,15 @@ def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[
 
 
 def failed(call: Call) -> Reply:
-    groups, group = call.state.failed_in, call[0]
+    groups, group = call.state.qless.failed_in, call[0]
     if group is None:
         counts = Counter({name: len(order) for name, order in groups.items()})
-        counts.update(name for name, _, _ in call.state.stale_listings.failed)
+        counts.update(name for name, _, _ in call.state.qless.stale_listings.failed)
         return cjson.write(dict(sorted(counts.items())))
     start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
-    stale_listings = [(order, number_) for name, order, number_ in call.state.stale_listings.failed if name == group]
+    stale_listings = [
+        (order, number_) for name, order, number_ in call.state.qless.stale_listings.failed if name == group
+    ]
     order = Reversed(merged(groups.get(group, []), stale_listings))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.state.jobs[number_] for _, number_ in page]

@@ -75,7 +75,7 @@ def text(state: EngineState, job: Job, dialect: Dialect) -> str:
             middle = _with_rare(state, job, extra, its_queue, its_state, dialect)
     if middle is None:
         write = _middle if len(job.kind) <= NAME_BYTES else _parts
-        middle = write(job.kind, its_queue, its_state, dialect.old, jid in state.watched)
+        middle = write(job.kind, its_queue, its_state, dialect.old, jid in state.qless.watched)
     if state.dependents and (waiting := state.dependents.get(job.number)):
         dependents = _jids(state, waiting)
     if dialect.throttled:
@@ -117,7 +117,7 @@ def _with_rare(state: EngineState, job: Job, extra: Extra, queue: str, job_state
         spawned = quoted(protocol_data.spawned_from)
     depends_on = _jids(state, extra.links.depends_on) if extra.links is not None and extra.links.depends_on else "{}"
     tags = cjson.write(list(extra.tags))
-    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.watched, spawned, depends_on, tags)
+    return _parts(job.kind, queue, job_state, dialect.old, job.jid in state.qless.watched, spawned, depends_on, tags)
 
 
 def _jids(state: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:

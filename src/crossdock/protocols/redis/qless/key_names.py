@@ -15,11 +15,11 @@ WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
     b"ql:queues": (Kind.SORTED, lambda state: any(queue.listed for queue in state.queues.values())),
     b"ql:paused_queues": (Kind.SET, lambda state: any(queue.paused for queue in state.queues.values())),
     b"ql:workers": (Kind.SORTED, lambda state: bool(state.workers.seen)),
-    b"ql:tracked": (Kind.SORTED, lambda state: bool(state.watched)),
-    b"ql:completed": (Kind.SORTED, lambda state: bool(state.completed)),
-    b"ql:failures": (Kind.SET, lambda state: bool(state.failed_in)),
+    b"ql:tracked": (Kind.SORTED, lambda state: bool(state.qless.watched)),
+    b"ql:completed": (Kind.SORTED, lambda state: bool(state.qless.completed)),
+    b"ql:failures": (Kind.SET, lambda state: bool(state.qless.failed_in)),
     b"ql:tags": (Kind.SORTED, lambda state: bool(state.tags.uses)),
-    b"ql:config": (Kind.HASH, lambda state: bool(state.config)),
+    b"ql:config": (Kind.HASH, lambda state: bool(state.qless.config)),
 }
 
 #: By what follows the prefix.
@@ -37,7 +37,7 @@ def all_keys(state: EngineState, now: Now) -> Iterator[bytes]:
 
 
 def _others(state: EngineState, now: Now) -> Iterator[bytes]:
-    for jid in list(state.intervals):
+    for jid in list(state.qless.intervals):
         yield b"ql:r:" + key_values.text(jid)
     queues = {**state.queues, **state.leased_in, **state.lazy.queues, **state.blocked_in, **state.held_in}
     for queue in dict.fromkeys((*queues, *state.scheduled_in, *state.retrying_in)):
@@ -47,7 +47,7 @@ def _others(state: EngineState, now: Now) -> Iterator[bytes]:
     for key, (_, there) in WHOLE.items():
         if there(state):
             yield key
-    for prefix, names in (("f:", state.failed_in), ("t:", state.tags.jobs)):
+    for prefix, names in (("f:", state.qless.failed_in), ("t:", state.tags.jobs)):
         for name in list(names):
             yield key_values.text(f"ql:{prefix}{name}")
     for name, throttle in list(state.throttles.items()):

@@ -110,7 +110,7 @@ def dependents(state: EngineState, name: str) -> Entry | None:
 
 
 def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
-    found = state.intervals.get(name)
+    found = state.qless.intervals.get(name)
     if found is None:
         return None
     return fields(

@@ -31,11 +31,11 @@ _WHOLE: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
     b"ql:queues": lambda state: key_values.scores((q.name, q.first_t) for q in state.queues.values() if q.listed),
     b"ql:paused_queues": lambda state: key_values.members(q.name for q in state.queues.values() if q.paused),
     b"ql:workers": lambda state: key_values.scores(iter(state.workers.seen.items())),
-    b"ql:tracked": lambda state: key_values.scores(iter(state.watched.items())),
-    b"ql:completed": lambda state: key_values.scores((jid, t) for t, jid, _ in state.completed),
-    b"ql:failures": lambda state: key_values.members(iter(state.failed_in)),
+    b"ql:tracked": lambda state: key_values.scores(iter(state.qless.watched.items())),
+    b"ql:completed": lambda state: key_values.scores((jid, t) for t, jid, _ in state.qless.completed),
+    b"ql:failures": lambda state: key_values.members(iter(state.qless.failed_in)),
     b"ql:tags": lambda state: key_values.scores(iter(state.tags.uses.items())),
-    b"ql:config": lambda state: key_values.fields(dict(state.config)),
+    b"ql:config": lambda state: key_values.fields(dict(state.qless.config)),
 }
 
 _QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur|throttled)", re.DOTALL)
@@ -64,14 +64,14 @@ class QlessView:
         """What clients ask for all the time costs no walk; the rest is read."""
         state = context.dispatcher.state
         if name == b"zcard" and args[0] == b"ql:completed":
-            return len(state.completed)
+            return len(state.qless.completed)
         found = _QUEUE.fullmatch(_name(args[0]) or "")
         if found is not None:
             queue, kind = found.groups()
             if name == b"zcard":
                 return key_values.OF_QUEUE[kind][0](state, queue)
             if name == b"zscore" and kind == "recur":
-                interval = state.intervals.get(args[1].decode("utf-8", "surrogateescape"))
+                interval = state.qless.intervals.get(args[1].decode("utf-8", "surrogateescape"))
                 return interval.next if interval is not None and interval.queue == queue else None
         raise Pass
 
@@ -79,7 +79,7 @@ class QlessView:
         state = context.dispatcher.state
         whole = _WHOLE.get(key)
         if whole is not None:
-            _refuse_if_long(key, max(len(state.queues), len(state.completed), len(state.tags.uses)))
+            _refuse_if_long(key, max(len(state.queues), len(state.qless.completed), len(state.tags.uses)))
             entry = whole(state)
             return entry if len(entry.data) else None
         name = _name(key)
@@ -149,7 +149,7 @@ def _named(state: EngineState, key: bytes, kind: str, name: str, dialect: Dialec
     if kind == "r":
         return key_values.recurring_fields(state, name, dialect)
     if kind == "f":
-        group = state.failed_in.get(name, ())
+        group = state.qless.failed_in.get(name, ())
         _refuse_if_long(key, len(group))
         return key_values.elements(state.jobs[number].jid for _, number in reversed(group)) if group else None
     tagged = state.tags.jobs.get(name, ())

@@ -192,7 +192,7 @@ class Publisher:
 
     def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""
-        for channel, text in notices(events, dispatcher.state.watched):
+        for channel, text in notices(events, dispatcher.state.qless.watched):
             self.say(dispatcher, channel, text)
 
     def say(self, dispatcher: Dispatcher, channel: str, text: str) -> None:

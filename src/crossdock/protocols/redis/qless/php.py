@@ -160,7 +160,7 @@ def worker_jobs(call: Call) -> Reply:
 
 
 def tracked(call: Call) -> Reply:
-    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.state.watched.items())])
+    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.state.qless.watched.items())])
 
 
 def tags(call: Call) -> Reply:

@@ -75,7 +75,7 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
     state = call.state
     lazy = state.lazy.of(queue)
     over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
-    if state.stray_entries.jobs:
+    if state.qless.stray_entries.jobs:
         over = sorted([*over, *surfacing.locks(state, queue, call.t)])[:count]
     found = [state.jobs[number_] for _, _, number_ in over]
     left = count - len(found)

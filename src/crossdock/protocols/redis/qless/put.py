@@ -114,7 +114,7 @@ def cancel(call: Call) -> Reply:
     for jid in names:
         found = call.job(jid)
         if found is None:
-            for notice in notifications.canceled_unknown(jid, state.watched):
+            for notice in notifications.canceled_unknown(jid, state.qless.watched):
                 call.publish(*notice)
         elif found.state is not State.COMPLETE:
             call.dispatcher.do(Cancel(VIA, call.t, found.number, along, call.dialect.in_scripts))
@@ -212,7 +212,7 @@ def _edit_tags(call: Call, word: str) -> Reply:
 def track(call: Call) -> Reply:
     word, state = call[0], call.state
     if word is None:
-        order = sorted(state.watched.items(), key=lambda each: (each[1], each[0]))
+        order = sorted(state.qless.watched.items(), key=lambda each: (each[1], each[0]))
         found = {jid: call.job(jid) for jid, _ in order}
         expired = cjson.write([jid for jid, one in found.items() if one is None])
         jobs = [one for one in found.values() if one is not None]
@@ -229,7 +229,7 @@ def track(call: Call) -> Reply:
 def watch(call: Call, jid: str, *, on: bool) -> int:
     """Whether that is new."""
     call.writes()
-    known = jid in call.state.watched
+    known = jid in call.state.qless.watched
     if not on:
         call.dispatcher.do(Unwatch(jid))
         return int(known)

@@ -38,10 +38,10 @@ def counts(call: Call, name: str) -> str:
     running = state.leased_in.get(name, 0)
     depends, recurring, stalled = len(state.blocked_in.get(name, ())), 0, 0
     if lazy is not None:
-        recurring = len(lazy.slots) if state.intervals else 0
+        recurring = len(lazy.slots) if state.qless.intervals else 0
         if lazy.next_t <= call.t and lazy.locks.begins_by(call.t):
             stalled = max(0, lazy.expired(call.t) - lazy.over(0.0))
-    stray_entries = state.stray_entries
+    stray_entries = state.qless.stray_entries
     if stray_entries.jobs:
         stalled += sum(lock[0] >= 0 for lock in stray_entries.expired(name, call.t))
         running += len(stray_entries.locks.get(name, ()))
@@ -79,7 +79,7 @@ def length(call: Call) -> Reply:
     queue, state = call.queue(), call.state
     known = state.queues.get(queue)
     waiting = len(state.scheduled_in.get(queue, ())) + len(state.retrying_in.get(queue, ()))
-    left = len(state.stray_entries.locks.get(queue, ())) + len(state.stray_entries.work.get(queue, ()))
+    left = len(state.qless.stray_entries.locks.get(queue, ())) + len(state.qless.stray_entries.work.get(queue, ()))
     return state.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 

@@ -64,7 +64,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         cjson_reader.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
     )
-    known = call.state.intervals.get(jid)
+    known = call.state.qless.intervals.get(jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
         named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
@@ -103,7 +103,7 @@ def unrecur(call: Call) -> Reply:
 
 
 def get(call: Call) -> Reply:
-    found = call.state.intervals.get(_jid(call))
+    found = call.state.qless.intervals.get(_jid(call))
     if found is None:
         return None
     shown: dict[str, Any] = {
@@ -129,7 +129,7 @@ def get(call: Call) -> Reply:
 
 def update(call: Call) -> Reply:
     jid = _jid(call)
-    found = call.state.intervals.get(jid)
+    found = call.state.qless.intervals.get(jid)
     if found is None:
         raise Denied(f"Recur(): No recurring job {jid}")
     pairs = call.rest(1)
@@ -187,7 +187,7 @@ def untag(call: Call) -> Reply:
 
 def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     jid = _jid(call)
-    found = call.state.intervals.get(jid)
+    found = call.state.qless.intervals.get(jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
     names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]

@@ -40,16 +40,16 @@ _HEARTBEAT_S: Final = 60.0
 
 def heartbeat(state: EngineState, queue: str) -> float:
     """How long a lease lasts. The seed has the queue's name behind, all clients before (page 0, conflict 3)."""
-    if not state.config:
+    if not state.qless.config:
         return _HEARTBEAT_S
     for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
-        if option in state.config:
+        if option in state.qless.config:
             return setting(state, option, _HEARTBEAT_S)
     return setting(state, "heartbeat", _HEARTBEAT_S)
 
 
 def get(call: Call) -> Reply:
-    option, known = call[0], call.state.config
+    option, known = call[0], call.state.qless.config
     defaults = REQLESS_DEFAULTS if call.dialect.renamed else PHP_DEFAULTS if call.dialect.php else DEFAULTS
     if call.dialect.in_scripts:
         defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
@@ -65,8 +65,8 @@ def put(call: Call) -> Reply:
     value = call.text(1, 'config.set(): Arg "value" missing')
     if len(value) > VALUE_AT_MOST:
         raise Raised(f"the value of a setting has more than {VALUE_AT_MOST} characters")
-    if option not in call.state.config:
-        if len(call.state.config) >= OPTIONS_AT_MOST:
+    if option not in call.state.qless.config:
+        if len(call.state.qless.config) >= OPTIONS_AT_MOST:
             raise Raised(f"{OPTIONS_AT_MOST} settings are there, the limit; config.unset forgets one")
         call.refuse_if_full()
     call.dispatcher.do(Configure(option, value))

@@ -23,7 +23,7 @@ def unfail(script: Script) -> Reply:
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
     state = script.dispatcher.state
-    there = group in state.failed_in or any(name == group for name, _, _ in state.stale_listings.failed)
+    there = group in state.qless.failed_in or any(name == group for name, _, _ in state.qless.stale_listings.failed)
     if not there and not script.by_seed:
         raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
