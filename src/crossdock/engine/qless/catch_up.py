@@ -17,7 +17,7 @@ from crossdock.engine.jobs.release import closing, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, intervals
 from crossdock.engine.qless.pop import PORTION_BYTES, size
-from crossdock.engine.qless.tries import lapse_backoff, out_of_retries
+from crossdock.engine.qless.tries import UNSAID, lapse_backoff, out_of_retries
 from crossdock.engine.records import job_history
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
@@ -120,7 +120,7 @@ def _end(
             return []
     delay = lapse_backoff(state, job, configured=command.php)
     if job.failures < job.policy.max_failures and delay > 0:
-        told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
+        told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, delay=delay, qless=UNSAID)
         events.append(put_off(job, lease, at, now, told))
         return []
     if job.failures < job.policy.max_failures:
@@ -129,7 +129,8 @@ def _end(
         events.append(LeaseExpired(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
     told = out_of_retries(job, lease, command.via, t, command.abrupt)
-    told = told._replace(unbooked=command.unbooked, named=told.named or command.php)
+    dialect = replace(told.qless, unbooked=command.unbooked, named=told.qless.named or command.php)
+    told = told._replace(qless=dialect)
     events.append(exhausted(job, lease, at, now, told))
     return []
 

@@ -10,7 +10,7 @@ from crossdock.engine.job_view import group_of, qless_data
 from crossdock.engine.jobs.release import closing, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, settings
-from crossdock.engine.qless.tries import lapse_backoff, out_of_retries
+from crossdock.engine.qless.tries import UNSAID, lapse_backoff, out_of_retries
 from crossdock.engine.records.stats import CURRENTLY_FAILED, FAILURE
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -65,7 +65,7 @@ def expired(state: EngineState, job: Job, lease: Lease, via: str, now: Now) -> A
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     delay = lapse_backoff(state, job)
     if delay > 0:
-        report = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
+        report = FailureReport(via, lease.worker, "", "", lost=True, delay=delay, qless=UNSAID)
         return put_off(job, lease, at, now, report)
     return LeaseExpired(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
 

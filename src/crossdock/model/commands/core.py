@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, Number, Spec
 from crossdock.model.records import Per, Schedule
 
@@ -98,15 +99,13 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     result: bytes = b""
     t: float | None = None
     payload: bytes | None = None  #: put in place of what the job has
-    #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
-    whole: bool = False
-    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
+    qless: QlessSuccess = QlessSuccess()
 
     def caller_time(self) -> float | None:
         return self.t
 
     def frees_first(self) -> bool:
-        return self.whole
+        return self.qless.whole
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
@@ -122,11 +121,7 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     payload: bytes | None = None  #: put in place of what the job has
     final: bool = False  #: its tries are over, and this one is not counted
     delay: float | None = None  #: until the next try, in place of the backoff; below or 0: none
-    said: bool = True  #: without: nothing is told of the job unless this was its last try
-    booked: str = ""  #: the queue on which it is booked, if another than the job's
-    unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
-    named: bool = False  #: its worker is told of even if nothing else is (the oldest)
-    quiet: bool = False  #: nobody is told if it was the last try (reqless)
+    qless: QlessFailure = QlessFailure()
 
     def caller_time(self) -> float | None:
         return self.t

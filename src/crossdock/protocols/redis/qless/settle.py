@@ -4,12 +4,11 @@ from collections.abc import Callable
 from math import floor, isfinite
 from typing import Any, Final, TypeAlias
 
-from msgspec.structs import replace
-
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless.put import newest
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
+from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, Lease, LeaseBinding
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson_reader, job, settings
@@ -116,7 +115,7 @@ def complete(call: Call) -> Reply:
     if after is None:
         claim = Claim(VIA, worker, (found.number, lease.token))
         new = job.changed(found, payload)
-        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
+        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, QlessSuccess(call.dialect.in_scripts, under)))
         return "complete"
     if delay > 0:
         length(depends_on)
@@ -170,9 +169,9 @@ def retry(call: Call) -> Reply:
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
-    fail = Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue)
-    old, dialect = call.dialect.old, call.dialect
-    call.dispatcher.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
+    dialect = call.dialect
+    how = QlessFailure(said, queue, unbooked=dialect.old, named=dialect.in_scripts, quiet=dialect.throttled)
+    call.dispatcher.do(Fail(jid, claim, group, told, t=call.t, delay=delay, qless=how))
     return left if left >= 0 else -1
 
 
