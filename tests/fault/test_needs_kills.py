@@ -77,7 +77,7 @@ def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, len(made), verdict.again)
     assert verdict.faults == {}
     assert too_early(load) == []
-    assert made == [f"{TICK}-{n}" for n in range(1, state.intervals[TICK].count + 1)], "each once, in order"
+    assert made == [f"{TICK}-{n}" for n in range(1, state.qless.intervals[TICK].count + 1)], "each once, in order"
     worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
     assert len(worked & set(load.depends_on)) > 50
     assert len(worked & set(made)) > 10
@@ -94,4 +94,4 @@ def test_needs_that_are_not_waited_for_would_be_noticed(tmp_path: Path) -> None:
 def test_a_slot_that_makes_two_jobs_would_be_noticed(tmp_path: Path) -> None:
     kill_under_load(tmp_path / "data", 1, "twice-made")
     made, state = on_disk(tmp_path / "data")
-    assert made != [f"{TICK}-{n}" for n in range(1, state.intervals[TICK].count + 1)]
+    assert made != [f"{TICK}-{n}" for n in range(1, state.qless.intervals[TICK].count + 1)]

@@ -179,7 +179,7 @@ def lazy_deadlines_are_whole(state: EngineState) -> None:
         if protocol_data is not None and protocol_data.due is not None
     ]
     names = {job.queue for job, lease in leased if lease.until is not None or lease.late is not None}
-    names |= {job.queue for job, _ in waiting} | {each.queue for each in state.intervals.values()}
+    names |= {job.queue for job, _ in waiting} | {each.queue for each in state.qless.intervals.values()}
     assert set(state.lazy.queues) == names
     for name, lazy in state.lazy.queues.items():
         here = [(job, lease) for job, lease in leased if job.queue == name]
@@ -189,7 +189,7 @@ def lazy_deadlines_are_whole(state: EngineState) -> None:
         due = [(job, at) for job, at in waiting if job.queue == name]
         assert list(lazy.due) == sorted((at, job.jid, job.number) for job, at in due)
         assert list(lazy.due_at) == sorted((job.due, job.number) for job, _ in due)
-        slots = [each for each in state.intervals.values() if each.queue == name]
+        slots = [each for each in state.qless.intervals.values() if each.queue == name]
         own = [each for each in slots if each.by_server]
         assert all(each.next == each.next_at for each in own)
         assert list(lazy.slots.own) == sorted((each.next_at, each.jid) for each in own)
@@ -210,21 +210,21 @@ def lists_are_whole(state: EngineState) -> None:
     jobs = list(state.jobs.values())
     faced = [(job, protocol_data) for job in jobs if (protocol_data := qless_data(job)) is not None]
     done = [(protocol_data.time, job.jid, job.number) for job, protocol_data in faced if job.state is State.COMPLETE]
-    assert list(state.completed) == sorted(done)
+    assert list(state.qless.completed) == sorted(done)
     failed = [
         (group_of(job), protocol_data.order, job.number) for job, protocol_data in faced if job.state is State.FAILED
     ]
-    assert sorted((group, *key) for group, order in state.failed_in.items() for key in order) == sorted(failed)
-    assert all(state.failed_in.values())
+    assert sorted((group, *key) for group, order in state.qless.failed_in.items() for key in order) == sorted(failed)
+    assert all(state.qless.failed_in.values())
     ended = [(listed_in(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
     assert sorted((group, key[1]) for group, order in state.failures.groups.items() for key in order) == sorted(ended)
     assert all(state.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in state.blocked_in.items() for key in order) == sorted(blocked)
-    stale_listings = [*state.stale_listings.failed, *state.stale_listings.done]
-    assert {each for found in state.stale_listings.jobs.values() for each in found} == set(stale_listings)
-    assert all(number in state.jobs for number in state.stale_listings.jobs)
-    stray_entries = state.stray_entries
+    stale_listings = [*state.qless.stale_listings.failed, *state.qless.stale_listings.done]
+    assert {each for found in state.qless.stale_listings.jobs.values() for each in found} == set(stale_listings)
+    assert all(number in state.jobs for number in state.qless.stale_listings.jobs)
+    stray_entries = state.qless.stray_entries
     lists = [
         order
         for orders in (stray_entries.locks, stray_entries.work, stray_entries.depends)

@@ -60,7 +60,7 @@ class QlessDesk(PlainDispatcher):
     def do(self, command: Command[T]) -> T:
         before = len(self.events)
         outcome = super().do(command)
-        self.published += [list(each) for each in notices(self.events[before:], self.state.watched)]
+        self.published += [list(each) for each in notices(self.events[before:], self.state.qless.watched)]
         return outcome
 
     def tell(self, channel: str, text: str) -> None:

@@ -310,12 +310,12 @@ def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: Qless
     assert {job["spawned_from_jid"] for job in ahead} == {"theirs"}
     assert dispatcher.call("jobs", t(dispatcher), "recurring", "q") == ["sweep", "theirs"]
     assert json.loads(dispatcher.call("queues", t(dispatcher), "q"))["recurring"] == 2
-    assert dispatcher.state.intervals["sweep"].next == first
+    assert dispatcher.state.qless.intervals["sweep"].next == first
     dispatcher.call("unrecur", t(dispatcher), "theirs")
     dispatcher.advance(40.0)
     behind = json.loads(dispatcher.call(word, "1", *who))
     assert [job["jid"] for job in behind if job["spawned_from_jid"] == "sweep"] == ["sweep-1"], "it has come here"
-    assert dispatcher.state.intervals["sweep"].next == int(first) + 60
+    assert dispatcher.state.qless.intervals["sweep"].next == int(first) + 60
 
 
 def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
@@ -324,9 +324,12 @@ def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: Ql
     recur(dispatcher, "theirs")
     dispatcher.call("recur.update", t(dispatcher), "own", "priority", "3", "interval", "90")
     operator.ask("recur", id="theirs", priority=3)
-    assert {jid: each.by_server for jid, each in dispatcher.state.intervals.items()} == {"own": True, "theirs": False}
+    assert {jid: each.by_server for jid, each in dispatcher.state.qless.intervals.items()} == {
+        "own": True,
+        "theirs": False,
+    }
     recur(dispatcher, "own")
-    assert not dispatcher.state.intervals["own"].by_server, "it was made anew"
+    assert not dispatcher.state.qless.intervals["own"].by_server, "it was made anew"
 
 
 def test_a_limit_of_a_queue_holds_for_every_door(dispatcher: QlessDesk, faktory: Conversation) -> None:
@@ -375,8 +378,10 @@ def test_flush_empties_all_of_it(dispatcher: QlessDesk) -> None:
     dispatcher.do(admin.Flush("faktory"))
     state = dispatcher.state
     assert not any((state.jobs, state.queues, state.lazy.queues, state.lazy.walls.at))
-    assert not any((state.tags.uses, state.workers.seen, state.workers.given, state.watched, state.config))
-    assert not any((state.intervals, state.limits, state.stats.days, state.completed, state.failed_in))
+    assert not any((state.tags.uses, state.workers.seen, state.workers.given, state.qless.watched, state.qless.config))
+    assert not any(
+        (state.qless.intervals, state.limits, state.stats.days, state.qless.completed, state.qless.failed_in)
+    )
     assert dispatcher.engine.due_in(dispatcher.now) is None
 
 

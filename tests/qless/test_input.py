@@ -142,7 +142,7 @@ def test_the_oldest_track_does_not_mind_capitals() -> None:
     dispatcher, track = QlessDesk(), perscript.answering("track")
     perscript.answering("put")(dispatcher, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], dispatcher.tell)
     assert track(dispatcher, [], [b"TRACK", b"j", b"1"], dispatcher.tell) == 1
-    assert "j" in dispatcher.state.watched
+    assert "j" in dispatcher.state.qless.watched
     with pytest.raises(Raised, match='Unknown action "FOLLOW"'):
         track(dispatcher, [], [b"FOLLOW", b"j", b"1"], dispatcher.tell)
 

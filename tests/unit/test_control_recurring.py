@@ -81,9 +81,9 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
 )
 def test_what_is_wrong_changes_nothing(floor: Floor, peer: ControlPeer, fields: dict[str, Any], sentence: str) -> None:
     recur(floor, "a")
-    before = dict(floor.dispatcher.state.intervals)
+    before = dict(floor.dispatcher.state.qless.intervals)
     assert peer.ask("recur", **fields)["error"].startswith(sentence)
-    assert floor.dispatcher.state.intervals == before
+    assert floor.dispatcher.state.qless.intervals == before
 
 
 def test_one_is_removed_and_its_jobs_stay(floor: Floor, peer: ControlPeer) -> None:

@@ -158,7 +158,7 @@ def test_all_are_untracked_only_if_that_is_said(floor: Floor, peer: ControlPeer)
     peer.ask("track", ids=[1, 2, 3])
     assert peer.ask("untrack")["error"].startswith("say which jobs")
     assert len(peer.ask("untrack", all=True)["done"]) == 3
-    assert not floor.dispatcher.state.watched
+    assert not floor.dispatcher.state.qless.watched
 
 
 def test_what_is_tracked_here_is_told_on_the_redis_door(floor: Floor, peer: ControlPeer) -> None:

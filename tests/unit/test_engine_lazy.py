@@ -96,12 +96,12 @@ def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
         put(bench, f"j{each}", t=each)
         [jid] = pop(bench, t=each)
         bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
-    assert [jid for _, jid, _ in bench.state.completed] == ["j3", "j4"]
+    assert [jid for _, jid, _ in bench.state.qless.completed] == ["j3", "j4"]
     bench.do(m.Configure("jobs-history", "-1"))
     put(bench, "j5", t=9.0)
     pop(bench, t=9.0)
     bench.do(c.Succeed("j5", c.Claim("qless", "w"), t=9.0))
-    assert not bench.state.completed
+    assert not bench.state.qless.completed
 
 
 def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
@@ -112,9 +112,9 @@ def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
         put(bench, f"j{each}", t=each)
         [jid] = pop(bench, t=each)
         bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
-        kept.append(len(bench.state.completed))
+        kept.append(len(bench.state.qless.completed))
     assert kept[-7:] == [1_000, 1_001, 1_002, 1_000, 1_001, 1_002, 1_000]
-    assert bench.state.completed.first()[1] == "j6"
+    assert bench.state.qless.completed.first()[1] == "j6"
 
 
 def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:

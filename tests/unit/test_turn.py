@@ -476,9 +476,9 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
     for n in range(20):
         state.resqu.buffers[f"worker:{n}"] = Buffer(n, 1, b"")
         state.tags.add(n, f"jid{n}", f"tag{n}", 0.0)
-        state.watched[f"jid{n}"] = 0.0
-        state.config[f"option{n}"] = ""
-        state.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
+        state.qless.watched[f"jid{n}"] = 0.0
+        state.qless.config[f"option{n}"] = ""
+        state.qless.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
     assert dispatcher.turn.admission.free_places() == 0
     for n in range(5):
         state.tags.add(n, f"jid{n}", f"one more{n}", 0.0)

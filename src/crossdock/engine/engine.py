@@ -181,7 +181,8 @@ class Engine:
             admin.ResumeQueues: queues.resume,
             admin.ForgetQueue: queues.forget,
             admin.Flush: queues.flush,
-            c.Tick: lambda state, command, now: self._tick(command, now, random),
+            c.Tick: lambda state, command, now: None if state.lazy.queues else timers.tick(state, command, now, random),
+            m.TickNow: lambda state, command, now: timers.tick(state, command, now, random),
             c.Start: timers.start,
             c.OpenBatch: batches.open_group,
             c.CommitBatch: batches.commit_group,
@@ -232,14 +233,14 @@ class Engine:
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
             m.Pop: pop.pop_in_steps,
             c.LeaseNext: catch_up.lease_in_steps,
+            c.Tick: catch_up.tick_in_steps,
         }
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """What this command would change, and its outcome. Nothing is changed yet, but that a tick hears lazy alarms:
-        those that have come are set to their queue's next deadline."""
+        """What this command would change, and its outcome. Nothing is changed yet."""
         decision = self._decide[type(command)](self.state, command, now)
         if decision is None:
-            raise UsageError(f"{type(command).__name__} is decided in steps, by carry_out")
+            raise UsageError(f"{type(command).__name__} is decided in steps, by execute")
         return decision
 
     def apply(self, event: e.AnyEvent) -> None:
@@ -287,10 +288,9 @@ class Engine:
         state = self.state
         if state.resolved_dependents:
             loose, state.resolved_dependents = state.resolved_dependents, []
-            first = isinstance(command, c.Succeed) and command.whole
-            return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
+            return c.Resolve(loose, command.caller_time(), command.spares(), command.frees_first())
         touched, state.follow_ups = state.follow_ups, []
-        return c.Follow(touched, getattr(command, "t", None))
+        return c.Follow(touched, command.caller_time())
 
     def has_work(self, topic: Topic, now: Now) -> bool:
         """Is it worth to ask who waits on that queue, or on that key?"""
@@ -304,16 +304,6 @@ class Engine:
             return wait
         lazily = self.state.lazy.due_in(now)
         return lazily if wait is None else wait if lazily is None else min(wait, lazily)
-
-    def _tick(self, command: c.Tick, now: Now, random: Random) -> Decision[c.Ticked]:
-        """What is due lazily is carried out by whoever leases: those who wait for a job are asked."""
-        events, done, woken = timers.tick(self.state, command, now, random)
-        lazy = self.state.lazy
-        if lazy.queues:
-            come = lazy.come(now, command.limit)
-            if come:
-                woken = tuple(dict.fromkeys((*woken, *come)))
-        return events, done, woken
 
 
 def apply(state: EngineState, event: e.AnyEvent) -> None:

@@ -19,14 +19,14 @@ from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.index.tags import TagIndex
 from crossdock.engine.index.workers import WorkerIndex
 from crossdock.engine.keyspace.store import KeyStore
-from crossdock.engine.qless.quirks.stray_entries import StaleListings, StrayEntries
+from crossdock.engine.qless.state import QlessState
 from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
 from crossdock.model.commands.core import FollowUp
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import Job, Number
-from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Progress, Schedule, Throttle
 from crossdock.model.states import SHELVED, State
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
@@ -55,19 +55,15 @@ class EngineState:
         "batches",
         "blocked_in",
         "by_state",
-        "completed",
-        "config",
         "configured",
         "counters",
         "dependents",
         "discarded",
-        "failed_in",
         "failures",
         "follow_ups",
         "foreground",
         "held_in",
         "history_limit",
-        "intervals",
         "jids",
         "job_ends",
         "jobs",
@@ -84,6 +80,7 @@ class EngineState:
         "pending",
         "progress",
         "progress_ends",
+        "qless",
         "queues",
         "resolved_dependents",
         "resqu",
@@ -92,14 +89,11 @@ class EngineState:
         "scheduled_in",
         "schedules",
         "scripts",
-        "stale_listings",
         "stats",
-        "stray_entries",
         "strict",
         "tags",
         "throttles",
         "unresolved",
-        "watched",
         "workers",
     )
 
@@ -133,8 +127,8 @@ class EngineState:
             self.keys.entries,
             self.keys.walk,
             self.keys.ends,
-            self.completed,
-            *self.failed_in.values(),
+            self.qless.completed,
+            *self.qless.failed_in.values(),
             *self.failures.groups.values(),
             *self.blocked_in.values(),
             *self.held_in.values(),
@@ -180,18 +174,12 @@ class EngineState:
         self.blocked_in: dict[str, SortedList[ByCaller]] = {}
         self.held_in: dict[str, SortedList[ByCaller]] = {}
         self.lazy = LazyDeadlines()
-        self.failed_in: dict[str, SortedList[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.failures = FailureIndex()
-        self.completed: SortedList[ByCaller] = SortedList()  #: kept successes with qless' face
-        self.stale_listings = StaleListings()
-        self.stray_entries = StrayEntries()
+        self.qless = QlessState()
         self.tags = TagIndex()
         self.workers = WorkerIndex()
-        self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
-        self.config: dict[str, str] = {}
-        self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
-        self.history_limit: float = job_history.DEFAULT  #: of it: entries that a job's history keeps
-        self.intervals: dict[str, Interval] = {}
+        self.limits: dict[str, float] = {}  #: how many leases a queue may have at a time, as qless configures it
+        self.history_limit: float = job_history.DEFAULT  #: entries that a job's history keeps
         self.resqu = ResquState(self.resqu.mapping)
         self.loads = BulkLoads()
         self.stats = Stats()

@@ -79,9 +79,9 @@ def _named(state: EngineState) -> dict[str, int]:
     return {
         "queues": len(state.queues),
         "tags": len(state.tags.uses) - len(state.tags.unused),
-        "tracked jobs": len(state.watched),
-        "settings of qless": len(state.config),
-        "recurring jobs": len(state.intervals),
+        "tracked jobs": len(state.qless.watched),
+        "settings of qless": len(state.qless.config),
+        "recurring jobs": len(state.qless.intervals),
         "buffers of Resqu": len(state.resqu.buffers),
     }
 

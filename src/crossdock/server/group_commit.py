@@ -251,7 +251,7 @@ class GroupCommit:
                 left -= 1
                 self._journal_writer.append(row, _unheard if left else lambda: self._durable(replies))
             self._ticker.arm()
-            if self.state.intervals:
+            if self.state.qless.intervals:
                 self.state.room = self.admission.unasked()
             if self.state.discarded and not self._freeing:
                 self._free()

@@ -77,12 +77,12 @@ def room(state: EngineState, job: Job) -> tuple[str, ...]:
 def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
     claim, t = command.claim, command.t
     if lease is not None:
-        close = closing(job, lease, at, claim.via, t, whole=command.whole)
+        close = closing(job, lease, at, claim.via, t, whole=command.qless.whole)
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = STATE_AFTER[job.policy.success]
     end = kept(job, then, now) if job.extra is not None and job.extra.links is not None else 0.0
-    event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
+    event = Succeeded(*close, then, command.result, end, t, command.payload, command.qless.under)
     if lease is not None and lease.via != claim.via:
         event.leased_via = lease.via
     if then is COMPLETE:

@@ -46,11 +46,7 @@ def fail(
         t=command.t,
         payload=command.payload,
         delay=command.delay,
-        said=command.said,
-        booked=command.booked,
-        unbooked=command.unbooked,
-        named=command.named,
-        quiet=command.quiet,
+        qless=command.qless,
     )
     event = failure(state, job, lease, now, told, random, final=command.final)
     if redact is not None:

@@ -9,6 +9,7 @@ from crossdock.engine.jobs.expire import kept
 from crossdock.engine.jobs.release import closing, leased_via, unleased
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
+from crossdock.model.commands.qless_settle import QlessFailure
 from crossdock.model.events import Failed
 from crossdock.model.job import Failure, Job, Lease
 from crossdock.model.policies import DEAD_FOR, STATE_AFTER, Backoff, Disposition
@@ -29,11 +30,7 @@ class FailureReport(NamedTuple):
     t: float | None = None
     payload: bytes | None = None
     delay: float | None = None
-    said: bool = True
-    booked: str = ""
-    unbooked: bool = False
-    named: bool = False
-    quiet: bool = False
+    qless: QlessFailure = QlessFailure()
 
 
 def failure(
@@ -107,8 +104,9 @@ def _event(
     data = job.extra.protocol_data if job.extra else None
     first_at = before.first_at if before else at
     t = told.t
-    when = t if t is None or not told.said else float(floor(t))
-    worker = told.worker if t is not None and (told.said or told.named) else ""
+    qless = told.qless
+    when = t if t is None or not qless.said else float(floor(t))
+    worker = told.worker if t is not None and (qless.said or qless.named) else ""
     error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
     event = Failed(
@@ -123,9 +121,9 @@ def _event(
         kept(job, then, now),
         t,
         told.payload,
-        booked=told.booked,
-        unbooked=told.unbooked,
-        quiet=told.quiet,
+        booked=qless.booked,
+        unbooked=qless.unbooked,
+        quiet=qless.quiet,
         leased_via="" if lease is None else leased_via(lease, told.via),
         faced=data is not None and data.books_kept_failures,
         due_steady=due_steady,
@@ -133,7 +131,7 @@ def _event(
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay
-        event.said = told.said
+        event.said = qless.said
     return event
 
 

@@ -60,8 +60,8 @@ def advanced(state: EngineState, event: Advanced) -> None:
     state.stats.book(event.under or job.queue, t, RUN, event.run_s)
     if event.under:
         history.leave_lock(state, job, job.lease, event.under)
-    elif state.stray_entries.jobs:
-        state.stray_entries.out_of(job.number, job.queue)
+    elif state.qless.stray_entries.jobs:
+        state.qless.stray_entries.out_of(job.number, job.queue)
     lines = history.lines(job)
     end_lease(state, job, READY)
     before = qless_data(job) or _qless_from_now_on(state, job)

@@ -17,14 +17,14 @@ from crossdock.engine.jobs.release import closing, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, intervals
 from crossdock.engine.qless.pop import PORTION_BYTES, size
-from crossdock.engine.qless.tries import lapse_backoff, out_of_retries
+from crossdock.engine.qless.tries import UNSAID, lapse_backoff, out_of_retries
 from crossdock.engine.records import job_history
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import LeaseNext
-from crossdock.model.commands.qless import CatchUp, LeaseNow
+from crossdock.model.commands.core import LeaseNext, Tick, Ticked
+from crossdock.model.commands.qless import CatchUp, LeaseNow, TickNow
 from crossdock.model.events import AnyEvent, Failed, LeaseExpired, Readied, Warned
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.policies import LeaseExpiry
@@ -120,7 +120,7 @@ def _end(
             return []
     delay = lapse_backoff(state, job, configured=command.php)
     if job.failures < job.policy.max_failures and delay > 0:
-        told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
+        told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, delay=delay, qless=UNSAID)
         events.append(put_off(job, lease, at, now, told))
         return []
     if job.failures < job.policy.max_failures:
@@ -129,7 +129,8 @@ def _end(
         events.append(LeaseExpired(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
     told = out_of_retries(job, lease, command.via, t, command.abrupt)
-    told = told._replace(unbooked=command.unbooked, named=told.named or command.php)
+    dialect = replace(told.qless, unbooked=command.unbooked, named=told.qless.named or command.php)
+    told = told._replace(qless=dialect)
     events.append(exhausted(job, lease, at, now, told))
     return []
 
@@ -177,3 +178,11 @@ def lease_in_steps(engine: "Engine", command: LeaseNext, now: Now) -> Decision[J
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
     leased, job, ready_queues = engine.execute(plain, now)
     return (*events, *leased), job, (*woken, *ready_queues)
+
+
+def tick_in_steps(engine: "Engine", command: Tick, now: Now) -> Decision[Ticked]:
+    """Lazy deadlines are carried out by the next lease, so clients that wait for a job are woken. The alarms are no
+    state: each is set from below, and again from the queue's deadlines once it has been heard."""
+    events, done, woken = engine.execute(TickNow(command.limit, command.room, command.looked), now)
+    come = engine.state.lazy.come(now, command.limit) if engine.state.lazy.queues else []
+    return events, done, tuple(dict.fromkeys((*woken, *come)))

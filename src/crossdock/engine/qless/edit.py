@@ -110,9 +110,11 @@ def cancel(state: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
 def unfail(state: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
     """The oldest of the group. An entry that was left behind (`stale_listings`) is only taken out of the list: its job
     waits already, is being worked on, or is complete."""
-    count, group = min(command.count, UNFAILED_AT_MOST), state.failed_in.get(command.group)
+    count, group = min(command.count, UNFAILED_AT_MOST), state.qless.failed_in.get(command.group)
     oldest = list(group.front(count)) if group is not None else []
-    stale_listings = {(order, number) for name, order, number in state.stale_listings.failed if name == command.group}
+    stale_listings = {
+        (order, number) for name, order, number in state.qless.stale_listings.failed if name == command.group
+    }
     if stale_listings:
         oldest = sorted([*oldest, *stale_listings])[: max(0, count)]
     unlisted = tuple((command.group, *each) for each in oldest if each in stale_listings)
@@ -137,7 +139,7 @@ def revive(
 
 def revived(state: EngineState, event: Revived) -> None:
     for entry in event.unlisted:
-        state.stale_listings.unlist(entry)
+        state.qless.stale_listings.unlist(entry)
     for each in event.rows:
         job = state.jobs[each.number]
         placement.remove(state, job)

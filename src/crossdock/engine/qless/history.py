@@ -27,7 +27,7 @@ _DONE = HistoryKind.DONE
 
 def number(state: EngineState, option: str, default: float) -> float:
     """A setting that is a number, as the scripts read them; what is none counts as the default."""
-    return stats_retention.number(state.config.get(option), default)
+    return stats_retention.number(state.qless.config.get(option), default)
 
 
 def lines(job: Job) -> tuple[HistoryEntry, ...]:
@@ -56,8 +56,8 @@ def leased(state: EngineState, job: Job, event: Leased) -> None:
     protocol_data = extra.protocol_data if extra is not None else None
     if extra is not None and type(protocol_data) is QlessData:
         t = event.at if event.t is None else event.t
-        if state.stray_entries.jobs:
-            state.stray_entries.popped(job.number, job.queue)
+        if state.qless.stray_entries.jobs:
+            state.qless.stray_entries.popped(job.number, job.queue)
         shown = replace(protocol_data, time=t, due=None, state="", worker="", expires=event.until or 0.0)
         lines = job_history.add(state, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), protocol_data)
         job.extra = replace(extra, protocol_data=shown, history=lines)
@@ -109,8 +109,8 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
 def leave_lock(state: EngineState, job: Job, lease: Lease | None, under: str) -> None:
     """Its script took it out of another queue, so its lock stays where it is."""
     if lease is not None and lease.until is not None and qless_data(job) is not None:
-        state.stray_entries.out_of(job.number, under)
-        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.qless.stray_entries.out_of(job.number, under)
+        state.qless.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
 def elsewhere(job: Job, queue: str) -> None:

@@ -10,7 +10,7 @@ from crossdock.engine.job_view import group_of, qless_data
 from crossdock.engine.jobs.release import closing, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, settings
-from crossdock.engine.qless.tries import lapse_backoff, out_of_retries
+from crossdock.engine.qless.tries import UNSAID, lapse_backoff, out_of_retries
 from crossdock.engine.records.stats import CURRENTLY_FAILED, FAILURE
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -26,15 +26,15 @@ _FINAL = frozenset({State.DEAD, State.FAILED})
 def indexed(state: EngineState, job: Job, data: QlessData) -> None:
     job_state = job.state
     if job_state is READY:
-        if state.stray_entries.jobs:
-            state.stray_entries.ready(job.number, job.queue)
+        if state.qless.stray_entries.jobs:
+            state.qless.stray_entries.ready(job.number, job.queue)
     elif job_state is COMPLETE:
-        state.completed.add((data.time, job.jid, job.number))
+        state.qless.completed.add((data.time, job.jid, job.number))
     elif job_state is SCHEDULED or job_state is RETRYING:
         if data.due is not None:
             state.lazy.wait(job, data.due)
     elif job_state is FAILED:
-        entry(state.failed_in, group_of(job)).add((data.order, job.number))
+        entry(state.qless.failed_in, group_of(job)).add((data.order, job.number))
 
 
 def unindexed(state: EngineState, job: Job, data: QlessData) -> None:
@@ -43,9 +43,9 @@ def unindexed(state: EngineState, job: Job, data: QlessData) -> None:
         if data.due is not None:
             state.lazy.wait_no_more(job, data.due)
     elif job_state is FAILED:
-        lists.take(state.failed_in, group_of(job), (data.order, job.number))
+        lists.take(state.qless.failed_in, group_of(job), (data.order, job.number))
     elif job_state is COMPLETE:
-        state.completed.take((data.time, job.jid, job.number))
+        state.qless.completed.take((data.time, job.jid, job.number))
 
 
 def removed(state: EngineState, job: Job, data: QlessData, event: AnyEvent) -> None:
@@ -54,8 +54,8 @@ def removed(state: EngineState, job: Job, data: QlessData, event: AnyEvent) -> N
     if data.sticky:
         state.tags.lose(job.number, job.jid, data.sticky)
     lists.remove_dependencies(state, job)
-    state.stale_listings.forget(job.number)
-    state.stray_entries.forget(job.number)
+    state.qless.stale_listings.forget(job.number)
+    state.qless.stray_entries.forget(job.number)
 
 
 def expired(state: EngineState, job: Job, lease: Lease, via: str, now: Now) -> AnyEvent:
@@ -65,7 +65,7 @@ def expired(state: EngineState, job: Job, lease: Lease, via: str, now: Now) -> A
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     delay = lapse_backoff(state, job)
     if delay > 0:
-        report = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
+        report = FailureReport(via, lease.worker, "", "", lost=True, delay=delay, qless=UNSAID)
         return put_off(job, lease, at, now, report)
     return LeaseExpired(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
 
@@ -73,8 +73,8 @@ def expired(state: EngineState, job: Job, lease: Lease, via: str, now: Now) -> A
 def succeeded(state: EngineState, job: Job, event: Succeeded, lease: Lease | None) -> None:
     if event.under:
         history.leave_lock(state, job, lease, event.under)
-    elif state.stray_entries.jobs:
-        state.stray_entries.out_of(job.number, job.queue)
+    elif state.qless.stray_entries.jobs:
+        state.qless.stray_entries.out_of(job.number, job.queue)
     t = event.at if event.t is None else event.t
     history.succeeded(state, job, t, Result(True, event.result))
     if event.end:
@@ -83,8 +83,8 @@ def succeeded(state: EngineState, job: Job, event: Succeeded, lease: Lease | Non
     placement.insert(state, job)
     if settings.may_retire(state, t):
         state.follow_ups.append(FollowUp(retire=t, own=t == event.at))
-    if state.stale_listings.jobs:
-        state.stale_listings.undone(job)
+    if state.qless.stale_listings.jobs:
+        state.qless.stale_listings.undone(job)
 
 
 def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
@@ -92,8 +92,8 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
         day = event.at if event.t is None else event.t
         state.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
         state.stats.book(event.booked or job.queue, day, CURRENTLY_FAILED, 1.0)
-    if state.stray_entries.jobs and event.then in _FINAL:
-        state.stray_entries.out_of(job.number, job.queue)
+    if state.qless.stray_entries.jobs and event.then in _FINAL:
+        state.qless.stray_entries.out_of(job.number, job.queue)
     history.failed(state, job, event, lease)
     if event.booked and event.booked != job.queue and event.then not in _FINAL:
         history.elsewhere(job, event.booked)
@@ -126,6 +126,6 @@ def buried(state: EngineState, job: Job) -> None:
 def rerouted(state: EngineState, job: Job, event: Rerouted) -> None:
     data = qless_data(job)
     if data is not None:
-        state.stray_entries.out_of(job.number, data.queue or job.queue)
+        state.qless.stray_entries.out_of(job.number, data.queue or job.queue)
         data = replace(data, queue="", due=None, state="") if event.freed else replace(data, queue="")
         job.extra = replace(job.extra or Extra(), protocol_data=data)

@@ -45,18 +45,18 @@ def every(interval: Interval, seconds: float) -> Interval:
 
 
 def _take(state: EngineState, jid: str) -> None:
-    before = state.intervals.pop(jid, None)
+    before = state.qless.intervals.pop(jid, None)
     if before is not None:
         state.lazy.recur_no_more(before)
 
 
 def _enter(state: EngineState, interval: Interval) -> None:
-    state.intervals[interval.jid] = interval
+    state.qless.intervals[interval.jid] = interval
     state.lazy.recur(interval)
 
 
 def clear_interval(state: EngineState, command: ClearInterval, now: Now) -> Decision[None]:
-    if command.jid not in state.intervals:
+    if command.jid not in state.qless.intervals:
         return (), None, ()
     return (IntervalCleared(later(state, now), command.jid),), None, ()
 
@@ -87,7 +87,7 @@ def spawn(
     for slot, jid, until in state.lazy.queues[queue].slots.come(t, now.wall, limit):
         if made >= limit:
             break
-        interval = state.intervals[jid]
+        interval = state.qless.intervals[jid]
         event = _slots(interval, slot, until, limit - made, state.counters.number + 1 + made)
         event.at, event.via, event.fresh = later(state, now), via, fresh
         _meet(state, event, loose)
@@ -139,7 +139,7 @@ def _meet(state: EngineState, event: Recurred, loose: frozenset[Number]) -> None
 
 
 def recurred(state: EngineState, event: Recurred) -> None:
-    interval = state.intervals[event.jid]
+    interval = state.qless.intervals[event.jid]
     _take(state, event.jid)
     _enter(state, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
     origin = state.share(event.via)

@@ -49,7 +49,7 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
     queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
-    if state.throttles or state.stray_entries.jobs:
+    if state.throttles or state.qless.stray_entries.jobs:
         return None
     lazy = state.lazy.queues.get(name)
     if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
@@ -79,7 +79,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt, php=command.php)
-    if state.throttles or state.stray_entries.jobs:
+    if state.throttles or state.qless.stray_entries.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, woken = engine.execute(wanted, now)
     events += caught
@@ -114,7 +114,7 @@ def _throttled(
 
     def surface(found: Iterable[Surfaced]) -> list[Number]:
         numbers: list[Number] = []
-        for event in list(found) if state.stray_entries.jobs else ():
+        for event in list(found) if state.qless.stray_entries.jobs else ():
             engine.apply(event)
             events.append(event)
             numbers.append(event.number)

@@ -170,7 +170,7 @@ def moved(state: EngineState, event: Moved) -> None:
         dependents.leave(state, job, ())
     before = qless_data(job)
     if job.state is not State.COMPLETE:  # then it names no queue
-        state.stray_entries.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
+        state.qless.stray_entries.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
         if state.throttles:
             throttles.let_go(state, job, job.lease, keeps=event.keeps)
@@ -179,11 +179,11 @@ def moved(state: EngineState, event: Moved) -> None:
         throttles.let_go(state, job, None)
     state.workers.let_go(event.worker, job.jid)
     unfailed(state, job, to.queue)
-    if state.stale_listings.jobs:
+    if state.qless.stale_listings.jobs:
         if job.state is State.FAILED:
-            state.stale_listings.unfailed(job, group_of(job))
+            state.qless.stale_listings.unfailed(job, group_of(job))
         elif job.state is State.COMPLETE:
-            state.stale_listings.undone(job)
+            state.qless.stale_listings.undone(job)
     _retag(state, job, to, t)
     old, new = job.extra or Extra(), to.extra or Extra()
     depends_on = new.links.depends_on if new.links is not None else ()

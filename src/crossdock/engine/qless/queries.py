@@ -27,7 +27,7 @@ _HEARTBEAT_S: Final = 60.0
 
 
 def settings(state: EngineState) -> Mapping[str, str]:
-    return state.config
+    return state.qless.config
 
 
 def setting(state: EngineState, option: str, default: float) -> float:
@@ -38,10 +38,10 @@ def setting(state: EngineState, option: str, default: float) -> float:
 def heartbeat(state: EngineState, queue: str) -> float:
     """How long a lease from that queue lasts. The seed has the queue's name at the end, all clients at the
     beginning."""
-    if not state.config:
+    if not state.qless.config:
         return _HEARTBEAT_S
     for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
-        if option in state.config:
+        if option in state.qless.config:
             return number_setting(state, option, _HEARTBEAT_S)
     return number_setting(state, "heartbeat", _HEARTBEAT_S)
 
@@ -51,16 +51,16 @@ def heartbeat(state: EngineState, queue: str) -> float:
 
 def tracked_jids(state: EngineState) -> Mapping[str, float]:
     """By jid: since when it is tracked. Its job need not be there."""
-    return state.watched
+    return state.qless.watched
 
 
 def is_tracked(state: EngineState, jid: str) -> bool:
-    return jid in state.watched
+    return jid in state.qless.watched
 
 
 def tracked_and_dependents(state: EngineState, job: Job) -> tuple[bool, Mapping[Number, None] | None]:
     """Whether a job is tracked, and the numbers of the jobs that wait for it, if any do. Every pop asks both."""
-    return job.jid in state.watched, state.dependents.get(job.number) if state.dependents else None
+    return job.jid in state.qless.watched, state.dependents.get(job.number) if state.dependents else None
 
 
 def jobs_by_tag(state: EngineState) -> Mapping[str, SortedList[ByCaller]]:
@@ -118,34 +118,34 @@ def stats_by_queue(state: EngineState) -> Mapping[str, Mapping[int, QueueDay]]:
 
 def completed_index(state: EngineState) -> SortedList[ByCaller]:
     """Completed jobs that are kept, in order, without stale listings."""
-    return state.completed
+    return state.qless.completed
 
 
 def completed_list(state: EngineState) -> Sequence[ByCaller]:
     """Completed jobs in order, as qless lists them."""
-    return _merged(state.completed, state.stale_listings.done)
+    return _merged(state.qless.completed, state.qless.stale_listings.done)
 
 
 def failed_groups(state: EngineState) -> Mapping[str, SortedList[tuple[int, Number]]]:
     """By group: order and number of the failed jobs of qless, without stale listings."""
-    return state.failed_in
+    return state.qless.failed_in
 
 
 def failed_counts(state: EngineState) -> Counter[str]:
     """By group: how many failures qless lists."""
-    counts = Counter({name: len(order) for name, order in state.failed_in.items()})
-    counts.update(name for name, _, _ in state.stale_listings.failed)
+    counts = Counter({name: len(order) for name, order in state.qless.failed_in.items()})
+    counts.update(name for name, _, _ in state.qless.stale_listings.failed)
     return counts
 
 
 def failed_list(state: EngineState, group: str) -> Sequence[tuple[int, Number]]:
     """Order and number of the failures of that group, as qless lists them."""
-    stale = [(order, number) for name, order, number in state.stale_listings.failed if name == group]
-    return _merged(state.failed_in.get(group, ()), stale)
+    stale = [(order, number) for name, order, number in state.qless.stale_listings.failed if name == group]
+    return _merged(state.qless.failed_in.get(group, ()), stale)
 
 
 def lists_failures_of(state: EngineState, group: str) -> bool:
-    return group in state.failed_in or any(name == group for name, _, _ in state.stale_listings.failed)
+    return group in state.qless.failed_in or any(name == group for name, _, _ in state.qless.stale_listings.failed)
 
 
 # Lists of a queue. A script may have left entries of a job behind in a queue that it left (`StrayEntries`).
@@ -164,7 +164,7 @@ def locks_index(state: EngineState, queue: str) -> SortedList[ByCaller]:
 
 def locks_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
     """Leases with an end by their caller's clock, as qless lists them."""
-    return _merged(state.lazy.of(queue).locks, state.stray_entries.locks.get(queue, ()))
+    return _merged(state.lazy.of(queue).locks, state.qless.stray_entries.locks.get(queue, ()))
 
 
 def ends_before(locks: Sequence[ByCaller], t: float) -> int:
@@ -215,7 +215,7 @@ def blocked_index(state: EngineState, queue: str) -> Sequence[ByCaller]:
 
 def blocked_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
     """Jobs that wait for others, as qless lists them."""
-    return _merged(state.blocked_in.get(queue, ()), state.stray_entries.depends.get(queue, ()))
+    return _merged(state.blocked_in.get(queue, ()), state.qless.stray_entries.depends.get(queue, ()))
 
 
 def throttled_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
@@ -241,10 +241,10 @@ def list_counts(state: EngineState, name: str, t: float) -> ListCounts:
     running = state.leased_in.get(name, 0)
     depends, recurring, stalled = len(state.blocked_in.get(name, ())), 0, 0
     if lazy is not None:
-        recurring = len(lazy.slots) if state.intervals else 0
+        recurring = len(lazy.slots) if state.qless.intervals else 0
         if lazy.next_t <= t and lazy.locks.begins_by(t):
             stalled = max(0, lazy.expired(t) - lazy.over(0.0))
-    strays = state.stray_entries
+    strays = state.qless.stray_entries
     if strays.jobs:
         stalled += sum(lock[0] >= 0 for lock in strays.expired(name, t))
         running += len(strays.locks.get(name, ()))
@@ -264,7 +264,7 @@ def list_counts(state: EngineState, name: str, t: float) -> ListCounts:
 
 def queue_length(state: EngineState, name: str) -> int:
     """Waiting, running and scheduled jobs of a queue, stray entries included."""
-    queue, strays = state.queues.get(name), state.stray_entries
+    queue, strays = state.queues.get(name), state.qless.stray_entries
     scheduled = len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
     left = len(strays.locks.get(name, ())) + len(strays.work.get(name, ()))
     return state.leased_in.get(name, 0) + scheduled + left + (queue.waiting if queue is not None else 0)
@@ -274,7 +274,7 @@ def expired_jobs(state: EngineState, queue: str, t: float, count: int) -> list[J
     """The first jobs whose lease is over by a caller's clock: a pop hands them out before others."""
     lazy = state.lazy.of(queue)
     over: Sequence[ByCaller] = list(lazy.locks.front(min(count, lazy.expired(t))))
-    if state.stray_entries.jobs:
+    if state.qless.stray_entries.jobs:
         over = sorted([*over, *surfacing.locks(state, queue, t)])[:count]
     return [state.jobs[number] for _, _, number in over]
 

@@ -32,9 +32,9 @@ def configure(state: EngineState, command: c.Configure, now: Now) -> Decision[No
 
 def configured(state: EngineState, event: Configured) -> None:
     if event.value is None:
-        state.config.pop(event.option, None)
+        state.qless.config.pop(event.option, None)
     else:
-        state.config[event.option] = event.value
+        state.qless.config[event.option] = event.value
     obey(state)
 
 
@@ -42,11 +42,11 @@ def obey(state: EngineState) -> None:
     """What is read often, out of the settings."""
     state.limits = {
         option.removesuffix(_LIMIT): most
-        for option in state.config
+        for option in state.qless.config
         if option.endswith(_LIMIT) and (most := history.number(state, option, 0.0)) > 0
     }
     state.history_limit = job_history.limit(history.number(state, "max-job-history", job_history.DEFAULT))
-    state.stats.keep(*stats_retention.of(state.config))
+    state.stats.keep(*stats_retention.of(state.qless.config))
 
 
 def watch(state: EngineState, command: c.Watch, now: Now) -> Decision[None]:
@@ -54,7 +54,7 @@ def watch(state: EngineState, command: c.Watch, now: Now) -> Decision[None]:
 
 
 def watched(state: EngineState, event: Watched) -> None:
-    state.watched[event.jid] = event.t
+    state.qless.watched[event.jid] = event.t
 
 
 def unwatch(state: EngineState, command: c.Unwatch, now: Now) -> Decision[None]:
@@ -62,7 +62,7 @@ def unwatch(state: EngineState, command: c.Unwatch, now: Now) -> Decision[None]:
 
 
 def unwatched(state: EngineState, event: Unwatched) -> None:
-    state.watched.pop(event.jid, None)
+    state.qless.watched.pop(event.jid, None)
 
 
 def worker_seen(state: EngineState, event: WorkerSeen) -> None:
@@ -82,7 +82,7 @@ def workers_forgotten(state: EngineState, event: WorkersForgotten) -> None:
 
 def _kept(state: EngineState) -> tuple[float, float]:
     """For how long, and how many."""
-    if not state.config:
+    if not state.qless.config:
         return KEPT_S, KEPT
     return history.number(state, "jobs-history", KEPT_S), max(0.0, history.number(state, "jobs-history-count", KEPT))
 
@@ -90,14 +90,14 @@ def _kept(state: EngineState) -> tuple[float, float]:
 def may_retire(state: EngineState, t: float) -> bool:
     """After a success at that time, by its caller's clock."""
     seconds, most = _kept(state)
-    completed = state.completed
+    completed = state.qless.completed
     return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
 
 
 def retire(state: EngineState, t: float, now: Now, own: bool) -> Removed | None:
     """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7). `own`: the time is that of
     the server's wall clock. It may be wrong, so they must be as old by the steady clock."""
-    completed = state.completed
+    completed = state.qless.completed
     seconds, most = _kept(state)
     old = takewhile(lambda kept: kept[0] <= t - seconds, completed.irange((0.0, "", 0)))
     numbers = [number for _, _, number in islice(old, _RETIRED_AT_MOST)]

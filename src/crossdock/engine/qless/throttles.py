@@ -138,7 +138,7 @@ def unheld(state: EngineState, event: Unheld) -> None:
             protocol_data = qless_data(job)
             queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
             if job.state is not State.COMPLETE:
-                state.stray_entries.add(work=[(queue, stamped(job, event.t))])
+                state.qless.stray_entries.add(work=[(queue, stamped(job, event.t))])
             continue
         job_state = move(job.state, READY)
         placement.remove(state, job)

@@ -4,6 +4,7 @@ from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.retry_policy import FailureReport
 from crossdock.engine.qless import history
 from crossdock.engine.state import EngineState
+from crossdock.model.commands.qless_settle import QlessFailure
 from crossdock.model.job import Job, Lease
 from crossdock.model.protocol_data import AS_CONFIGURED
 
@@ -14,13 +15,23 @@ BACKOFF_AT_MOST = 31_536_000.0
 BACKOFF_FACTOR = 3.0
 
 
+#: Nothing is recorded on the job but that it was tried.
+UNSAID = QlessFailure(said=False)
+
+
 def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> FailureReport:
     """What qless says of a job whose lease ran out once too often."""
     protocol_data = qless_data(job)
     queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
     message = (text or 'Job exhausted retries in queue "%s"') % queue
     return FailureReport(
-        via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text)
+        via,
+        lease.worker,
+        f"failed-retries-{queue}",
+        message,
+        lost=True,
+        t=t,
+        qless=QlessFailure(False, named=bool(text)),
     )
 
 

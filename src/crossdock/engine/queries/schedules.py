@@ -23,9 +23,9 @@ def schedules_due(state: EngineState, start: float, stop: float) -> Iterator[Sch
 
 
 def recurring_job(state: EngineState, jid: str) -> Interval | None:
-    return state.intervals.get(jid)
+    return state.qless.intervals.get(jid)
 
 
 def recurring_jobs(state: EngineState) -> Mapping[str, Interval]:
     """By jid."""
-    return state.intervals
+    return state.qless.intervals

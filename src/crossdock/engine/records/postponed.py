@@ -17,7 +17,7 @@ from crossdock.engine.records import dependencies
 from crossdock.engine.records.dependencies import FailedDependents, release, without
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Command, ResolveDependents, Succeed
+from crossdock.model.commands.core import Command, ResolveDependents
 from crossdock.model.events import (
     AnyEvent,
     Buried,
@@ -51,7 +51,7 @@ def postpone(state: EngineState, command: Command[object], events: Sequence[AnyE
             first = at if first < 0 else first
     if not found:
         return events
-    at_front, t = isinstance(command, Succeed) and command.whole, getattr(command, "t", None)
+    t, at_front = command.caller_time(), command.frees_first()
     # What was postponed last is resolved first.
     postponed = [DependentsPostponed(events[first].at, *each, t, at_front) for each in reversed(found)]
     return [*events[:first], *postponed, *events[first:]]

@@ -153,14 +153,16 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             uses=state.tags.uses,
             seen=state.workers.seen,
             given=state.workers.given,
-            watched=state.watched,
-            config=state.config,
-            intervals=list(state.intervals.values()),
-            stale_failed=list(state.stale_listings.failed),
-            stale_done=list(state.stale_listings.done),
-            stray_locks=[(queue, each) for queue, order in state.stray_entries.locks.items() for each in order],
-            stray_work=[(queue, each) for queue, order in state.stray_entries.work.items() for each in order],
-            stray_depends=[(queue, each) for queue, order in state.stray_entries.depends.items() for each in order],
+            watched=state.qless.watched,
+            config=state.qless.config,
+            intervals=list(state.qless.intervals.values()),
+            stale_failed=list(state.qless.stale_listings.failed),
+            stale_done=list(state.qless.stale_listings.done),
+            stray_locks=[(queue, each) for queue, order in state.qless.stray_entries.locks.items() for each in order],
+            stray_work=[(queue, each) for queue, order in state.qless.stray_entries.work.items() for each in order],
+            stray_depends=[
+                (queue, each) for queue, order in state.qless.stray_entries.depends.items() for each in order
+            ],
             resqu=snapshot_resqu.keep(state),
             loads=list(state.loads.by_run.values()),
             stats_gone=state.stats.gone,
@@ -256,17 +258,17 @@ def _records(state: EngineState, rest: Rest, header: Header) -> None:
     state.scripts = rest.scripts
     state.tags.restore(rest.tags, rest.uses, state.jobs)
     state.workers.seen, state.workers.given = rest.seen, rest.given
-    state.stale_listings.restore(rest.stale_failed, rest.stale_done)
-    state.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
-    state.watched = rest.watched
-    state.config = rest.config
+    state.qless.stale_listings.restore(rest.stale_failed, rest.stale_done)
+    state.qless.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
+    state.qless.watched = rest.watched
+    state.qless.config = rest.config
     obey(state)
     once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
     state.loads.restore(rest.loads, rest.once_steady or once)
     state.owed = rest.owed
     state.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
     for each in rest.intervals:
-        state.intervals[each.jid] = each
+        state.qless.intervals[each.jid] = each
         state.lazy.recur(each)
 
 

@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, Number, Spec
 from crossdock.model.records import Per, Schedule
 
@@ -18,7 +19,17 @@ T = TypeVar("T", covariant=True)
 
 
 class Command(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    pass
+    def caller_time(self) -> float | None:
+        """The time by the caller's own clock. What follows from the command has the same time."""
+        return None
+
+    def spares(self) -> frozenset[Number]:
+        """Jobs that do not fail if the command removes one that they depend on."""
+        return frozenset()
+
+    def frees_first(self) -> bool:
+        """Dependents that become ready stand before others of their priority."""
+        return False
 
 
 class Refused(IntEnum):
@@ -88,9 +99,13 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     result: bytes = b""
     t: float | None = None
     payload: bytes | None = None  #: put in place of what the job has
-    #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
-    whole: bool = False
-    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
+    qless: QlessSuccess = QlessSuccess()
+
+    def caller_time(self) -> float | None:
+        return self.t
+
+    def frees_first(self) -> bool:
+        return self.qless.whole
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
@@ -106,11 +121,10 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     payload: bytes | None = None  #: put in place of what the job has
     final: bool = False  #: its tries are over, and this one is not counted
     delay: float | None = None  #: until the next try, in place of the backoff; below or 0: none
-    said: bool = True  #: without: nothing is told of the job unless this was its last try
-    booked: str = ""  #: the queue on which it is booked, if another than the job's
-    unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
-    named: bool = False  #: its worker is told of even if nothing else is (the oldest)
-    quiet: bool = False  #: nobody is told if it was the last try (reqless)
+    qless: QlessFailure = QlessFailure()
+
+    def caller_time(self) -> float | None:
+        return self.t
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
@@ -181,6 +195,9 @@ class Follow(Command[None], frozen=True, gc=False):
 
     follow_ups: Sequence[FollowUp]
     t: float | None = None
+
+    def caller_time(self) -> float | None:
+        return self.t
 
 
 class Resolve(Command[None], frozen=True, gc=False):

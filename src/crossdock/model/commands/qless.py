@@ -4,18 +4,29 @@ Each carries its caller's `t` (MODEL section 2). Every deadline is kept twice: b
 """
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
-from crossdock.model.commands.core import Command, LeaseNext
+from crossdock.model.commands.core import Command, LeaseNext, Tick
 from crossdock.model.job import Form, Job, Number
 from crossdock.model.protocol_data import HistoryEntry, Tag
 from crossdock.model.records import Interval
 
+T = TypeVar("T", covariant=True)
 
-class Put(Command[None], frozen=True, gc=False):
-    """A new job, or one that is known moved to this queue, from whatever state. None: as it was, or the default."""
+
+class CallerCommand(Command[T], Generic[T], frozen=True, gc=False):
+    """A command of a caller that has a clock of its own."""
 
     via: str
     t: float
+
+    def caller_time(self) -> float:
+        return self.t
+
+
+class Put(CallerCommand[None], frozen=True, gc=False):
+    """A new job, or one that is known moved to this queue, from whatever state. None: as it was, or the default."""
+
     worker: str | None  #: who puts it; a holder of another name is told
     jid: str
     queue: str
@@ -34,11 +45,9 @@ class Put(Command[None], frozen=True, gc=False):
     sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
 
 
-class Advance(Command[None], frozen=True, gc=False):
+class Advance(CallerCommand[None], frozen=True, gc=False):
     """Its holder is done with this job here; it goes on in another queue, as if put there."""
 
-    via: str
-    t: float
     number: Number
     payload: bytes
     queue: str
@@ -67,12 +76,13 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     #: As the PHP fork does: the configured backoff counts, and a failure names the worker whose lease was the last
     php: bool = False
 
+    def caller_time(self) -> float | None:
+        return self.t
 
-class Pop(Command[list[Job]], frozen=True, gc=False):
+
+class Pop(CallerCommand[list[Job]], frozen=True, gc=False):
     """Lease the next jobs of a queue, after what is due lazily. Outcome: the jobs, their leases on them."""
 
-    via: str
-    t: float
     queue: str
     worker: str
     count: float
@@ -88,11 +98,13 @@ class LeaseNow(LeaseNext, frozen=True, gc=False):
     """The last step of a `LeaseNext`: what was due lazily has been carried out."""
 
 
-class LeaseThese(Command[list[Job]], frozen=True, gc=False):
+class TickNow(Tick, frozen=True, gc=False):
+    """The first step of a `Tick`: the timers. Queues whose lazy deadlines have come are woken afterwards."""
+
+
+class LeaseThese(CallerCommand[list[Job]], frozen=True, gc=False):
     """These ready jobs, then the first of the queue, so many. A part of `Pop`."""
 
-    via: str
-    t: float
     queue: str
     worker: str
     numbers: Sequence[Number]
@@ -101,86 +113,71 @@ class LeaseThese(Command[list[Job]], frozen=True, gc=False):
     whole: bool = False  #: the wait is counted in whole seconds, from the put on
 
 
-class Renew(Command[None], frozen=True, gc=False):
+class Renew(CallerCommand[None], frozen=True, gc=False):
     """The holder of this job goes on with it."""
 
-    via: str
-    t: float
     number: Number
     term: float
     payload: bytes | None = None
     unseen: bool = False  #: it does not count as being heard of (an old dialect)
 
 
-class Unfail(Command[int], frozen=True, gc=False):
+class Unfail(CallerCommand[int], frozen=True, gc=False):
     """Make the oldest jobs of a group ready in that queue. Outcome: how many."""
 
-    via: str
-    t: float
     group: str
     queue: str
     count: int
 
 
-class Revive(Command[int], frozen=True, gc=False):
+class Revive(CallerCommand[int], frozen=True, gc=False):
     """Make these jobs ready in that queue, those that are failed or dead, as if they were new. Outcome: how many."""
 
-    via: str
-    t: float
     queue: str
     numbers: Sequence[Number]
     listed: bool = False  #: the queue becomes known, if it is not
 
 
-class TakeBack(Command[None], frozen=True, gc=False):
+class TakeBack(CallerCommand[None], frozen=True, gc=False):
     """End the leases of these jobs, whoever holds them; they stand before all others then (qless' timeout)."""
 
-    via: str
-    t: float
     numbers: Sequence[Number]
     rid: bool = False  #: and name their holders no longer (reqless)
 
 
-class Cancel(Command[None], frozen=True, gc=False):
+class Cancel(CallerCommand[None], frozen=True, gc=False):
     """Remove this job, in whatever state."""
 
-    via: str
-    t: float
     number: Number
     along: frozenset[Number] = frozenset()  #: removed by the same call: those who need it do not fail for it
     unbooked: bool = False  #: a failed one still counts as such (the oldest dialect)
 
+    def spares(self) -> frozenset[Number]:
+        return self.along
 
-class SetPriority(Command[None], frozen=True, gc=False):
+
+class SetPriority(CallerCommand[None], frozen=True, gc=False):
     """A ready one stands before all others of its new priority."""
 
-    via: str
-    t: float
     number: Number
     priority: int | float
 
 
-class EditTags(Command[None], frozen=True, gc=False):
-    via: str
-    t: float
+class EditTags(CallerCommand[None], frozen=True, gc=False):
     number: Number
     add: tuple[Tag, ...] = ()
     drop: tuple[Tag, ...] = ()
     twice: bool = False  #: a new one that is named twice is there twice (the oldest dialect)
 
 
-class EditDependencies(Command[None], frozen=True, gc=False):
+class EditDependencies(CallerCommand[None], frozen=True, gc=False):
     """Of a blocked job; without any left it is ready."""
 
-    via: str
-    t: float
     number: Number
     depends_on: tuple[Number, ...]
 
 
-class Note(Command[None], frozen=True, gc=False):
-    via: str
-    t: float
+class Note(CallerCommand[None], frozen=True, gc=False):
     number: Number
     entry: HistoryEntry
 
@@ -236,3 +233,6 @@ class FreeThrottle(Command[None], frozen=True, gc=False):
     name: str
     jids: Sequence[str]
     t: float
+
+    def caller_time(self) -> float:
+        return self.t

@@ -40,12 +40,14 @@ def next_work(state: EngineState, queue: str, t: float, limit: int, now: Now) ->
 def locks(state: EngineState, queue: str, t: float) -> list[ByCaller]:
     """Locks that were left behind in that queue and are over. Those of complete jobs are left out: the scripts hand
     such a job out again, and a job must not run after it was completed."""
-    return [lock for lock in state.stray_entries.expired(queue, t) if state.jobs[lock[2]].state is not State.COMPLETE]
+    return [
+        lock for lock in state.qless.stray_entries.expired(queue, t) if state.jobs[lock[2]].state is not State.COMPLETE
+    ]
 
 
 def work(state: EngineState, queue: str) -> list[SortKey]:
     """Entries that were left behind among the ready of that queue, without those of complete jobs, as with locks."""
-    left = state.stray_entries.work.get(queue, ())
+    left = state.qless.stray_entries.work.get(queue, ())
     return [sort_key for sort_key in left if state.jobs[sort_key[4]].state is not State.COMPLETE]
 
 
@@ -67,7 +69,7 @@ def surfaced(state: EngineState, event: Surfaced) -> None:
     protocol_data = qless_data(job)
     shown = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
     job_state, lease = job.state, job.lease
-    state.stray_entries.popped(job.number, event.to_queue)
+    state.qless.stray_entries.popped(job.number, event.to_queue)
     placement.remove(state, job)
     leave_behind(state, job)
     if lease is not None and state.throttles:
@@ -91,13 +93,13 @@ def leave_behind(state: EngineState, job: Job) -> None:
     """What the lists go on telling of a job that stands elsewhere from now on, and was not taken out of them."""
     lease = job.lease
     if job.state is State.READY:
-        state.stray_entries.add(work=[(job.queue, sort_key_of(job))])
+        state.qless.stray_entries.add(work=[(job.queue, sort_key_of(job))])
     elif job.state is State.BLOCKED:
-        state.stray_entries.add(depends=[(job.queue, blocked_key(job))])
+        state.qless.stray_entries.add(depends=[(job.queue, blocked_key(job))])
     elif lease is not None and lease.until is not None:
-        state.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+        state.qless.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
     else:
-        state.stale_listings.leave(job)
+        state.qless.stale_listings.leave(job)
 
 
 def _warned(job: Job) -> bool:

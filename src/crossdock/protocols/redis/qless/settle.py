@@ -4,14 +4,13 @@ from collections.abc import Callable
 from math import floor, isfinite
 from typing import Any, Final, TypeAlias
 
-from msgspec.structs import replace
-
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless import queries
 from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.queries.queues import has_queue
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
+from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, Lease, LeaseBinding
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson_reader, job
@@ -118,7 +117,7 @@ def complete(call: Call) -> Reply:
     if after is None:
         claim = Claim(VIA, worker, (found.number, lease.token))
         new = job.changed(found, payload)
-        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
+        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, QlessSuccess(call.dialect.in_scripts, under)))
         return "complete"
     if delay > 0:
         length(depends_on)
@@ -172,9 +171,9 @@ def retry(call: Call) -> Reply:
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
-    fail = Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue)
-    old, dialect = call.dialect.old, call.dialect
-    call.dispatcher.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
+    dialect = call.dialect
+    how = QlessFailure(said, queue, unbooked=dialect.old, named=dialect.in_scripts, quiet=dialect.throttled)
+    call.dispatcher.do(Fail(jid, claim, group, told, t=call.t, delay=delay, qless=how))
     return left if left >= 0 else -1
 
 
