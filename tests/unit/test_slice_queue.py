@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.server.limits import SLICES_S
-from crossdock.server.slices import SliceQueue
+from crossdock.server.pending import SliceQueue
 from tests.support.hand_loop import HandLoop
 
 
@@ -12,7 +12,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
     """A clock by which each question takes a quarter of what the slices of one pass may take."""
     loop = HandLoop()
     ticks = iter(range(1_000_000))
-    monkeypatch.setattr("crossdock.server.slices.time.monotonic", lambda: next(ticks) * SLICES_S / 4)
+    monkeypatch.setattr("crossdock.server.pending.time.monotonic", lambda: next(ticks) * SLICES_S / 4)
     return loop
 
 

@@ -24,7 +24,8 @@ from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.job_results import endings
 from crossdock.server.journal_entries import rows
-from crossdock.server.slices import SliceQueue
+from crossdock.server.pending import SliceQueue
+from crossdock.server.reply_queue import Outlet
 from crossdock.server.timer import Timer
 from crossdock.server.waiters import Waiters
 
@@ -38,10 +39,6 @@ _OPEN_S: Final = 0.002
 
 #: Commands of which nothing but soft events came. So many are written though nobody waits for them.
 SOFT_AT_MOST: Final = 10_000
-
-
-class Outlet(Protocol):
-    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None: ...
 
 
 #: Where it goes, what it says, and the leases only it tells of.

@@ -13,10 +13,10 @@ class Peer(Protocol):
 
     def is_closing(self) -> bool: ...
 
-    def is_owed(self) -> bool:
-        """It is the server's turn to speak."""
+    def is_busy(self) -> bool:
+        """The peer waits for a reply."""
 
-    def cut_off(self, last: Close) -> None: ...
+    def close_with(self, last: Close) -> None: ...
 
 
 class IdleTimeout:
@@ -34,11 +34,11 @@ class IdleTimeout:
             return
         self._turn.begin()
         session = self._session
-        left = session.silence_s if self._peer.is_owed() else session.heard + session.silence_s - self._turn.now.steady
+        left = session.silence_s if self._peer.is_busy() else session.heard + session.silence_s - self._turn.now.steady
         if left > 0:
             self._deadline = Deadline(self._loop, left, self._look)
         else:
-            self._peer.cut_off(session.silent())
+            self._peer.close_with(session.silent())
 
     def answered(self) -> None:
         """After work that took a while: from now on it may be silent for as long as ever."""
