@@ -60,7 +60,7 @@ class Bench:
     def __init__(self, door: str = "faktory") -> None:
         self._loop = asyncio.new_event_loop()
         self._turn = GroupCommit(Engine(EngineState(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
-        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn, self._loop)
+        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
         if door == "faktory":

@@ -76,7 +76,7 @@ def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], 
 
     try:
         for n in range(6):
-            turn.begin()
+            turn.clock.enter()
             for i in range(3):
                 turn.do(Enqueue("faktory", [spec(f"job-{n}-{i}")]))
                 say(f"push job-{n}-{i}")

@@ -78,7 +78,7 @@ class House(ConnectionRegistry):
 
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
-        connection = Connection(self, self.door, self.turn, self.loop.as_loop())
+        connection = Connection(self, self.door, self.turn)
         connection.connection_made(cast(asyncio.Transport, transport))
         return connection, transport
 

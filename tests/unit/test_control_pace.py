@@ -50,7 +50,7 @@ def test_a_walk_rests_after_each_slice() -> None:
     turn = GroupCommit(Engine(EngineState(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
     turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
     host, door = ConnectionRegistry(Limits()), AdminProtocol(House())
-    walker, other = (Connection(host, door, turn, loop.as_loop()) for _ in range(2))
+    walker, other = (Connection(host, door, turn) for _ in range(2))
     walked, asked = Wire(), Wire()
     walker.connection_made(cast(asyncio.Transport, walked))
     other.connection_made(cast(asyncio.Transport, asked))

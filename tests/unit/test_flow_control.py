@@ -3,6 +3,7 @@
 import asyncio
 from typing import cast
 
+from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.flow_control import FlowControl
 from crossdock.server.limits import READ_AHEAD
 from tests.support.hand_loop import HandLoop
@@ -24,7 +25,7 @@ class Socket(Transport):
 
 
 def flow(loop: HandLoop) -> tuple[FlowControl, Socket]:
-    made, socket = FlowControl(loop.as_loop(), 1_000), Socket()
+    made, socket = FlowControl(LoopClock(Clock(), loop.as_loop(), lambda now: None), 1_000), Socket()
     made.attach(cast(asyncio.Transport, socket))
     return made, socket
 

@@ -58,7 +58,7 @@ class House(ConnectionRegistry):
         self.door = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
-        connection, transport = Connection(self, self.door, self.turn, self.loop.as_loop()), Transport()
+        connection, transport = Connection(self, self.door, self.turn), Transport()
         connection.connection_made(cast(Any, transport))
         return connection, transport
 

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from crossdock.model.job import LeaseRef
+from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.flow_control import FlowControl
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
 from crossdock.server.reply_queue import LargeReply, Outlet, ReplyQueue
@@ -20,7 +21,7 @@ class Setting:
 
     def __init__(self) -> None:
         self.transport = Transport()
-        self.flow = FlowControl(HandLoop().as_loop(), LIMIT)
+        self.flow = FlowControl(LoopClock(Clock(), HandLoop().as_loop(), lambda now: None), LIMIT)
         self.flow.attach(cast(asyncio.Transport, self.transport))
         self.submitted: list[tuple[Outlet, bytes, list[LeaseRef] | None]] = []
         self.delivered: list[bytes] = []

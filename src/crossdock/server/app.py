@@ -147,7 +147,7 @@ class Server:
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
         self._control = AdminProtocol(self._pulse, workers, specs)
-        self.turn.begin()
+        self.turn.clock.enter()
         self.turn.do(start)
         for order in self._orders:
             self.turn.do(order)
@@ -182,11 +182,11 @@ class Server:
         return opened
 
     def _factory(self, door: WireProtocol) -> Callable[[], Connection]:
-        return lambda: Connection(self._registry, door, self.turn, self._loop)
+        return lambda: Connection(self._registry, door, self.turn)
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, what is synced lazily, the length of the tail; doors less often."""
-        self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
+        self._house = self.turn.clock.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
         self._look_at_disk()
         if seconds:
             self._journal_writer.sync()
@@ -197,7 +197,6 @@ class Server:
         self._look_at(self._registry.look_at_replies())
         if seconds % _DOOR_TICK_S == 0:
             self._journal_writer.make_ballast()
-            self.turn.begin()
             for door in self._doors.values():
                 door.tick(self.turn)
 
@@ -257,6 +256,7 @@ class Server:
             self._folder.unlock()
 
     async def _say_goodbye(self) -> None:
+        self.turn.clock.enter()
         give_up = time.monotonic() + _LAST_SLICES_S
         for connection in list(self._registry.connections):
             connection.shut_down(give_up)

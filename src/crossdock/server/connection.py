@@ -40,14 +40,14 @@ class Connection(asyncio.Protocol):
         registry: ConnectionRegistry,
         protocol: WireProtocol,
         commit: GroupCommit,
-        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._registry = registry
         self._protocol = protocol
         self._commit = commit
-        self._loop = loop
+        self._clock = commit.clock
+        self._clock.enter()
         reply_buffer = registry.limits.unread_bytes
-        self._flow = FlowControl(loop, reply_buffer)
+        self._flow = FlowControl(commit.clock, reply_buffer)
         self._replies = ReplyQueue(self, commit.reply, self._flow, reply_buffer, self._count_replies)
         self._session = protocol.session(commit, self.abort)
         if isinstance(self._session, Subscriber):
@@ -86,9 +86,11 @@ class Connection(asyncio.Protocol):
         else:
             self._admit()
         if isinstance(self._session, IdleLimited):
-            self._idle = IdleTimeout(self, self._session, self._commit, self._loop)
+            self._idle = IdleTimeout(self, self._session, self._commit)
 
     def data_received(self, data: bytes) -> None:
+        if not self._clock.entered:
+            self._clock.enter()
         if len(data) > PIECE and not self._flow.yielding:
             self._receive_pieces(data, 0)
             return
@@ -104,8 +106,6 @@ class Connection(asyncio.Protocol):
         if self._requests or self._flow.write_paused or self._pending is not None:
             self._queue_requests(requests, len(data))
         elif len(requests) == 1 and self._handshake is None:
-            if not self._commit.fresh:
-                self._commit.begin()
             handle = self._handle
             try:
                 answer = handle(requests[0])
@@ -130,6 +130,7 @@ class Connection(asyncio.Protocol):
         self._flow.pause_writing()
 
     def resume_writing(self) -> None:
+        self._clock.enter()
         self._replies.peer_reads()
         self._flow.resume_writing()
         self._schedule_requests()
@@ -138,6 +139,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The peer sends no more. It may or may not still read. Its requests are answered, but it waits for nothing and
         gets no job, which would be lost with it. True: keep the connection."""
+        self._clock.enter()
         self._ended = self._ending = True
         if isinstance(self._pending, WaitingRequest):
             self._drop_pending()
@@ -145,6 +147,7 @@ class Connection(asyncio.Protocol):
         return self._has_work()
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._clock.enter()
         self._registry.leave(self)
         self._flow.detach()
         if self._handshake is not None:
@@ -163,9 +166,9 @@ class Connection(asyncio.Protocol):
         end = len(data) if self.unfinished else at + PIECE
         self.data_received(data[at:end])
         if end < len(data) and not self._closing:
-            self._loop.call_soon(self._receive_pieces, data, end)
+            self._clock.call_soon(self._receive_pieces, data, end)
         else:
-            self._loop.call_soon(self._flow.end_yield)
+            self._clock.call_soon(self._flow.end_yield)
 
     def _receive_last_piece(self, requests: Sequence[Any], size: int) -> None:
         """A request that came in pieces is complete. If it is handled in slices it still counts as incomplete, because
@@ -189,7 +192,7 @@ class Connection(asyncio.Protocol):
             return
         if self._requests:
             self._handle_scheduled = True
-            self._loop.call_soon(self._handle_requests)
+            self._clock.call_soon(self._handle_requests)
         elif not self._flow.reading:  # all that was read ahead is the beginning of one request
             self._flow.read_ahead = 0
             self._flow.update()
@@ -200,7 +203,6 @@ class Connection(asyncio.Protocol):
         if self._closing:  # since it was scheduled; the session may have ended
             return
         session, requests, flow, replies = self._session, self._requests, self._flow, self._replies
-        self._commit.begin()
         before = self._commit.held
         left, until = REQUESTS_A_PASS, time.monotonic() + PASS_S
         while requests and left and not flow.write_paused and not replies.is_full():
@@ -266,14 +268,11 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, Wait):
             if self._ended:
                 return self._accept_answer(Close(b""))
-            self._pending = WaitingRequest(
-                guarded_wait(answer, self._request_failed), self._commit, self._loop, self._answered
-            )
+            self._pending = WaitingRequest(guarded_wait(answer, self._request_failed), self._commit, self._answered)
             return False
         work = self._pending = SlicedRequest(
             guarded_work(answer, self._request_failed),
             self._commit,
-            self._loop,
             answered=self._answered,
             part=self._replies.send_part,
             reserve=self._replies.reserve,
@@ -335,7 +334,9 @@ class Connection(asyncio.Protocol):
             self._schedule_requests()
 
     def _deliver_last(self, reply: bytes, leases: list[LeaseRef] | None) -> None:
-        """A reply of a connection that is closing, or whose peer sends no more."""
+        """A reply of a connection that is closing, or whose peer sends no more. Leases may be given back and the
+        session may end here, and the group commit releases replies outside of a pass."""
+        self._clock.enter()
         replies = self._replies
         if replies.lost or (self._ended and leases is not None):
             if leases is not None:
@@ -366,7 +367,6 @@ class Connection(asyncio.Protocol):
 
     def _give_back(self, leases: list[LeaseRef]) -> None:
         """The peer never learns of these leases."""
-        self._commit.begin()
         self._commit.do(GiveBack(self._protocol.name, leases))
 
     # The registry's and the idle timeout's view
@@ -398,7 +398,7 @@ class Connection(asyncio.Protocol):
     # Beginning and end
 
     def _await_handshake(self) -> None:
-        self._handshake = Deadline(self._loop, self._protocol.handshake_s, self._handshake_timeout)
+        self._handshake = Deadline(self._clock, self._protocol.handshake_s, self._handshake_timeout)
 
     def _handshake_timeout(self) -> None:
         """The peer is not late while the server works on its request."""
@@ -441,22 +441,19 @@ class Connection(asyncio.Protocol):
         """The peer is gone, and leases that it never learned of were given back."""
         if not self._session_ended:
             self._session_ended = True
-            self._commit.begin()
             self._run_closing_work(self._session.closed())
             # These refer to each other: a half-sent request would wait for the garbage collector, which comes late.
             del self._session, self._receive, self._handle
 
     def _run_closing_work(self, work: Slices | None) -> None:
-        self._commit.begin()
         if work is not None and next(work, self) is not self:
-            self._loop.call_soon(self._run_closing_work, work)
+            self._clock.call_soon(self._run_closing_work, work)
 
     def shut_down(self, give_up: float) -> None:
         """Answer what was read, end a wait with its empty answer, send the farewell, close. A request that would wait
         all the same gets no answer, nor do those behind it: their answers would be taken for its own."""
         if self._closing:
             return
-        self._commit.begin()
         self._end_wait()
         while not self._closing:
             while (

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from crossdock.server.clock import LoopClock
 from crossdock.server.limits import READ_AHEAD
 
 #: Seconds that a closing connection goes on reading, so that its last reply reaches the peer.
@@ -17,8 +18,8 @@ class FlowControl:
     """Pauses and resumes reading, knows whether the peer reads, and closes the socket."""
 
     __slots__ = (
+        "_clock",
         "_linger",
-        "_loop",
         "_reply_buffer",
         "_transport",
         "read_ahead",
@@ -28,9 +29,9 @@ class FlowControl:
         "yielding",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, reply_buffer: int) -> None:
+    def __init__(self, clock: LoopClock, reply_buffer: int) -> None:
         """`reply_buffer`: bytes that the socket may hold before writing is paused."""
-        self._loop = loop
+        self._clock = clock
         self._reply_buffer = reply_buffer
         self._linger: asyncio.TimerHandle | None = None
         self.read_ahead = 0  #: bytes of requests read since requests began to queue
@@ -94,7 +95,7 @@ class FlowControl:
         goes on meanwhile: closing a socket with unread bytes would discard the last reply."""
         if self._transport.is_closing() or self._linger is not None:
             return
-        self._linger = self._loop.call_later(_LINGER_S, abort)
+        self._linger = self._clock.call_later(_LINGER_S, abort)
         self._transport.write_eof()
         if not self.reading:
             self.reading = True

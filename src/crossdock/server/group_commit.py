@@ -21,7 +21,7 @@ from crossdock.model.job import LeaseRef
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.channels import Channels
 from crossdock.server.admission import Admission
-from crossdock.server.clock import Clock
+from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.job_results import endings
 from crossdock.server.journal_entries import rows
 from crossdock.server.pending import SliceQueue
@@ -56,7 +56,6 @@ class GroupCommit:
     __slots__ = (
         "_carry_out",
         "_changes",
-        "_clock",
         "_engine",
         "_freeing",
         "_hard",
@@ -72,7 +71,7 @@ class GroupCommit:
         "admission",
         "batches",
         "channels",
-        "fresh",
+        "clock",
         "herald",
         "no_room",
         "now",
@@ -93,7 +92,7 @@ class GroupCommit:
         self._engine = engine
         self._carry_out = engine.execute
         self._journal_writer = journal_writer
-        self._clock = clock
+        self.clock = LoopClock(clock, loop, self._begin_pass)
         self._loop = loop
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes what events mean to those who subscribed; asked only while somebody did
@@ -106,7 +105,6 @@ class GroupCommit:
         self._opened = 0.0  #: steady; when the first came into the batch that fills
         self._seen = 0  #: replies that were there when it was last asked whether to close it
         self._freeing = False
-        self.fresh = False  #: the clocks were read in this pass of the event loop
         self._idle: list[Callable[[], None]] = []
         self.state: EngineState = engine.state
         self.admission = Admission(engine.state, max_jobs)
@@ -116,27 +114,23 @@ class GroupCommit:
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
-        self.slices = SliceQueue(loop)  #: of long answers
+        self.slices = SliceQueue(self.clock)  #: of long answers
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
         self.batches = 0
-        self._ticker = Timer(self, engine, loop)
+        self._ticker = Timer(self, engine, self.clock)
 
-    def begin(self) -> None:
-        """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
-        all that happens in one pass of the event loop. What is over by then is carried out first, even if the timer
-        is late: no request sees a job after its time to live."""
-        if not self.fresh:
-            self.fresh = True
-            now = self.now = self._clock.now()
-            self._loop.call_soon(self._stale)
-            ticker = self._ticker
-            if ticker.due <= now.steady:
-                ticker.tick()
+    def _begin_pass(self, now: Now) -> None:
+        """What is due is executed before anything else in the pass, even if the timer is late: no request sees a job
+        after its time to live."""
+        self.now = now
+        ticker = self._ticker
+        if ticker.due <= now.steady:
+            ticker.tick()
 
     def held_up(self) -> float:
-        return self._clock.now().steady - self.now.steady
+        return self.clock.source.now().steady - self.now.steady
 
     @property
     def ticked(self) -> Ticked:
@@ -145,9 +139,6 @@ class GroupCommit:
     def start_timers(self, looked: float) -> None:
         """`looked`: steady; when the journal ended."""
         self._ticker.begin(looked)
-
-    def _stale(self) -> None:
-        self.fresh = False
 
     def do(self, command: Command[T]) -> T:
         execute = self._carry_out

@@ -1,10 +1,10 @@
 """A peer that may not be silent for long: cut off when it was, while it was its turn to speak."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from crossdock.protocols.base import Close, IdleLimited
+from crossdock.server.clock import LoopClock
 from crossdock.server.group_commit import GroupCommit
 
 
@@ -22,21 +22,19 @@ class Peer(Protocol):
 class IdleTimeout:
     """Looked at when the peer might have been silent for too long: hearing it costs no timer."""
 
-    def __init__(self, peer: Peer, session: IdleLimited, turn: GroupCommit, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, peer: Peer, session: IdleLimited, turn: GroupCommit) -> None:
         self._peer = peer
         self._session = session
         self._turn = turn
-        self._loop = loop
-        self._deadline = Deadline(loop, session.silence_s, self._look)
+        self._deadline = Deadline(turn.clock, session.silence_s, self._look)
 
     def _look(self) -> None:
         if self._peer.is_closing():
             return
-        self._turn.begin()
         session = self._session
         left = session.silence_s if self._peer.is_busy() else session.heard + session.silence_s - self._turn.now.steady
         if left > 0:
-            self._deadline = Deadline(self._loop, left, self._look)
+            self._deadline = Deadline(self._turn.clock, left, self._look)
         else:
             self._peer.close_with(session.silent())
 
@@ -60,15 +58,15 @@ CATCH_UP_S: Final = 0.25
 
 
 class Deadline:
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, over: Callable[[], None]) -> None:
-        self._loop = loop
+    def __init__(self, clock: LoopClock, seconds: float, over: Callable[[], None]) -> None:
+        self._clock = clock
         self._over = over
-        self._due = loop.time() + seconds
-        self._timer = loop.call_later(seconds, self._fired)
+        self._due = clock.time() + seconds
+        self._timer = clock.call_later(seconds, self._fired)
 
     def _fired(self) -> None:
-        if self._loop.time() - self._due > HELD_UP_S:
-            self._timer = self._loop.call_later(CATCH_UP_S, self._over)
+        if self._clock.time() - self._due > HELD_UP_S:
+            self._timer = self._clock.call_later(CATCH_UP_S, self._over)
         else:
             self._over()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crossdock.protocols.base import Answer, Close, JobResult, ReplyMemory, Slices, Wait
+from crossdock.server.clock import LoopClock
 from crossdock.server.limits import SLICES_S
 from crossdock.server.waiters import Answered
 
@@ -46,10 +47,10 @@ class SliceQueue:
     """The slices of all long requests, in turn. In each pass of the event loop they share a millisecond, so a hundred
     long requests delay the others no longer than one does."""
 
-    __slots__ = ("_loop", "_scheduled", "_waiting")
+    __slots__ = ("_clock", "_scheduled", "_waiting")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self, clock: LoopClock) -> None:
+        self._clock = clock
         self._waiting: deque[Callable[[], None]] = deque()
         self._scheduled = False
 
@@ -58,7 +59,7 @@ class SliceQueue:
         self._waiting.append(run)
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._run)
+            self._clock.call_soon(self._run)
 
     def _run(self) -> None:
         waiting = self._waiting
@@ -71,17 +72,17 @@ class SliceQueue:
         finally:  # one that fails must not stop the others
             self._scheduled = bool(waiting)
             if waiting:
-                self._loop.call_soon(self._run)
+                self._clock.call_soon(self._run)
 
 
 class WaitingRequest:
     """Asked again when a queue that it waits on has work, and for the last time at its deadline."""
 
-    def __init__(self, wait: Wait, commit: "GroupCommit", loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+    def __init__(self, wait: Wait, commit: "GroupCommit", answered: Answered) -> None:
         self._commit = commit
         self._answered = answered
         self._waiter = commit.waits.add(wait, self._woken)
-        self._deadline = loop.call_later(max(0.0, wait.until - commit.now.steady), self.too_late)
+        self._deadline = commit.clock.call_later(max(0.0, wait.until - commit.now.steady), self.too_late)
         self._over = False
 
     def _woken(self, answer: Answer) -> None:
@@ -90,7 +91,6 @@ class WaitingRequest:
         self._answered(answer)
 
     def too_late(self) -> None:
-        self._commit.begin()
         if self._over:  # a timer that was due made the job ready that it waited for
             return
         self._commit.waits.remove(self._waiter)
@@ -110,7 +110,6 @@ class SlicedRequest:
         self,
         work: Slices,
         commit: "GroupCommit",
-        loop: asyncio.AbstractEventLoop,
         *,
         answered: Answered,
         part: Callable[[bytes], None],
@@ -120,7 +119,6 @@ class SlicedRequest:
         bytes that the work keeps for its reply."""
         self._work = work
         self._commit = commit
-        self._loop = loop
         self._answered = answered
         self._part = part
         self._reserve = reserve
@@ -141,7 +139,7 @@ class SlicedRequest:
             self._reserve(found.size)
             self.go_on()
         elif found:
-            self._rest = self._loop.call_later(found, self._next)
+            self._rest = self._commit.clock.call_later(found, self._next)
         else:
             self.go_on()
         return None
@@ -152,7 +150,6 @@ class SlicedRequest:
     def _next(self) -> None:
         if self._over:
             return
-        self._commit.begin()
         answer = self.step()
         if answer is not None:
             self._answered(answer)
