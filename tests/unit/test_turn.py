@@ -21,6 +21,7 @@ from crossdock.model.job import Extra, Form, LeaseRef, Links
 from crossdock.model.records import Interval
 from crossdock.protocols.base import Answer, JobResult, Wait
 from crossdock.server import admission
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.pending import WaitingRequest
@@ -66,7 +67,11 @@ class Desk:
         self.loop = HandLoop()
         self.journal_writer = HeldScribe()
         self.turn = GroupCommit(
-            Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), max_jobs
+            Engine(state := EngineState(), Random(1)),
+            self.journal_writer,
+            Clock(),
+            self.loop.as_loop(),
+            Admission(state, max_jobs),
         )
 
     def push(self, peer: Peer, jid: str, due: float = 0.0) -> None:
@@ -494,20 +499,20 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None:
+def test_jobs_that_no_client_pushes_have_the_room_that_is_left_and_none_on_a_full_disk() -> None:
     dispatcher = Desk(max_jobs=5)
     dispatcher.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 5
+    assert dispatcher.turn.admission.unasked() == 5
     dispatcher.journal_writer.synced()
     dispatcher.push(Peer(), "job-0001")
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 4
+    assert dispatcher.turn.admission.unasked() == 4
     dispatcher.journal_writer.synced()
     dispatcher.turn.admission.disk_refusal = "the disk is nearly full"
     dispatcher.push(Peer(), "job-0002")
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 0
+    assert dispatcher.turn.admission.unasked() == 0
 
 
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(

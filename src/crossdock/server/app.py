@@ -122,8 +122,9 @@ class Server:
             journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk
         )
         self._journal_writer.reserve_used = reserve_used
-        engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings))
-        self.turn = GroupCommit(engine, self._journal_writer, clocks, self._loop, self._registry.limits.jobs)
+        admitted = admission.Admission(recovered.state, self._registry.limits.jobs)
+        engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings), admitted.unasked)
+        self.turn = GroupCommit(engine, self._journal_writer, clocks, self._loop, admitted)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._journal_writer, lambda: journal.last)

@@ -87,7 +87,12 @@ class GroupCommit:
     )
 
     def __init__(
-        self, engine: Engine, journal_writer: EntryWriter, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
+        self,
+        engine: Engine,
+        journal_writer: EntryWriter,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        admission: Admission,
     ) -> None:
         self._engine = engine
         self._carry_out = engine.execute
@@ -107,8 +112,8 @@ class GroupCommit:
         self._freeing = False
         self._idle: list[Callable[[], None]] = []
         self.state: EngineState = engine.state
-        self.admission = Admission(engine.state, max_jobs)
-        self.no_room = self.admission.no_room
+        self.admission = admission
+        self.no_room = admission.no_room
         self.now: Now = clock.now()
         self.waits = Waiters(self._has_work)
         self.waiting = self.waits.tickets
@@ -239,8 +244,6 @@ class GroupCommit:
                 left -= 1
                 self._journal_writer.append(row, _unheard if left else lambda: self._durable(replies))
             self._ticker.arm()
-            if self.state.intervals:
-                self.state.room = self.admission.unasked()
             if self.state.discarded and not self._freeing:
                 self._free()
         else:
