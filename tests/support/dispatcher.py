@@ -18,7 +18,7 @@ from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.job_results import endings
+from crossdock.server.group_commit import endings
 from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")

@@ -518,7 +518,7 @@ def test_jobs_that_no_client_pushes_have_the_room_that_is_left_and_none_on_a_ful
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
     dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossdock.server.journal_entries.ROW_BYTES", 400)
+    monkeypatch.setattr("crossdock.server.group_commit.ENTRY_BYTES", 400)
     peer = Peer()
     for number in range(8):
         dispatcher.push(peer, f"job-{number:04}")

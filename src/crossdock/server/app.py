@@ -23,7 +23,7 @@ from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.base import EventPublisher, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.server import admin_socket, admission, clock, endpoints, listeners, static_config
+from crossdock.server import admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -243,7 +243,7 @@ class Server:
         self._house.cancel()
         for server in self._servers:
             server.close()
-        admin_socket.remove(self._folder.path)
+        listeners.remove_admin_socket(self._folder.path)
         await self._compactor.stop()
         if self._lake is not None:
             await self._lake.stop()

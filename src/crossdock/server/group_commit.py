@@ -2,13 +2,13 @@
 
 A sync costs as much as a dozen requests, so a batch stays open while each pass of the event loop brings more of them,
 for two milliseconds at most. A reply, of a read too, leaves when its own batch and every batch before it are durable. A
-turn without hard events while nothing is in flight leaves at once.
-"""
+turn without hard events while nothing is in flight leaves at once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from itertools import chain
+from typing import Any, Final, NoReturn, Protocol, TypeAlias, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
@@ -16,14 +16,14 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import SOFT, AnyEvent
-from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Dispatcher
+from crossdock.model.events import SOFT, AnyEvent, Buried, Failed, Flushed, Removed, Succeeded
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.model.job import LeaseRef, Number
+from crossdock.model.states import State
+from crossdock.protocols.base import Dispatcher, JobResult
 from crossdock.protocols.redis.channels import Channels
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock, LoopClock
-from crossdock.server.job_results import endings
-from crossdock.server.journal_entries import rows
 from crossdock.server.pending import SliceQueue
 from crossdock.server.reply_queue import Outlet
 from crossdock.server.timer import Timer
@@ -231,7 +231,7 @@ class GroupCommit:
             self._in_flight = True
             changes, self._changes, self._hard = self._changes, [], False
             try:
-                written = rows(changes, self.now)
+                written = encode_entries(changes, self.now)
             except Exception as error:  # noqa: BLE001 it was applied, and cannot be written
                 self._give_up(HalfDone(f"what was decided cannot be written: {error!r}"))
                 return
@@ -242,7 +242,7 @@ class GroupCommit:
                 self.tail_bytes += len(row)
                 self.written_bytes += len(row)
                 left -= 1
-                self._journal_writer.append(row, _unheard if left else lambda: self._durable(replies))
+                self._journal_writer.append(row, _not_last if left else lambda: self._durable(replies))
             self._ticker.arm()
             if self.state.discarded and not self._freeing:
                 self._free()
@@ -276,10 +276,55 @@ class GroupCommit:
             settled()
 
 
-def _unheard() -> None:
-    """Of a row behind which another one follows."""
+def _not_last() -> None:
+    """Durable, but another entry of the same commit follows."""
 
 
 def _release(replies: list[Reply]) -> None:
     for outlet, data, granted in replies:
         outlet.deliver(data, granted)
+
+
+_ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
+
+GONE = JobResult(settled=False, ok=False, body=b"")
+LAPSED = JobResult(settled=False, ok=False, body=b"", lapsed=True)
+
+
+def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Iterator[tuple[Number, JobResult]]:
+    """The results of the jobs that are waited for, in the order they ended. A job may be gone by the time its result is
+    sent."""
+    for event in events:
+        if isinstance(event, Succeeded):
+            if event.number in waited_for:
+                yield event.number, JobResult(settled=True, ok=True, body=event.result)
+        elif isinstance(event, Failed):
+            if event.number in waited_for and event.then in _ENDS:
+                yield event.number, JobResult(settled=True, ok=False, body=event.body)
+        elif isinstance(event, Removed):
+            how = LAPSED if event.why == "lapsed" else GONE
+            yield from ((row.number, how) for row in event.rows if row.number in waited_for)
+        elif isinstance(event, Buried):  # by an operator: to whoever waits it has failed
+            buried = JobResult(settled=True, ok=False, body=b"")
+            yield from ((row.number, buried) for row in event.rows if row.number in waited_for)
+        elif isinstance(event, Flushed):
+            yield from ((number, GONE) for number in waited_for)
+
+
+#: A journal entry is not longer, unless one command makes it so. SQLite takes no blob of a gigabyte, and a reader has a
+#: whole entry in memory.
+ENTRY_BYTES: Final = 64 * 1024 * 1024
+
+#: The bytes of a journal entry, and how many events it holds.
+EncodedEntry: TypeAlias = tuple[bytes, int]
+
+
+def encode_entries(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[EncodedEntry]:
+    """The events of each command as one journal entry, or several if that would be too long. A command's events stay
+    together, because a restart may find the first of two entries alone."""
+    events = list(chain.from_iterable(changes))
+    row = encode_entry(JournalEntry(EVENT_VERSION, now.wall, now.steady, events))
+    if len(row) <= ENTRY_BYTES or len(changes) == 1:
+        return [(row, len(events))]
+    half = len(changes) // 2
+    return encode_entries(changes[:half], now) + encode_entries(changes[half:], now)
