@@ -23,6 +23,7 @@ from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless as QlessService
 from crossdock.protocols.redis.resqu.service import Resqu
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -59,8 +60,10 @@ class Bench:
 
     def __init__(self, door: str = "faktory") -> None:
         self._loop = asyncio.new_event_loop()
-        self._turn = GroupCommit(Engine(EngineState(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
-        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn, self._loop)
+        self._turn = GroupCommit(
+            Engine(state := EngineState(), Random(1)), _Scribe(), Clock(), self._loop, Admission(state, 10**7)
+        )
+        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
         if door == "faktory":

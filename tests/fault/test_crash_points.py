@@ -14,6 +14,7 @@ from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
 from crossdock.model.job import LeaseRef
 from crossdock.model.states import State
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.group_commit import GroupCommit
 from tests.support.hand_loop import HandLoop
@@ -66,7 +67,8 @@ def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], 
     """Push, lease and settle until the crash: what was asked, what was answered, whether it crashed."""
     journal_writer = CrashingScribe(journal, at_batch, point)
     loop = HandLoop()
-    turn = GroupCommit(Engine(recover(journal).state, Random(3)), journal_writer, Clock(), loop.as_loop(), 1_000)
+    state = recover(journal).state
+    turn = GroupCommit(Engine(state, Random(3)), journal_writer, Clock(), loop.as_loop(), Admission(state, 1_000))
     peer = Peer(journal_writer)
     asked: list[str] = []
 
@@ -76,7 +78,7 @@ def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], 
 
     try:
         for n in range(6):
-            turn.begin()
+            turn.clock.enter()
             for i in range(3):
                 turn.do(Enqueue("faktory", [spec(f"job-{n}-{i}")]))
                 say(f"push job-{n}-{i}")

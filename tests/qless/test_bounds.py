@@ -215,11 +215,11 @@ def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.
 def test_recurring_jobs_wait_while_there_is_no_room() -> None:
     dispatcher = QlessDesk()
     dispatcher.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
-    dispatcher.state.room = 2
+    dispatcher.room = 2
     assert [job["jid"] for job in json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
-    dispatcher.state.room = -5
+    dispatcher.room = -5
     assert dispatcher.call("pop", "1000", "q", "w", "50") == dispatcher.call("peek", "1000", "q", "50") == "{}"
-    dispatcher.state.room = 1_000
+    dispatcher.room = 1_000
     assert len(json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))) == 50
 
 

@@ -18,7 +18,7 @@ from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.channels import Channels
-from crossdock.server.job_results import endings
+from crossdock.server.group_commit import endings
 from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class PlainDispatcher:
     def __init__(self, state: EngineState | None = None, now: Now = BEGIN) -> None:
         self.jitter = Jitter()
         self.state = state or EngineState()
-        self.engine = StoringEngine(self.state, self.jitter)
+        self.engine = StoringEngine(self.state, self.jitter, room=lambda: self.room)
         self.now = now
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
@@ -66,6 +66,7 @@ class PlainDispatcher:
         self.timed: list[Timed] = []
         self.slowness = 0.0  #: seconds that pass between two questions of how long others are held up
         self._held_up = 0.0
+        self.room = NEVER  #: jobs that may be held beyond those that are there
         self.full: str | None = None  #: what `no_room` says
         self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 

@@ -10,6 +10,7 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.states import State
 from crossdock.protocols.base import WireProtocol
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -73,12 +74,18 @@ class House(ConnectionRegistry):
         self.journal_writer = HeldScribe()
         clock = cast(Clock, HandClock(self.loop))
         self.state = EngineState()
-        self.turn = GroupCommit(Engine(self.state, Random(1)), self.journal_writer, clock, self.loop.as_loop(), 100_000)
+        self.turn = GroupCommit(
+            Engine(self.state, Random(1)),
+            self.journal_writer,
+            clock,
+            self.loop.as_loop(),
+            Admission(self.state, 100_000),
+        )
         self.door = door
 
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
-        connection = Connection(self, self.door, self.turn, self.loop.as_loop())
+        connection = Connection(self, self.door, self.turn)
         connection.connection_made(cast(asyncio.Transport, transport))
         return connection, transport
 

@@ -10,6 +10,7 @@ from crossdock.engine.state import EngineState
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.protocols.admin.job_walk import PAUSE_S, SLICE
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -46,10 +47,12 @@ class Wire:
 
 def test_a_walk_rests_after_each_slice() -> None:
     loop = HandLoop()
-    turn = GroupCommit(Engine(EngineState(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
+    turn = GroupCommit(
+        Engine(state := EngineState(), Random(1)), Disk(), Clock(), loop.as_loop(), Admission(state, 100_000)
+    )
     turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
     host, door = ConnectionRegistry(Limits()), admin_protocol()
-    walker, other = (Connection(host, door, turn, loop.as_loop()) for _ in range(2))
+    walker, other = (Connection(host, door, turn) for _ in range(2))
     walked, asked = Wire(), Wire()
     walker.connection_made(cast(asyncio.Transport, walked))
     other.connection_made(cast(asyncio.Transport, asked))

@@ -9,6 +9,7 @@ from crossdock.model.states import State
 from crossdock.protocols.base import Answer
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
+from crossdock.server.pending import guarded_wait
 from tests.support.house import House, Transport
 
 
@@ -37,7 +38,7 @@ def worker(house: House) -> tuple[Any, Transport]:
 
 def is_told(caplog: pytest.LogCaptureFixture) -> bool:
     return [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
-        "a request at the door faktory failed; its connection is closed"
+        "a faktory request failed; its connection is closed"
     ]
 
 
@@ -75,7 +76,7 @@ def test_one_that_fails_at_its_deadline(house: House, caplog: pytest.LogCaptureF
         raise OverflowError(late)
 
     waiting = next(iter(house.turn.waits.tickets.values()))
-    waiting.wait = waiting.wait._replace(ask=fetches._patient(waiting.wait._replace(ask=fail)).ask)
+    waiting.wait = waiting.wait._replace(ask=guarded_wait(waiting.wait._replace(ask=fail), fetches._request_failed).ask)
     house.loop.advance(2.1)
     house.sync()
     assert heard.eof and is_told(caplog)

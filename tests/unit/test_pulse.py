@@ -13,6 +13,7 @@ from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.protocols.admin.server_status import Rates, Sync
 from crossdock.server import metrics
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
@@ -52,7 +53,9 @@ def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now))
     loop = HandLoop()
     journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = GroupCommit(Engine(EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), 100)
+    turn = GroupCommit(
+        Engine(state := EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), Admission(state, 100)
+    )
     beats = Metrics(tmp_path, "always", turn=turn, journal_writer=journal_writer, connections=[1, 2])
     assert beats.rates() == Rates()
     turn.do(Enqueue("faktory", [spec(f"job-{n}") for n in range(30)]))
@@ -77,7 +80,9 @@ def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_flush_makes_no_negative_rates(tmp_path: Path) -> None:
     loop = HandLoop()
     journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = GroupCommit(Engine(EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), 100)
+    turn = GroupCommit(
+        Engine(state := EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), Admission(state, 100)
+    )
     turn.state.counters.processed = 50
     beats = Metrics(tmp_path, "always", turn=turn, journal_writer=journal_writer, connections=[])
     turn.do(Flush("faktory"))

@@ -10,6 +10,7 @@ from crossdock.engine.state import EngineState
 from crossdock.protocols.channels import Channels
 from crossdock.protocols.glob import Glob
 from crossdock.protocols.redis.protocol import RedisProtocol
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -53,12 +54,16 @@ class House(ConnectionRegistry):
         self.loop = HandLoop()
         self.journal_writer = HeldScribe()
         self.turn = GroupCommit(
-            Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), 1_000
+            Engine(state := EngineState(), Random(1)),
+            self.journal_writer,
+            Clock(),
+            self.loop.as_loop(),
+            Admission(state, 1_000),
         )
         self.door = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
-        connection, transport = Connection(self, self.door, self.turn, self.loop.as_loop()), Transport()
+        connection, transport = Connection(self, self.door, self.turn), Transport()
         connection.connection_made(cast(Any, transport))
         return connection, transport
 

@@ -13,6 +13,7 @@ from crossdock.journal.errors import DiskFull, JournalFailed
 from crossdock.journal.port import Snapshot
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import LeaseRef
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
@@ -209,7 +210,11 @@ def test_a_failure_is_final_and_nothing_after_it_is_answered(
 def test_no_reply_of_a_failed_batch_leaves(dispatcher: Desk) -> None:
     """The turn behind it: neither what changed something nor what was read after it is ever answered."""
     turn = GroupCommit(
-        Engine(EngineState(), Random(1)), dispatcher.journal_writer, Clock(), dispatcher.loop.as_loop(), 10
+        Engine(state := EngineState(), Random(1)),
+        dispatcher.journal_writer,
+        Clock(),
+        dispatcher.loop.as_loop(),
+        Admission(state, 10),
     )
     heard: list[bytes] = []
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.limits import SLICES_S
-from crossdock.server.slices import SliceQueue
+from crossdock.server.pending import SliceQueue
 from tests.support.hand_loop import HandLoop
 
 
@@ -12,13 +13,13 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
     """A clock by which each question takes a quarter of what the slices of one pass may take."""
     loop = HandLoop()
     ticks = iter(range(1_000_000))
-    monkeypatch.setattr("crossdock.server.slices.time.monotonic", lambda: next(ticks) * SLICES_S / 4)
+    monkeypatch.setattr("crossdock.server.pending.time.monotonic", lambda: next(ticks) * SLICES_S / 4)
     return loop
 
 
 def test_a_hundred_long_answers_hold_everybody_up_for_a_hundred_slices(loop: HandLoop) -> None:
     """They did. Now a pass ends when its time is over, and the next one goes on where it stopped."""
-    queue = SliceQueue(loop.as_loop())
+    queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[int] = []
     for n in range(100):
         queue.add(lambda n=n: done.append(n))  # type: ignore[misc]
@@ -29,7 +30,7 @@ def test_a_hundred_long_answers_hold_everybody_up_for_a_hundred_slices(loop: Han
 
 
 def test_one_that_goes_on_waits_for_the_next_pass(loop: HandLoop) -> None:
-    queue = SliceQueue(loop.as_loop())
+    queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[str] = []
 
     def work() -> None:
@@ -46,7 +47,7 @@ def test_one_that_goes_on_waits_for_the_next_pass(loop: HandLoop) -> None:
 
 
 def test_one_that_fails_does_not_stop_the_others(loop: HandLoop) -> None:
-    queue = SliceQueue(loop.as_loop())
+    queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[str] = []
 
     def broken() -> None:

@@ -21,6 +21,7 @@ from crossdock.model.job import Extra, Form, LeaseRef, Links
 from crossdock.model.records import Interval
 from crossdock.protocols.base import Answer, JobResult, Wait
 from crossdock.server import admission
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.pending import WaitingRequest
@@ -66,17 +67,21 @@ class Desk:
         self.loop = HandLoop()
         self.journal_writer = HeldScribe()
         self.turn = GroupCommit(
-            Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), max_jobs
+            Engine(state := EngineState(), Random(1)),
+            self.journal_writer,
+            Clock(),
+            self.loop.as_loop(),
+            Admission(state, max_jobs),
         )
 
     def push(self, peer: Peer, jid: str, due: float = 0.0) -> None:
-        self.turn.begin()
+        self.turn.clock.enter()
         self.turn.do(Enqueue("faktory", [spec(jid, due=due)]))
         self.turn.reply(peer, jid.encode(), None)
 
     def read(self, peer: Peer, said: bytes) -> None:
         """A request that changes nothing."""
-        self.turn.begin()
+        self.turn.clock.enter()
         self.turn.reply(peer, said, None)
 
 
@@ -172,7 +177,7 @@ class Stopped:
 
     def __init__(self, dispatcher: Desk) -> None:
         self.at = 0.0
-        dispatcher.turn._clock = cast(Clock, self)
+        dispatcher.turn.clock.source = cast(Clock, self)
 
     def now(self) -> Now:
         return Now(1_794_765_345.0 + self.at, self.at)
@@ -217,7 +222,7 @@ def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(dispatche
 
 def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(dispatcher: Desk) -> None:
     peer = Peer()
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     assert dispatcher.turn.do(LeaseNext("workq", ("seen",), "w", REGISTERS)) is None
     dispatcher.turn.reply(peer, b"empty", None)
     dispatcher.loop.run()
@@ -311,7 +316,7 @@ def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher
 
     wait = Wait(("after",), 60.0, ask)
     dispatcher.turn.waits.add(wait, lambda answer: None)
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     dispatcher.turn.do(Succeed("job-0000", Claim("faktory", "", free=True)))
     dispatcher.turn.reply(peer, b"done", None)
     dispatcher.loop.run()
@@ -364,7 +369,7 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) 
 
     wait = Wait((), 0.0, lambda late: b"late", dispatcher.turn.state.counters.number, tell)
     dispatcher.turn.waits.add(wait, lambda answer: dispatcher.turn.reply(waiter, b"told", None))
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     dispatcher.turn.do(Succeed("job-0001", Claim("faktory", "", free=True), b"result"))
     assert told == [JobResult(settled=True, ok=True, body=b"result")]
     dispatcher.loop.run()
@@ -376,7 +381,7 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) 
 def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Desk) -> None:
     """It is no event: nothing has changed yet."""
     clock = Stopped(dispatcher)
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     dispatcher.turn.do(Put("qless", 1.0, "w", "jid", "q", "k", b"{}", Form.JSON, 30.0))
     dispatcher.loop.run()
     dispatcher.journal_writer.synced()
@@ -395,7 +400,7 @@ def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Des
 
 
 def _with_ttl(dispatcher: Desk, jids: Sequence[str], ttl: float) -> None:
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     extra = Extra(links=Links(ttl_s=ttl))
     dispatcher.turn.do(Enqueue("workq", [replace(spec(jid), extra=extra) for jid in jids]))
     dispatcher.loop.run()
@@ -409,7 +414,7 @@ def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to
     _with_ttl(dispatcher, ["job-0002"], 10.0004)  # too near to the other one for a timer of its own
     for at, left in ((9.9999, 2), (10.0, 1), (10.0003, 1), (10.0004, 0)):
         clock.at = at
-        dispatcher.turn.begin()
+        dispatcher.turn.clock.enter()
         assert (at, len(dispatcher.turn.state.jobs)) == (at, left)
         dispatcher.loop.run()
         if dispatcher.journal_writer.waits:
@@ -423,8 +428,8 @@ def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(dispatcher: Desk, m
     clock.at = 11.0
     left = []
     for _ in range(4):
-        dispatcher.turn.begin()
-        dispatcher.turn.begin()
+        dispatcher.turn.clock.enter()
+        dispatcher.turn.clock.enter()
         dispatcher.loop.advance(11.0)
         left.append(len(dispatcher.turn.state.jobs))
         dispatcher.loop.step()
@@ -438,9 +443,10 @@ def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(dispatcher:
     dispatcher.journal_writer.synced()
     answers: list[Answer] = []
     wait = Wait(("default",), 10.0, lambda late: b"late" if late else b"a job")
-    waiting = WaitingRequest(wait, dispatcher.turn, dispatcher.loop.as_loop(), answers.append)
+    waiting = WaitingRequest(wait, dispatcher.turn, answers.append)
     clock.at = 10.0
-    waiting.too_late()
+    dispatcher.turn.clock.call_soon(waiting.too_late)
+    dispatcher.loop.run()
     assert answers == [b"a job"]
 
 
@@ -463,7 +469,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
     dispatcher.loop.run()
     assert (len(failures), dispatcher.journal_writer.batches, peer.heard) == (1, [], [])
     dispatcher.loop.advance(1e6)
-    dispatcher.turn.begin()  # nothing is due any more either
+    dispatcher.turn.clock.enter()  # nothing is due any more either
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,30 +499,30 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None:
+def test_jobs_that_no_client_pushes_have_the_room_that_is_left_and_none_on_a_full_disk() -> None:
     dispatcher = Desk(max_jobs=5)
     dispatcher.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 5
+    assert dispatcher.turn.admission.unasked() == 5
     dispatcher.journal_writer.synced()
     dispatcher.push(Peer(), "job-0001")
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 4
+    assert dispatcher.turn.admission.unasked() == 4
     dispatcher.journal_writer.synced()
     dispatcher.turn.admission.disk_refusal = "the disk is nearly full"
     dispatcher.push(Peer(), "job-0002")
     dispatcher.loop.run()
-    assert dispatcher.turn.state.room == 0
+    assert dispatcher.turn.admission.unasked() == 0
 
 
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
     dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossdock.server.journal_entries.ROW_BYTES", 400)
+    monkeypatch.setattr("crossdock.server.group_commit.ENTRY_BYTES", 400)
     peer = Peer()
     for number in range(8):
         dispatcher.push(peer, f"job-{number:04}")
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     dispatcher.turn.do(Enqueue("faktory", [spec(f"bulk-{number:04}") for number in range(20)]))
     dispatcher.loop.run()
     found = [decode_entry(batch).events for batch in dispatcher.journal_writer.batches]
@@ -539,7 +545,7 @@ def test_what_cannot_be_written_stops_the_server_and_is_never_answered(dispatche
     failed: list[Exception] = []
     dispatcher.turn.on_failure = failed.append
     peer = Peer()
-    dispatcher.turn.begin()
+    dispatcher.turn.clock.enter()
     dispatcher.turn.do(Enqueue("faktory", [spec("\udcff")]))
     dispatcher.turn.reply(peer, b"pushed", None)
     dispatcher.loop.run()
@@ -556,7 +562,7 @@ def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
     monkeypatch.setattr("crossdock.server.group_commit.SOFT_AT_MOST", 5)
     peer = Peer()
     for number in range(6):
-        dispatcher.turn.begin()
+        dispatcher.turn.clock.enter()
         dispatcher.turn.do(LeaseNext("workq", [f"q{number}"], "w", REGISTERS))
         dispatcher.turn.reply(peer, b"none", None)
         dispatcher.loop.run()

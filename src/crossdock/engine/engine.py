@@ -6,6 +6,7 @@ can be replayed from its events, simulated, and compared with a model.
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
@@ -162,8 +163,15 @@ _POSTPONE = frozenset({c.Transaction, c.ResolveDependents})
 
 
 class Engine:
-    def __init__(self, state: EngineState, random: Random, redact: Redact | None = None) -> None:
-        """`redact` says how words about a job go into history, where its payload has secrets."""
+    def __init__(
+        self,
+        state: EngineState,
+        random: Random,
+        redact: Redact | None = None,
+        room: Callable[[], float] = lambda: inf,
+    ) -> None:
+        """`redact` says how words about a job go into history, where its payload has secrets. `room` says how many more
+        jobs may be held that no client pushes."""
         self.state = state
         #: What decides a command; None is said of one that has to be carried out in steps
         self._decide: dict[type[c.Command[Any]], Callable[[EngineState, Any, Now], Decision[Any] | None]] = {
@@ -205,7 +213,7 @@ class Engine:
             m.Advance: advance.advance,
             m.TakeBack: advance.take_back,
             m.Renew: advance.renew,
-            m.CatchUp: catch_up.catch_up,
+            m.CatchUp: partial(catch_up.catch_up, room),
             m.LeaseThese: pop.lease_these,
             m.Pop: pop.pop,
             m.LeaseNow: partial(lease.lease_next, random),

@@ -4,7 +4,6 @@ besides is the affair of `placing`. Only apply functions may write here."""
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Final, NamedTuple
 
 from crossdock.engine import hooks
@@ -85,7 +84,6 @@ class EngineState:
         "resolved_dependents",
         "resqu",
         "retrying_in",
-        "room",
         "scheduled_in",
         "schedules",
         "scripts",
@@ -108,7 +106,6 @@ class EngineState:
         self.keys = KeyStore()
         self.resqu = ResquState()
         self.discarded: list[Discarded] = []
-        self.room = inf  #: jobs that may yet come in unasked; the server says it, no event does
         self._empty()
 
     def clear(self) -> None:

@@ -22,7 +22,7 @@ from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.base import EventPublisher, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.server import admin_socket, admission, clock, endpoints, listeners, static_config
+from crossdock.server import admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry
@@ -121,8 +121,9 @@ class Server:
             journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk
         )
         self._journal_writer.reserve_used = reserve_used
-        engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings))
-        self.turn = GroupCommit(engine, self._journal_writer, clocks, self._loop, self._registry.limits.jobs)
+        admitted = admission.Admission(recovered.state, self._registry.limits.jobs)
+        engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings), admitted.unasked)
+        self.turn = GroupCommit(engine, self._journal_writer, clocks, self._loop, admitted)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._journal_writer, lambda: journal.last)
@@ -145,7 +146,7 @@ class Server:
             self.turn.herald = redis.tell
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         self._control = AdminProtocol(self._pulse, workers, endpoints.plan_spec(settings))
-        self.turn.begin()
+        self.turn.clock.enter()
         self.turn.do(start)
         for order in self._orders:
             self.turn.do(order)
@@ -180,11 +181,11 @@ class Server:
         return opened
 
     def _factory(self, door: WireProtocol) -> Callable[[], Connection]:
-        return lambda: Connection(self._registry, door, self.turn, self._loop)
+        return lambda: Connection(self._registry, door, self.turn)
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, what is synced lazily, the length of the tail; doors less often."""
-        self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
+        self._house = self.turn.clock.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
         self._look_at_disk()
         if seconds:
             self._journal_writer.sync()
@@ -195,7 +196,6 @@ class Server:
         self._look_at(self._registry.look_at_replies())
         if seconds % _DOOR_TICK_S == 0:
             self._journal_writer.make_ballast()
-            self.turn.begin()
             for door in self._doors.values():
                 door.tick(self.turn)
 
@@ -241,7 +241,7 @@ class Server:
         self._house.cancel()
         for server in self._servers:
             server.close()
-        admin_socket.remove(self._folder.path)
+        listeners.remove_admin_socket(self._folder.path)
         await self._compactor.stop()
         if self._lake is not None:
             await self._lake.stop()
@@ -255,6 +255,7 @@ class Server:
             self._folder.unlock()
 
     async def _say_goodbye(self) -> None:
+        self.turn.clock.enter()
         give_up = time.monotonic() + _LAST_SLICES_S
         for connection in list(self._registry.connections):
             connection.shut_down(give_up)

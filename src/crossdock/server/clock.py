@@ -6,10 +6,12 @@ server was down, and it may have been set meanwhile: so only what lies beyond th
 at most a week of it.
 """
 
+import asyncio
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -40,6 +42,48 @@ class Clock:
 
     def now(self) -> Now:
         return Now(time.time(), time.clock_gettime(time.CLOCK_BOOTTIME) + self.offset)
+
+
+class LoopClock:
+    """The event loop, with one reading of the clocks per pass.
+
+    Everything that the server does by itself is scheduled here, and the callbacks of a connection's transport enter
+    here. So the clocks are read before anything happens in a pass, and everything in a pass happens at one instant.
+    """
+
+    __slots__ = ("_begin_pass", "_loop", "entered", "source")
+
+    def __init__(self, source: Clock, loop: asyncio.AbstractEventLoop, begin_pass: Callable[[Now], None]) -> None:
+        """`begin_pass` is called with the time of each pass in which something happens."""
+        self.source = source
+        self._loop = loop
+        self._begin_pass = begin_pass
+        self.entered = False  #: the clocks were read in this pass
+
+    def enter(self) -> None:
+        """Read the clocks, unless that was done in this pass. Needed only by code that the event loop calls without
+        `call_soon` or `call_later`: coroutines, and callbacks of a transport."""
+        if not self.entered:
+            self.entered = True
+            self._loop.call_soon(self._end_pass)
+            self._begin_pass(self.source.now())
+
+    def _end_pass(self) -> None:
+        self.entered = False
+
+    def call_soon(self, run: Callable[..., object], *args: Any) -> None:
+        self._loop.call_soon(self._run, run, args)
+
+    def call_later(self, seconds: float, run: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        return self._loop.call_later(seconds, self._run, run, args)
+
+    def _run(self, run: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.enter()
+        run(*args)
+
+    def time(self) -> float:
+        """The event loop's own clock, which its timers go by."""
+        return self._loop.time()
 
 
 class Resumed(msgspec.Struct, frozen=True):

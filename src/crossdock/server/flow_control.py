@@ -1,85 +1,113 @@
-"""The socket under a connection: how much is read from it, whether its peer reads, and how it is closed.
+"""Flow control of one socket, in both directions.
 
-Flow control goes both ways: a client that does not read is not read from, and what is read ahead is bounded.
+A client that does not read its replies is not read from, and requests are read ahead up to a bound.
 """
 
 import asyncio
-from abc import ABC, abstractmethod
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Final
 
+from crossdock.server.clock import LoopClock
 from crossdock.server.limits import READ_AHEAD
 
-#: A peer that was told goodbye may go on sending this long before it is cut off.
+#: Seconds that a closing connection goes on reading, so that its last reply reaches the peer.
 _LINGER_S: Final = 1.0
 
 
-def low_water(unread_bytes: int) -> int:
-    """A peer that left so many replies unread reads again when there are no more of them than this."""
-    return unread_bytes * 3 // 4
+class FlowControl:
+    """Pauses and resumes reading, knows whether the peer reads, and closes the socket."""
 
+    __slots__ = (
+        "_clock",
+        "_linger",
+        "_reply_buffer",
+        "_transport",
+        "read_ahead",
+        "reading",
+        "write",
+        "write_paused",
+        "yielding",
+    )
 
-class Flow(asyncio.Protocol, ABC):
-    def __init__(self, loop: asyncio.AbstractEventLoop, unread_bytes: int) -> None:
-        self._loop = loop
-        self._unread_bytes = unread_bytes
-        self._ahead = 0  #: bytes read since requests began to pile up
-        self._reading = True
-        self._choked = False  #: the peer does not read
-        self._yielding = False  #: others are served before more is read: uvloop would read 8 MiB at once
-        self._closing = False
+    def __init__(self, clock: LoopClock, reply_buffer: int) -> None:
+        """`reply_buffer`: bytes that the socket may hold before writing is paused."""
+        self._clock = clock
+        self._reply_buffer = reply_buffer
         self._linger: asyncio.TimerHandle | None = None
+        self.read_ahead = 0  #: bytes of requests read since requests began to queue
+        self.reading = True
+        self.write_paused = False  #: the peer does not read
+        self.yielding = False  #: other connections are served before more is read: uvloop would read 8 MiB at once
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._write = self._transport.write
-        self._transport.set_write_buffer_limits(high=self._unread_bytes, low=low_water(self._unread_bytes))
+    def attach(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.write: Callable[[bytes], None] = transport.write
+        transport.set_write_buffer_limits(high=self._reply_buffer, low=self.low_water)
 
-    def _control_reading(self) -> None:
-        """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
-        wanted = (not self._choked and self._ahead <= READ_AHEAD) or self._linger is not None
-        reading = wanted and not self._yielding
-        if reading is not self._reading and not self._transport.is_closing():
-            self._reading = reading
+    @property
+    def low_water(self) -> int:
+        """Writing is resumed when the buffer has shrunk to this many bytes."""
+        return self._reply_buffer * 3 // 4
+
+    def update(self) -> None:
+        """Read while the peer reads and the read-ahead is within its bound. A waiting peer is read from as well:
+        otherwise its end would not be noticed."""
+        wanted = (not self.write_paused and self.read_ahead <= READ_AHEAD) or self._linger is not None
+        reading = wanted and not self.yielding
+        if reading is not self.reading and not self._transport.is_closing():
+            self.reading = reading
             if reading:
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
 
-    def _read_on(self) -> None:
-        self._yielding = False
-        self._control_reading()
-
-    @abstractmethod
-    def _go_on(self) -> None:
-        """The peer reads again: what waited for that may be handled."""
+    def add_read_ahead(self, size: int) -> None:
+        self.read_ahead += size
+        self.update()
 
     def pause_writing(self) -> None:
-        self._choked = True
-        self._control_reading()
+        self.write_paused = True
+        self.update()
 
     def resume_writing(self) -> None:
-        self._choked = False
-        self._control_reading()
-        self._go_on()
+        self.write_paused = False
+        self.update()
 
-    def is_closing(self) -> bool:
-        return self._closing
+    def yield_to_others(self) -> None:
+        """Stop reading until `end_yield`."""
+        self.yielding = True
+        self.update()
 
-    def _hang_up(self) -> None:
-        """Close, but let the peer hear the last words: a socket closed with bytes unread would cut them off."""
+    def end_yield(self) -> None:
+        self.yielding = False
+        self.update()
+
+    def buffered(self) -> int:
+        """Bytes that the socket has not taken."""
+        return self._transport.get_write_buffer_size()
+
+    def peer_name(self) -> str:
+        """For the log."""
+        return str(self._transport.get_extra_info("peername") or "on a UNIX socket")
+
+    def close_gracefully(self, abort: Callable[[], None]) -> None:
+        """Send what is buffered, then close. `abort` is called if the peer does not close its side in time. Reading
+        goes on meanwhile: closing a socket with unread bytes would discard the last reply."""
         if self._transport.is_closing() or self._linger is not None:
             return
-        self._linger = self._loop.call_later(_LINGER_S, self.abort)
+        self._linger = self._clock.call_later(_LINGER_S, abort)
         self._transport.write_eof()
-        if not self._reading:
-            self._reading = True
+        if not self.reading:
+            self.reading = True
             self._transport.resume_reading()
 
+    def close(self) -> None:
+        self._transport.close()
+
     def abort(self) -> None:
-        """Close at once, without a word."""
-        self._closing = True
         self._transport.abort()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def detach(self) -> None:
+        """The connection is lost: no timer is left behind."""
         if self._linger is not None:
             self._linger.cancel()

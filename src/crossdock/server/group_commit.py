@@ -2,13 +2,13 @@
 
 A sync costs as much as a dozen requests, so a batch stays open while each pass of the event loop brings more of them,
 for two milliseconds at most. A reply, of a read too, leaves when its own batch and every batch before it are durable. A
-turn without hard events while nothing is in flight leaves at once.
-"""
+turn without hard events while nothing is in flight leaves at once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from itertools import chain
+from typing import Any, Final, NoReturn, Protocol, TypeAlias, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
@@ -16,15 +16,16 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import SOFT, AnyEvent
-from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Dispatcher
+from crossdock.model.events import SOFT, AnyEvent, Buried, Failed, Flushed, Removed, Succeeded
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.model.job import LeaseRef, Number
+from crossdock.model.states import State
+from crossdock.protocols.base import Dispatcher, JobResult
 from crossdock.protocols.channels import Channels
 from crossdock.server.admission import Admission
-from crossdock.server.clock import Clock
-from crossdock.server.job_results import endings
-from crossdock.server.journal_entries import rows
-from crossdock.server.slices import SliceQueue
+from crossdock.server.clock import Clock, LoopClock
+from crossdock.server.pending import SliceQueue
+from crossdock.server.reply_queue import Outlet
 from crossdock.server.timer import Timer
 from crossdock.server.waiters import Waiters
 
@@ -38,10 +39,6 @@ _OPEN_S: Final = 0.002
 
 #: Commands of which nothing but soft events came. So many are written though nobody waits for them.
 SOFT_AT_MOST: Final = 10_000
-
-
-class Outlet(Protocol):
-    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None: ...
 
 
 #: Where it goes, what it says, and the leases only it tells of.
@@ -59,7 +56,6 @@ class GroupCommit:
     __slots__ = (
         "_carry_out",
         "_changes",
-        "_clock",
         "_engine",
         "_freeing",
         "_hard",
@@ -75,7 +71,7 @@ class GroupCommit:
         "admission",
         "batches",
         "channels",
-        "fresh",
+        "clock",
         "herald",
         "no_room",
         "now",
@@ -91,12 +87,17 @@ class GroupCommit:
     )
 
     def __init__(
-        self, engine: Engine, journal_writer: EntryWriter, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
+        self,
+        engine: Engine,
+        journal_writer: EntryWriter,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        admission: Admission,
     ) -> None:
         self._engine = engine
         self._carry_out = engine.execute
         self._journal_writer = journal_writer
-        self._clock = clock
+        self.clock = LoopClock(clock, loop, self._begin_pass)
         self._loop = loop
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes what events mean to those who subscribed; asked only while somebody did
@@ -109,37 +110,32 @@ class GroupCommit:
         self._opened = 0.0  #: steady; when the first came into the batch that fills
         self._seen = 0  #: replies that were there when it was last asked whether to close it
         self._freeing = False
-        self.fresh = False  #: the clocks were read in this pass of the event loop
         self._idle: list[Callable[[], None]] = []
         self.state: EngineState = engine.state
-        self.admission = Admission(engine.state, max_jobs)
-        self.no_room = self.admission.no_room
+        self.admission = admission
+        self.no_room = admission.no_room
         self.now: Now = clock.now()
         self.waits = Waiters(self._has_work)
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
-        self.slices = SliceQueue(loop)  #: of long answers
+        self.slices = SliceQueue(self.clock)  #: of long answers
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
         self.batches = 0
-        self._ticker = Timer(self, engine, loop)
+        self._ticker = Timer(self, engine, self.clock)
 
-    def begin(self) -> None:
-        """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
-        all that happens in one pass of the event loop. What is over by then is carried out first, even if the timer
-        is late: no request sees a job after its time to live."""
-        if not self.fresh:
-            self.fresh = True
-            now = self.now = self._clock.now()
-            self._loop.call_soon(self._stale)
-            ticker = self._ticker
-            if ticker.due <= now.steady:
-                ticker.tick()
+    def _begin_pass(self, now: Now) -> None:
+        """What is due is executed before anything else in the pass, even if the timer is late: no request sees a job
+        after its time to live."""
+        self.now = now
+        ticker = self._ticker
+        if ticker.due <= now.steady:
+            ticker.tick()
 
     def held_up(self) -> float:
-        return self._clock.now().steady - self.now.steady
+        return self.clock.source.now().steady - self.now.steady
 
     @property
     def ticked(self) -> Ticked:
@@ -148,9 +144,6 @@ class GroupCommit:
     def start_timers(self, looked: float) -> None:
         """`looked`: steady; when the journal ended."""
         self._ticker.begin(looked)
-
-    def _stale(self) -> None:
-        self.fresh = False
 
     def do(self, command: Command[T]) -> T:
         execute = self._carry_out
@@ -238,7 +231,7 @@ class GroupCommit:
             self._in_flight = True
             changes, self._changes, self._hard = self._changes, [], False
             try:
-                written = rows(changes, self.now)
+                written = encode_entries(changes, self.now)
             except Exception as error:  # noqa: BLE001 it was applied, and cannot be written
                 self._give_up(HalfDone(f"what was decided cannot be written: {error!r}"))
                 return
@@ -249,10 +242,8 @@ class GroupCommit:
                 self.tail_bytes += len(row)
                 self.written_bytes += len(row)
                 left -= 1
-                self._journal_writer.append(row, _unheard if left else lambda: self._durable(replies))
+                self._journal_writer.append(row, _not_last if left else lambda: self._durable(replies))
             self._ticker.arm()
-            if self.state.qless.intervals:
-                self.state.room = self.admission.unasked()
             if self.state.discarded and not self._freeing:
                 self._free()
         else:
@@ -285,10 +276,55 @@ class GroupCommit:
             settled()
 
 
-def _unheard() -> None:
-    """Of a row behind which another one follows."""
+def _not_last() -> None:
+    """Durable, but another entry of the same commit follows."""
 
 
 def _release(replies: list[Reply]) -> None:
     for outlet, data, granted in replies:
         outlet.deliver(data, granted)
+
+
+_ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
+
+GONE = JobResult(settled=False, ok=False, body=b"")
+LAPSED = JobResult(settled=False, ok=False, body=b"", lapsed=True)
+
+
+def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Iterator[tuple[Number, JobResult]]:
+    """The results of the jobs that are waited for, in the order they ended. A job may be gone by the time its result is
+    sent."""
+    for event in events:
+        if isinstance(event, Succeeded):
+            if event.number in waited_for:
+                yield event.number, JobResult(settled=True, ok=True, body=event.result)
+        elif isinstance(event, Failed):
+            if event.number in waited_for and event.then in _ENDS:
+                yield event.number, JobResult(settled=True, ok=False, body=event.body)
+        elif isinstance(event, Removed):
+            how = LAPSED if event.why == "lapsed" else GONE
+            yield from ((row.number, how) for row in event.rows if row.number in waited_for)
+        elif isinstance(event, Buried):  # by an operator: to whoever waits it has failed
+            buried = JobResult(settled=True, ok=False, body=b"")
+            yield from ((row.number, buried) for row in event.rows if row.number in waited_for)
+        elif isinstance(event, Flushed):
+            yield from ((number, GONE) for number in waited_for)
+
+
+#: A journal entry is not longer, unless one command makes it so. SQLite takes no blob of a gigabyte, and a reader has a
+#: whole entry in memory.
+ENTRY_BYTES: Final = 64 * 1024 * 1024
+
+#: The bytes of a journal entry, and how many events it holds.
+EncodedEntry: TypeAlias = tuple[bytes, int]
+
+
+def encode_entries(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[EncodedEntry]:
+    """The events of each command as one journal entry, or several if that would be too long. A command's events stay
+    together, because a restart may find the first of two entries alone."""
+    events = list(chain.from_iterable(changes))
+    row = encode_entry(JournalEntry(EVENT_VERSION, now.wall, now.steady, events))
+    if len(row) <= ENTRY_BYTES or len(changes) == 1:
+        return [(row, len(events))]
+    half = len(changes) // 2
+    return encode_entries(changes[:half], now) + encode_entries(changes[half:], now)

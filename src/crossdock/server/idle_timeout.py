@@ -1,10 +1,10 @@
 """A peer that may not be silent for long: cut off when it was, while it was its turn to speak."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from crossdock.protocols.base import Close, IdleLimited
+from crossdock.server.clock import LoopClock
 from crossdock.server.group_commit import GroupCommit
 
 
@@ -13,32 +13,30 @@ class Peer(Protocol):
 
     def is_closing(self) -> bool: ...
 
-    def is_owed(self) -> bool:
-        """It is the server's turn to speak."""
+    def is_busy(self) -> bool:
+        """The peer waits for a reply."""
 
-    def cut_off(self, last: Close) -> None: ...
+    def close_with(self, last: Close) -> None: ...
 
 
 class IdleTimeout:
     """Looked at when the peer might have been silent for too long: hearing it costs no timer."""
 
-    def __init__(self, peer: Peer, session: IdleLimited, turn: GroupCommit, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, peer: Peer, session: IdleLimited, turn: GroupCommit) -> None:
         self._peer = peer
         self._session = session
         self._turn = turn
-        self._loop = loop
-        self._deadline = Deadline(loop, session.silence_s, self._look)
+        self._deadline = Deadline(turn.clock, session.silence_s, self._look)
 
     def _look(self) -> None:
         if self._peer.is_closing():
             return
-        self._turn.begin()
         session = self._session
-        left = session.silence_s if self._peer.is_owed() else session.heard + session.silence_s - self._turn.now.steady
+        left = session.silence_s if self._peer.is_busy() else session.heard + session.silence_s - self._turn.now.steady
         if left > 0:
-            self._deadline = Deadline(self._loop, left, self._look)
+            self._deadline = Deadline(self._turn.clock, left, self._look)
         else:
-            self._peer.cut_off(session.silent())
+            self._peer.close_with(session.silent())
 
     def answered(self) -> None:
         """After work that took a while: from now on it may be silent for as long as ever."""
@@ -60,15 +58,15 @@ CATCH_UP_S: Final = 0.25
 
 
 class Deadline:
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, over: Callable[[], None]) -> None:
-        self._loop = loop
+    def __init__(self, clock: LoopClock, seconds: float, over: Callable[[], None]) -> None:
+        self._clock = clock
         self._over = over
-        self._due = loop.time() + seconds
-        self._timer = loop.call_later(seconds, self._fired)
+        self._due = clock.time() + seconds
+        self._timer = clock.call_later(seconds, self._fired)
 
     def _fired(self) -> None:
-        if self._loop.time() - self._due > HELD_UP_S:
-            self._timer = self._loop.call_later(CATCH_UP_S, self._over)
+        if self._clock.time() - self._due > HELD_UP_S:
+            self._timer = self._clock.call_later(CATCH_UP_S, self._over)
         else:
             self._over()
 

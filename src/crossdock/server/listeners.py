@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from crossdock.protocols.admin.socket_path import SOCKET
-from crossdock.server import admin_socket
+from crossdock.protocols.admin.socket_path import SOCKET, reachable
 from crossdock.server.connection import Connection
 from crossdock.server.endpoints import CannotStart
 from crossdock.settings.address import Address
@@ -58,7 +57,7 @@ def _cannot_open(door: str, where: Address, error: OSError) -> CannotStart:
 async def bind_admin(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
     """Always open: no setting closes the operator's own way in. Raises CannotStart."""
     try:
-        sock = admin_socket.bind(folder)
+        sock = _bind_admin_socket(folder)
     except OSError as error:
         raise CannotStart(
             f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
@@ -86,3 +85,24 @@ def _notice_dead_peers(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
+
+
+def _bind_admin_socket(folder: Path) -> socket.socket:
+    """Only its owner may connect to it. The caller holds the folder's lock. Raises OSError with the path."""
+    remove_admin_socket(folder)
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        os.fchmod(sock.fileno(), 0o600)  # before it has a name: it is never open to others, not for a moment
+        with reachable(folder) as name:
+            sock.bind(name)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def remove_admin_socket(folder: Path) -> None:
+    """The folder's lock is ours, so a socket there is this server's or a dead one's; another kind of file is not."""
+    path = folder / SOCKET
+    if path.is_socket():
+        path.unlink()

@@ -1,7 +1,7 @@
 """One timer, for whatever is due first: jobs whose time has come, leases that ran out, kept jobs that may go.
 
 A timer of the event loop may be milliseconds late. A request that comes before it must not see what is over by then, so
-`Turn.begin` runs what is due before the first request of a pass.
+the group commit runs what is due at the beginning of each pass of the event loop.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Tick, Ticked
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.server.admission import Admission
+from crossdock.server.clock import LoopClock
 
 T = TypeVar("T")
 
@@ -34,16 +35,14 @@ class Executor(Protocol):
     now: Now
     admission: Admission
 
-    def begin(self) -> None: ...
-
     def do(self, command: Command[T]) -> T: ...
 
 
 class Timer:
-    def __init__(self, turn: Executor, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, turn: Executor, engine: Engine, clock: LoopClock) -> None:
         self._turn = turn
         self._engine = engine
-        self._loop = loop
+        self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._at = inf  #: steady; when it looks next
         self.due = inf  #: steady; the first deadline, exactly, or when the clocks are to be looked at
@@ -72,13 +71,12 @@ class Timer:
             if self._timer is not None:
                 self._timer.cancel()
             self._at = now.steady + wait
-            self._timer = self._loop.call_later(wait, self._ring)
+            self._timer = self._clock.call_later(wait, self._ring)
 
     def _ring(self) -> None:
-        """Once in a pass is enough: a flood of what is due must leave time for requests. The rest comes with the next
-        pass."""
+        """The pass that begins with it has executed a slice of what is due. The rest follows in the next pass, so that
+        there is time for requests."""
         self._timer, self._at = None, inf
-        self._turn.begin()
         self.arm()
 
     def stop(self) -> None:

@@ -3,7 +3,7 @@
 By a caller's clock only what such callers set falls due; by the server's, all of it. A lease that ran out is warned of
 first and lasts a while longer; the next time its job is handed over, or fails if its tries are over."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
 from math import inf
 from typing import TYPE_CHECKING
@@ -40,7 +40,8 @@ GRACE_S = 10.0
 AT_MOST = 1_000
 
 
-def catch_up(state: EngineState, command: CatchUp, now: Now) -> Decision[list[Number]]:
+def catch_up(room: Callable[[], float], state: EngineState, command: CatchUp, now: Now) -> Decision[list[Number]]:
+    """`room`: how many more jobs the server may hold that no client pushes."""
     lazy = state.lazy.queues.get(command.queue)
     if lazy is None:
         return (), [], ()
@@ -51,10 +52,12 @@ def catch_up(state: EngineState, command: CatchUp, now: Now) -> Decision[list[Nu
         for job, lease in _ran_out(state, command, now, limit):
             handed += _end(state, command, job, lease, now, events)
     left = limit - len(handed)
-    if command.intervals:
+    if command.intervals and lazy.slots:
         fresh = bool(command.abrupt)
         loose = frozenset(event.number for event in events if isinstance(event, LeaseExpired | Failed))
-        events += intervals.spawn(state, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
+        events += intervals.spawn(
+            state, command.queue, command.t, left, command.via, now, room=room(), fresh=fresh, loose=loose
+        )
     due = [state.jobs[number] for number in _due(state, command, now, left)] if command.due else []
     if due:
         at = later(state, now)

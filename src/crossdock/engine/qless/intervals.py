@@ -73,15 +73,16 @@ def spawn(
     via: str,
     now: Now,
     *,
+    room: float,
     fresh: bool = False,
     loose: frozenset[Number] = frozenset(),
 ) -> list[Recurred]:
     """The slots of that queue's intervals that have come: by a caller's clock, of those it has no say in by the
-    server's; or (None) all by the server's. While there is no room they wait.
+    server's; or (None) all by the server's. `room`: how many more jobs the server may hold; without room they wait.
 
     `loose` are jobs whose leases are ended by events that come before.
     """
-    limit = int(max(0, min(limit, state.room)))
+    limit = int(max(0, min(limit, room)))
     events: list[Recurred] = []
     made = 0
     for slot, jid, until in state.lazy.queues[queue].slots.come(t, now.wall, limit):

@@ -52,16 +52,15 @@ class RedisSession(Context):
             command = COMMANDS.get(name)
             if command is None:
                 return self._refuse(values.unknown_command(request))
-        words, arity = len(request), command.arity
-        if words != arity if arity > 0 else words < -arity:
+        arity = command.arity
+        if len(request) != arity if arity > 0 else len(request) < -arity:
             return self._refuse_as(command, request, values.arity)
-        flags = command.flags
-        if not self.identified and not flags & STRANGER:
+        if not self.identified and not command.flags & STRANGER:
             return self._refuse_as(command, request, lambda name: values.NO_AUTH)
-        if (self.channels or self.patterns) and not self.resp3 and not flags & LISTENING:
+        if (self.channels or self.patterns) and not self.resp3 and not command.flags & LISTENING:
             return self._refuse_as(command, request, values.not_while_subscribed)
         self.door.commands += 1
-        if self.queued is not None and not flags & AT_ONCE:
+        if self.queued is not None and not command.flags & AT_ONCE:
             return self._queue(command, request)
         try:
             answer = run(self, command, request[1:])
