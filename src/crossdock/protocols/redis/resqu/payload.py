@@ -1,190 +1,121 @@
 """Resqu's job payloads (protocol page, Resqu 3): read and checked.
 
-Upstream checks nothing when a job is pushed and loses what its server cannot read; here the caller is told. Nothing of
-`includePath`, `environment` and `class` is looked at beyond its type: they are a worker's affair.
+Upstream checks nothing when a job is pushed and loses what its server cannot read; here the caller gets an error. Of
+`includePath`, `environment` and `class` only the type is checked: their values concern the worker.
+
+The structs below are the schema. A payload as clients write it is decoded by msgspec alone. Any other is read member by
+member with the reader that the type of its field names, which accepts what PHP takes for false and names the member in
+its error.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
+from crossdock.protocols.job_spec import JSON_DEPTH, NAME_BYTES, SHORT_NAME
 from crossdock.protocols.json import too_deep
 from crossdock.protocols.redis.resp.values import Error
 
-#: MODEL section 12.
-NAME_BYTES: Final = 255
-
-#: Characters that cannot have more bytes than a name may.
-SHORT: Final = NAME_BYTES // 4
-
-#: A delay longer than this is a mistake, and so is a time later than the year 36812.
+#: A longer delay is a mistake, and so is a time later than the year 36812.
 SECONDS_AT_MOST: Final = 100 * 366 * 86_400
 LATEST: Final = 2**40
 
 FAILS_AT_MOST: Final = 2**31 - 1
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=SHORT)]
-
-_JOB: Final = {"kind": "class", "source": "sourceId", "monitored": "isMonitored", "fails": "failCount"}
-_PLAN: Final = {"jid": "id", "next_run": "nextRun", "interval": "recurrenceInterval"}
+#: What PHP takes for false: client and server leave such members out.
+_EMPTY: Final = (None, False, 0, "", "0")
+_EMPTY_TEXTS: Final = frozenset({b"null", b"false", b"0", b'""', b'"0"'})
+_NONE: Final = msgspec.Raw()
+_BEGINS: Final = frozenset({b"{", b"[", b""})
 
 #: The bytes of a part that the decoder left as it is; `bytes` takes four times as long.
 as_bytes: Final[Callable[[msgspec.Raw], bytes]] = msgspec.json.Encoder().encode
 
-
-class Unique(msgspec.Struct, gc=False, rename={"deferrable_s": "deferrableBy"}):
-    uid: _Name
-    deferrable_s: Annotated[int, msgspec.Meta(ge=0, le=SECONDS_AT_MOST)] | None = None  #: None: it is not
-
-
-class Given(msgspec.Struct, gc=False, rename=_JOB):
-    """A job without an id: delayed, deferred."""
-
-    kind: _Name
-    source: _Name
-    name: _Name  #: empty: the text says none, and it is that of the class
-    args: msgspec.Raw = msgspec.Raw()  #: an object or an array; empty: there are none
-    unique: Unique | None = None
-    monitored: bool = False
-    fails: Annotated[int, msgspec.Meta(ge=0, le=FAILS_AT_MOST)] = 0
-    includePath: str = ""  # noqa: N815 - the protocol's own name
-    environment: dict[str, str] | None = None
-
-
-class Queued(Given, gc=False, kw_only=True, rename={"jid": "id"}):
-    jid: _Name
-    queue_time: float
-
-
-class Planned(Given, gc=False, kw_only=True, rename=_PLAN):
-    jid: _Name  #: of the plan
-    next_run: Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
-    interval: Annotated[str, msgspec.Meta(min_length=1)]
-
-
-#: MODEL section 12.
-DEPTH: Final = 64
-
-#: What PHP takes for false: such members are left out by client and server.
-_EMPTY: Final = (None, False, 0, "", "0")
-_EMPTY_TEXTS: Final = frozenset({b"null", b"false", b"0", b'""', b'"0"'})
-_NONE: Final = msgspec.Raw()
-
-
-class _Shape(msgspec.Struct, rename={"source": "sourceId", "class_": "class", "monitored": "isMonitored"}):
-    """As it may come: types are checked one by one, so that an error can name the member."""
-
-    class_: Any = None
-    source: Any = None
-    name: Any = None
-    args: msgspec.Raw = _NONE
-    unique: msgspec.Raw = _NONE
-    monitored: Any = None
-    includePath: Any = None  # noqa: N815 - the protocol's own name
-    environment: msgspec.Raw = _NONE
-    failCount: Any = None  # noqa: N815
-    id: Any = None
-    queue_time: Any = None
-    nextRun: Any = None  # noqa: N815
-    recurrenceInterval: Any = None  # noqa: N815
-
-
-_decode_shape: Final = msgspec.json.Decoder(_Shape).decode
 _any: Final = msgspec.json.Decoder().decode
 
 
-def checked_base(text: bytes) -> Given:
-    return Given(**_job(_shape(text)))
-
-
-def checked_queued(text: bytes) -> Queued:
-    shape = _shape(text)
-    if type(shape.queue_time) is not float and type(shape.queue_time) is not int:
-        raise _wrong("queue_time", "a number", shape.queue_time)
-    return Queued(**_job(shape), jid=_name("id", shape.id), queue_time=shape.queue_time)
-
-
-def checked_planned(text: bytes) -> Planned:
-    shape = _shape(text)
-    run, interval = shape.nextRun, shape.recurrenceInterval
-    if type(run) is not int or not 0 <= run <= LATEST:
-        raise _wrong("nextRun", "a whole number of seconds", run)
-    if not isinstance(interval, str) or not interval:
-        raise _wrong("recurrenceInterval", "a string", interval)
-    return Planned(**_job(shape), jid=_name("id", shape.id), next_run=run, interval=interval)
-
-
-def _shape(text: bytes) -> _Shape:
-    if not text:
-        raise Error("ERR invalid job: the payload is empty; were its args valid UTF-8?")
-    try:
-        if not text.isascii():
-            text.decode()  # the decoder does not look into args
-        shape: _Shape = _decode_shape(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Error(f"ERR invalid job: the payload is not a JSON object: {error}") from None
-    if too_deep(text, DEPTH):
-        raise Error(f"ERR invalid job: nested deeper than {DEPTH}")
-    return shape
-
-
-def _job(shape: _Shape) -> dict[str, Any]:
-    """The members of `Given`."""
-    kind = _name("class", shape.class_)
-    source = _name("sourceId", shape.source)
-    named = shape.name is not None and shape.name not in _EMPTY
-    unique = as_bytes(shape.unique)
-    _optional("includePath", shape.includePath, str, "a string")
-    _optional("isMonitored", shape.monitored, bool, "a boolean")
-    _container("environment", shape.environment, "an object")
-    fails = shape.failCount or 0
-    if type(fails) is not int or not 0 <= fails <= FAILS_AT_MOST:
-        raise _wrong("failCount", "a count", shape.failCount)
-    return {
-        "kind": kind,
-        "source": source,
-        "name": _name("name", shape.name) if named else "",
-        "args": _container("args", shape.args, "an object or an array"),
-        "unique": _unique(_any(unique)) if unique[:1] == b"{" else None,
-        "monitored": shape.monitored is True,
-        "fails": fails,
-    }
-
-
-def _container(member: str, part: msgspec.Raw, what: str) -> msgspec.Raw:
-    text = as_bytes(part)
-    if text[:1] in (b"{", b"[", b""):
-        return part
-    if text in _EMPTY_TEXTS:
-        return _NONE
-    raise Error(f"ERR invalid job: '{member}' must be {what}, not {_excerpt(text.decode())}")
-
-
-def _unique(value: dict[str, Any]) -> Unique | None:
-    """Without a uid nothing of it counts, nor with one that PHP takes for false."""
-    if value.get("uid") in _EMPTY:
-        return None
-    uid = _name("unique.uid", value["uid"])
-    by = value.get("deferrableBy")
-    if by is None:
-        return Unique(uid)
-    if not isinstance(by, int) or isinstance(by, bool) or by > SECONDS_AT_MOST:
-        raise _wrong("unique.deferrableBy", "a whole number of seconds", by)
-    return Unique(uid, max(0, by))
+# Readers of single members: `read(member, value)`. A missing member is None. Raw members come as their text.
 
 
 def _name(member: str, value: Any) -> str:
     if type(value) is not str or not value:
         raise _wrong(member, "a string", value)
-    if (len(value) > SHORT and len(value.encode()) > NAME_BYTES) or "\0" in value:
+    if (len(value) > SHORT_NAME and len(value.encode()) > NAME_BYTES) or "\0" in value:
         raise Error(f"ERR invalid job: '{member}' has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
 
-def _optional(member: str, value: Any, kind: type, what: str) -> None:
-    if value not in _EMPTY and not isinstance(value, kind):
-        raise _wrong(member, what, value)
+def _optional_name(member: str, value: Any) -> str:
+    return "" if value in _EMPTY else _name(member, value)
+
+
+def _optional_text(member: str, value: Any) -> str:
+    if value not in _EMPTY and not isinstance(value, str):
+        raise _wrong(member, "a string", value)
+    return value or ""
+
+
+def _optional_flag(member: str, value: Any) -> bool:
+    if value not in _EMPTY and value is not True:
+        raise _wrong(member, "a boolean", value)
+    return value is True
+
+
+def _count(member: str, value: Any) -> int:
+    count = value or 0
+    if type(count) is not int or not 0 <= count <= FAILS_AT_MOST:
+        raise _wrong(member, "a count", value)
+    return count
+
+
+def _number(member: str, value: Any) -> float:
+    if type(value) is not float and type(value) is not int:
+        raise _wrong(member, "a number", value)
+    return value
+
+
+def _second(member: str, value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= LATEST:
+        raise _wrong(member, "a whole number of seconds", value)
+    return value
+
+
+def _text(member: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(member, "a string", value)
+    return value
+
+
+def _arguments(member: str, part: bytes) -> msgspec.Raw:
+    return _container(member, part, "an object or an array")
+
+
+def _environment(member: str, part: bytes) -> None:
+    _container(member, part, "an object")
+
+
+def _container(member: str, part: bytes, what: str) -> msgspec.Raw:
+    if part[:1] in _BEGINS:
+        return msgspec.Raw(part)
+    if part in _EMPTY_TEXTS:
+        return _NONE
+    raise Error(f"ERR invalid job: '{member}' must be {what}, not {_excerpt(part.decode())}")
+
+
+def _unique(member: str, part: bytes) -> "Unique | None":
+    """Ignored without a uid, and with one that PHP takes for false."""
+    value = _any(part) if part[:1] == b"{" else {}
+    if value.get("uid") in _EMPTY:
+        return None
+    uid = _name(f"{member}.uid", value["uid"])
+    by = value.get("deferrableBy")
+    if by is None:
+        return Unique(uid)
+    if type(by) is not int or by > SECONDS_AT_MOST:
+        raise _wrong(f"{member}.deferrableBy", "a whole number of seconds", by)
+    return Unique(uid, max(0, by))
 
 
 def _wrong(member: str, what: str, value: Any) -> Error:
@@ -197,36 +128,128 @@ def _excerpt(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-_BEGINS: Final = frozenset({b"{", b"[", b""})
-
-_decode: Final = msgspec.json.Decoder(Given).decode
-_decode_queued: Final = msgspec.json.Decoder(Queued).decode
-_decode_planned: Final = msgspec.json.Decoder(Planned).decode
-
-G = TypeVar("G", bound=Given)
+def _read_by(read: Callable[[str, Any], Any], *, raw: bool = False, **bounds: Any) -> Meta:
+    """Bounds for the decoder, and the reader of a member that is not within them."""
+    return Meta(**bounds, extra={"read": read, "raw": raw})
 
 
-def base(text: bytes) -> Given:
+_Name = Annotated[str, _read_by(_name, min_length=1, max_length=SHORT_NAME)]
+
+
+class Unique(msgspec.Struct, gc=False, rename={"deferrable_s": "deferrableBy"}):
+    uid: Annotated[str, Meta(min_length=1, max_length=SHORT_NAME)]
+    deferrable_s: Annotated[int, Meta(ge=0, le=SECONDS_AT_MOST)] | None = None  #: None: it is not
+
+
+_JOB: Final = {"kind": "class", "source": "sourceId", "monitored": "isMonitored", "fails": "failCount"}
+_PLAN: Final = {"jid": "id", "next_run": "nextRun", "interval": "recurrenceInterval"}
+
+
+class Payload(msgspec.Struct, gc=False, rename=_JOB):
+    """A job without an id: delayed, deferred."""
+
+    kind: _Name
+    source: _Name
+    #: Empty: the text has none; the class is used instead.
+    name: Annotated[str, _read_by(_optional_name, min_length=1, max_length=SHORT_NAME)]
+    args: Annotated[msgspec.Raw, _read_by(_arguments, raw=True)] = _NONE  #: an object or an array; empty: none
+    unique: Annotated[Unique | None, _read_by(_unique, raw=True)] = None
+    monitored: Annotated[bool, _read_by(_optional_flag)] = False
+    fails: Annotated[int, _read_by(_count, ge=0, le=FAILS_AT_MOST)] = 0
+    includePath: Annotated[str, _read_by(_optional_text)] = ""  # noqa: N815 - the protocol's own name
+    environment: Annotated[dict[str, str] | None, _read_by(_environment, raw=True)] = None
+
+
+class QueuedPayload(Payload, gc=False, kw_only=True, rename={"jid": "id"}):
+    jid: _Name
+    queue_time: Annotated[float, _read_by(_number)]
+
+
+class PlannedPayload(Payload, gc=False, kw_only=True, rename=_PLAN):
+    jid: _Name  #: of the plan
+    next_run: Annotated[int, _read_by(_second, ge=0, le=LATEST)]
+    interval: Annotated[str, _read_by(_text, min_length=1)]
+
+
+class _Field(NamedTuple):
+    name: str
+    member: str
+    read: Callable[[str, Any], Any]
+    raw: bool  #: the reader takes the text
+
+
+class Schema(NamedTuple):
+    """How one kind of payload is read: at once, or member by member."""
+
+    kind: type[Payload]
+    decode: Callable[[bytes], Any]
+    fields: tuple[_Field, ...]
+    decode_parts: Callable[[bytes], Any]  #: the same members, whatever their types
+
+
+def _schema(kind: type[Payload]) -> Schema:
+    hints = get_type_hints(kind, include_extras=True)
+    fields = []
+    for each in msgspec.structs.fields(kind):
+        meta = next(one for one in hints[each.name].__metadata__ if isinstance(one, Meta))
+        extra = meta.extra or {}
+        fields.append(_Field(each.name, each.encode_name, extra["read"], extra["raw"]))
+    parts = msgspec.defstruct(
+        f"{kind.__name__}Parts",
+        [(field.name, msgspec.Raw if field.raw else Any, _NONE if field.raw else None) for field in fields],
+        rename={field.name: field.member for field in fields},
+    )
+    return Schema(kind, msgspec.json.Decoder(kind).decode, tuple(fields), msgspec.json.Decoder(parts).decode)
+
+
+BASE: Final = _schema(Payload)
+QUEUED: Final = _schema(QueuedPayload)
+PLANNED: Final = _schema(PlannedPayload)
+
+
+def base(text: bytes) -> Payload:
     """A job without an id."""
-    return _usual(_decode, text) or checked_base(text)
+    found: Payload = _usual(BASE, text) or by_member(BASE, text)
+    return found
 
 
-def queued(text: bytes) -> Queued:
-    return _usual(_decode_queued, text) or checked_queued(text)
+def queued(text: bytes) -> QueuedPayload:
+    found: QueuedPayload = _usual(QUEUED, text) or by_member(QUEUED, text)
+    return found
 
 
-def planned(text: bytes) -> Planned:
-    return _usual(_decode_planned, text) or checked_planned(text)
+def planned(text: bytes) -> PlannedPayload:
+    found: PlannedPayload = _usual(PLANNED, text) or by_member(PLANNED, text)
+    return found
 
 
-def _usual(decode: Callable[[bytes], G], text: bytes) -> G | None:
-    """As clients write it: the decoder finds nothing wrong, nor is anything where it does not look. Else None."""
+def _usual(schema: Schema, text: bytes) -> Any:
+    """As clients write it: the decoder accepts it, and so do the checks that it does not make. Else None."""
     if not text.isascii() or b"\\u0000" in text:
         return None
     try:
-        given = decode(text)
+        payload = schema.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
-    if as_bytes(given.args)[:1] not in _BEGINS or too_deep(text, DEPTH):
+    if as_bytes(payload.args)[:1] not in _BEGINS or too_deep(text, JSON_DEPTH):
         return None
-    return given if given.unique is None or given.unique.uid != "0" else None
+    return payload if payload.unique is None or payload.unique.uid != "0" else None
+
+
+def by_member(schema: Schema, text: bytes) -> Any:
+    """Raises an Error that names the first member that is wrong."""
+    if not text:
+        raise Error("ERR invalid job: the payload is empty; were its args valid UTF-8?")
+    try:
+        if not text.isascii():
+            text.decode()  # the decoder does not look into args
+        parts = schema.decode_parts(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Error(f"ERR invalid job: the payload is not a JSON object: {error}") from None
+    if too_deep(text, JSON_DEPTH):
+        raise Error(f"ERR invalid job: nested deeper than {JSON_DEPTH}")
+    values = {}
+    for field in schema.fields:
+        value = getattr(parts, field.name)
+        values[field.name] = field.read(field.member, as_bytes(value) if field.raw else value)
+    return schema.kind(**values)

@@ -46,14 +46,14 @@ def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result
 def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew: bool = False) -> SetPlan:
     if len(text) > PLAN_BYTES:
         raise Error(f"ERR a plan has at most {PLAN_BYTES} bytes")
-    given, spec = specs.planned(text)
-    if given.jid != plan or given.source != source:
-        raise Error(f"ERR the plan says it is '{given.jid}' of '{given.source}', its keys '{plan}' of '{source}'")
+    payload, spec = specs.planned(text)
+    if payload.jid != plan or payload.source != source:
+        raise Error(f"ERR the plan says it is '{payload.jid}' of '{payload.source}', its keys '{plan}' of '{source}'")
     try:
-        resqu_plans.parse(given.interval)
+        resqu_plans.parse(payload.interval)
     except ValueError as error:
         raise Error(f"ERR invalid job: {error}") from None
-    return SetPlan(plan, source, given.interval, float(at), spec, text, anew)
+    return SetPlan(plan, source, payload.interval, float(at), spec, text, anew)
 
 
 def delete(context: Context, plan: str) -> int:

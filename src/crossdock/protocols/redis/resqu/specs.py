@@ -8,8 +8,8 @@ from crossdock.model.commands.resqu import UNASSIGNED, unique
 from crossdock.model.job import Extra, Form, Links, ResquData, Spec
 from crossdock.model.policies import LeaseExpiry, Policy
 from crossdock.protocols.job_spec import new_id
-from crossdock.protocols.redis.resqu import payload
-from crossdock.protocols.redis.resqu.payload import Given, Planned, as_bytes
+from crossdock.protocols.redis.resqu import payload as resqu_payload
+from crossdock.protocols.redis.resqu.payload import Payload, PlannedPayload, as_bytes
 
 VIA: Final = "resqu"
 
@@ -27,58 +27,58 @@ class Specs:
 
     def queued(self, text: bytes, stage: str = "") -> Spec:
         """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
-        given = payload.queued(text)
-        return self._spec(given, text, given.jid, 0.0, None, stage)
+        payload = resqu_payload.queued(text)
+        return self._spec(payload, text, payload.jid, 0.0, None, stage)
 
     def delayed(self, text: bytes, second: int) -> Spec:
-        return self._spec(payload.base(text), text, "", float(max(0, second)))
+        return self._spec(resqu_payload.base(text), text, "", float(max(0, second)))
 
     def deferred(self, text: bytes) -> Spec:
-        given = payload.base(text)
-        return self._spec(given, text, "", 0.0, _deferrable_s(given) or 0)
+        payload = resqu_payload.base(text)
+        return self._spec(payload, text, "", 0.0, _deferrable_s(payload) or 0)
 
-    def planned(self, text: bytes) -> tuple[Planned, Spec]:
+    def planned(self, text: bytes) -> tuple[PlannedPayload, Spec]:
         """A plan, and the job of each run: without what makes it a plan."""
-        given = payload.planned(text)
+        payload = resqu_payload.planned(text)
         members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         for member in ("id", "nextRun", "recurrenceInterval"):
             members.pop(member, None)
-        return given, self._spec(given, msgspec.json.encode(members), "", 0.0, _deferrable_s(given))
+        return payload, self._spec(payload, msgspec.json.encode(members), "", 0.0, _deferrable_s(payload))
 
     def _spec(
         self,
-        given: Given,
+        payload: Payload,
         text: bytes,
         jid: str,
         due: float = 0.0,
         defer: float | None = None,
         stage: str = "",
     ) -> Spec:
-        if not given.name:
-            given.name = given.kind
-            text = added(text, b'"name":' + msgspec.json.encode(given.name))
-        args, links = as_bytes(given.args), None
-        if given.unique is not None and not stage:
-            links = Links(unique(given.unique.uid), tracked=given.monitored)
-        elif given.monitored:
+        if not payload.name:
+            payload.name = payload.kind
+            text = added(text, b'"name":' + msgspec.json.encode(payload.name))
+        args, links = as_bytes(payload.args), None
+        if payload.unique is not None and not stage:
+            links = Links(unique(payload.unique.uid), tracked=payload.monitored)
+        elif payload.monitored:
             links = Links(tracked=True)
-        protocol_data = ResquData(text, given.source, given.name, bool(jid), defer)
+        protocol_data = ResquData(text, payload.source, payload.name, bool(jid), defer)
         return Spec(
             jid or new_id(),
             UNASSIGNED,
-            given.kind,
+            payload.kind,
             args,
             _JSON if args else _NONE,
             0,
             self._rules,
             due,
             Extra(b"", protocol_data, None, links, stage=stage) if stage else Extra(b"", protocol_data, None, links),
-            given.fails,
+            payload.fails,
         )
 
 
-def _deferrable_s(given: Given) -> int | None:
-    return None if given.unique is None else given.unique.deferrable_s
+def _deferrable_s(payload: Payload) -> int | None:
+    return None if payload.unique is None else payload.unique.deferrable_s
 
 
 def added(text: bytes, member: bytes) -> bytes:
