@@ -15,7 +15,7 @@ VITALS = ServerStatus(
     pid=4711,
     data="/data",
     durability="always",
-    doors={"faktory": "127.0.0.1:7419"},
+    listeners={"faktory": "127.0.0.1:7419"},
     uptime_s=3.5,
     connections=2,
     memory_mib=30,
@@ -36,7 +36,9 @@ class House:
 
 class ControlPeer:
     def __init__(self, dispatcher: PlainDispatcher, workers: WorkerRegistry | None = None) -> None:
-        self.session = AdminProtocol(House(), workers).session(dispatcher, lambda: None)
+        self.session = AdminProtocol(House(), workers, settings_file="/etc/crossdock.toml").session(
+            dispatcher, lambda: None
+        )
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
 

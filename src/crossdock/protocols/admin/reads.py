@@ -6,12 +6,11 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.admin import batches as batch_views
-from crossdock.protocols.admin import cursor, messages, resqu_workers, selection, views
+from crossdock.protocols.admin import cursor, messages, resqu_workers, schedules, selection, views
 from crossdock.protocols.admin.job_walk import Looked, count_at_once, go, spot_of
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import by_name, longest
@@ -20,9 +19,6 @@ from crossdock.protocols.admin.server_status import House
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
-#: Behind the names of all plans.
-NO_PLAN: Final = record_name("")[:-1] + ";"
-
 #: Names in the filters of a request that are not there; see `choose.missing`.
 Missing = dict[str, list[str]]
 
@@ -30,9 +26,12 @@ Missing = dict[str, list[str]]
 TALLIED_AT_MOST: Final = 20_000
 
 
+#: Children of a batch that are named.
+_CHILDREN: Final = 100
+
+
 def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
-    plans = sum(map(len, state.resqu.plans.values()))
     sizes = {job_state.name.lower(): len(shelf) for job_state, shelf in state.by_state.items()}
     sizes["held"] += sum(map(len, state.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.server_status()) | {
@@ -43,8 +42,7 @@ def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> byt
         "workers": len(workers.by_wid),
         "batches": len(state.batches) + len(state.resqu.batches),
         "locks": len(state.locks),
-        "cron": len(state.schedules) - plans,
-        "plans": plans,
+        "schedules": schedules.counts(state),
         "pushed": state.counters.number,
         "processed": state.counters.processed,
         "failures": state.counters.failures,
@@ -103,7 +101,7 @@ def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
     track = views.track(dispatcher.state, str(request.id), dispatcher.now)
     if track is not None:
         return reply({"job": None, "track": track})
-    return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")
+    return error(f"job {request.id} not found (completed and deleted jobs are not kept)")
 
 
 def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
@@ -131,6 +129,25 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
     return reply({"queues": rows, "after": after})
 
 
+def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
+    if request.name not in dispatcher.state.queues:
+        return error(f"queue {request.name} not found")
+    return _queue(dispatcher, request.name)
+
+
+def _queue(dispatcher: Dispatcher, name: str) -> Slices:
+    """One queue, with its jobs in every state that can be counted."""
+    state = dispatcher.state
+    states: dict[str, int | None] = {"ready": state.queues[name].waiting}
+    for job_state in state.by_state:
+        known = _known(state, job_state)
+        tally = (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
+        states[job_state.name.lower()] = None if tally is None else tally.get(name, 0)
+    if name not in state.queues:
+        return error(f"queue {name} not found")
+    return reply({"queue": views.queue(state.queues[name], state, dispatcher.now) | {"states": states}})
+
+
 def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
     leases = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
@@ -153,14 +170,15 @@ def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
     return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
-def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
-    """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
-    after_plans = max(request.after or "", NO_PLAN)
-    names, after = yield from by_name(dispatcher.state.schedules, messages.Cron(after=after_plans, limit=request.limit))
-    known = dispatcher.state.schedules
-    return reply(
-        {"cron": [views.recurrence(known[name], dispatcher.now) for name in names if name in known], "after": after}
-    )
+def batch(dispatcher: Dispatcher, request: messages.Batch) -> bytes:
+    state, now = dispatcher.state, dispatcher.now
+    group, staged = state.batches.get(request.name), state.resqu.batches.get(request.name)
+    if group is not None:
+        children = [each.name for each in state.batches.values() if each.parent == group.name]
+        return reply({"batch": batch_views.batch(group, now) | {"children": children[:_CHILDREN]}})
+    if staged is not None:
+        return reply({"batch": batch_views.stage(staged, state, now)})
+    return error(f"batch {request.name} not found")
 
 
 def _known(state: EngineState, job_state: State) -> Mapping[str, int] | None:
