@@ -48,7 +48,7 @@ Examples:
 )
 
 _TAG: Final = Noun(
-    "List tags. (Add and remove them with job tag and job untag.)",
+    "List tags.",
     """\b
 Examples:
   crossdock tag list

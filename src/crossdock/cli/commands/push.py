@@ -6,11 +6,24 @@ from typing import Any, Final
 
 import click
 
+from crossdock.cli.options import AdminCommand
 from crossdock.cli.output import print_json
 from crossdock.cli.parameters import Name, Span, delay, json_text, moment, whole_second
 from crossdock.cli.protocol_clients import WORKERS, faktory, masenko, qless, workq
 
+_EXAMPLES = """\b
+Examples:
+  crossdock push mail welcome '[42, "de"]'
+  crossdock push reports monthly '[]' --at 2026-12-01T03:00:00Z --retry 3
+  crossdock push mail remind '[42]' --at 10m --priority 9 --custom '{"unique_for": 600}'
+  crossdock push mail welcome '[42]' --listen faktory=10.0.0.5:7419
+  crossdock push ping 'any text' --via workq --reserve-for 30 --ttl 2h
+  crossdock push mail welcome '{"to": 42}' --via masenko --at 10m
+  crossdock push mail app.Welcome '{"to": 42}' --via qless --tag vip --depends-on 2c1d8c4e
+"""
 
+
+@click.command("push", cls=AdminCommand, epilog=_EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="QUEUE KIND ARGS_JSON")
 @click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The protocol. [faktory]")
 @click.option("--jid", type=Name(), metavar="JID", help="The job's ID. Workq: a UUID. [random]")
