@@ -171,33 +171,33 @@ class TestCommandLine:
     def test_push_and_try(self, operator: Operator) -> None:
         said = operator.tell("push", "mail", "welcome", '{"to": [42, 1.50]}', "--via", "masenko", "--retry", "3")
         assert said == "1\n"
-        found = operator.json("job", "1")["job"]
-        assert (found["queue"], found["kind"], found["rules"]["max_failures"]) == ("mail", "welcome", 3)
+        found = operator.json("job", "show", "1")["job"]
+        assert (found["queue"], found["kind"], found["policy"]["max_failures"]) == ("mail", "welcome", 3)
         assert operator.json("push", "mail", "bare", "--via", "masenko") == {"id": 2}
-        shown = operator.tell("try", "mail", "--via", "masenko", "--done")
+        shown = operator.tell("job", "take", "mail", "--via", "masenko", "--done")
         assert shown == 'id       1\nqueue    mail\nkind     welcome\npayload  {"to":[42,1.50]}\ndone\n'
-        assert operator.json("try", "mail", "--via", "masenko", "--fail", "why")["settled"] == "failed"
-        (row,) = operator.json("jobs")["jobs"]
+        assert operator.json("job", "take", "mail", "--via", "masenko", "--fail", "why")["settled"] == "failed"
+        (row,) = operator.json("job", "list")["jobs"]
         assert (row["number"], row["failures"]) == (2, 1)  # for a second it is retrying
-        ended = operator.run("try", "nothing-there", "--via", "masenko", "--done", "--wait", "0s")
+        ended = operator.run("job", "take", "nothing-there", "--via", "masenko", "--done", "--wait", "0s")
         assert ended.code == 1
 
     def test_what_is_left_has_failed(self, operator: Operator) -> None:
         operator.tell("push", "mail", "welcome", "--via", "masenko")
-        said = operator.tell("try", "mail", "--via", "masenko", "--leave")
+        said = operator.tell("job", "take", "mail", "--via", "masenko", "--leave")
         assert said.endswith("left: it counts as failed, for its connection has ended\n")
-        (row,) = operator.json("jobs")["jobs"]
+        (row,) = operator.json("job", "list")["jobs"]
         assert row["failures"] == 1
 
     def test_later(self, operator: Operator) -> None:
         operator.tell("push", "mail", "welcome", "--via", "masenko", "--at", "10m")
-        (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
+        (row,) = operator.json("job", "list", "--state", "scheduled")["jobs"]
         assert row["kind"] == "welcome"
 
     def test_a_lease_without_an_end_is_shown(self, operator: Operator, raw: Raw) -> None:
         raw.ask('PUSH {"name":"a","queue":"odd \\"name\\""}')
         raw.ask('FETCH {"queues":["odd \\"name\\""]}')
-        for look in (["job", "1"], ["queues"], ["jobs", "--state", "leased"]):
+        for look in (["job", "show", "1"], ["queue", "list"], ["job", "list", "--state", "leased"]):
             shown = operator.tell(*look)
             assert raw.ask("PING") == "PONG {}\n"
             assert "odd" in shown
@@ -209,9 +209,12 @@ class TestCommandLine:
             (["push", "mail", "a", "{x", "--via", "masenko"], "PAYLOAD_JSON must be a JSON value, such as"),
             (["push", "mail", "!", "--via", "masenko"], 'invalid task name "!"'),
             (["push", "mail", "a", "--via", "masenko", "--retry", "256"], "cannot unmarshal payload"),
-            (["push", "mail", "a", "--via", "masenko", "--priority", "3"], "--priority means nothing to the masenko"),
-            (["push", "mail", "a", "--via", "masenko", "--reserve-for", "3"], "--reserve-for means nothing to the"),
-            (["try", "a", "--via", "masenko", "--done", "--listen", "masenko=off"], "the Masenko door is closed"),
+            (["push", "mail", "a", "--via", "masenko", "--priority", "3"], "masenko has no --priority"),
+            (["push", "mail", "a", "--via", "masenko", "--reserve-for", "3"], "masenko has no --reserve-for"),
+            (
+                ["job", "take", "a", "--via", "masenko", "--done", "--listen", "masenko=off"],
+                "the Masenko door is closed",
+            ),
         ],
     )
     def test_refusals(self, refused: Operator, arguments: list[str], sentence: str) -> None:

@@ -54,21 +54,21 @@ def test_push_and_look(operator: Operator) -> None:
         "--reserve-for", "60", "--custom", '{"track":1}',
     )  # fmt: skip
     assert named == {"jid": "remind-1"}
-    (queue,) = operator.json("queues")["queues"]
+    (queue,) = operator.json("queue", "list")["queues"]
     assert (queue["queue"], queue["ready"], queue["scheduled"]) == ("mail", 1, 1)
-    assert [row["jid"] for row in operator.json("jobs")["jobs"]] == [jid, "remind-1"]
-    assert operator.tell("jobs", "--state", "scheduled", "--count") == "1 job\n"
-    found = operator.json("job", "remind-1")["job"]
-    assert (found["priority"], found["rules"]["max_failures"], found["rules"]["lease_s"]) == (4, 3, 60)
+    assert [row["jid"] for row in operator.json("job", "list")["jobs"]] == [jid, "remind-1"]
+    assert operator.tell("job", "list", "--state", "scheduled", "--count") == "1 job\n"
+    found = operator.json("job", "show", "remind-1")["job"]
+    assert (found["priority"], found["policy"]["max_failures"], found["policy"]["lease_s"]) == (4, 3, 60)
     assert (found["payload"], found["custom"], found["track"]["state"]) == ([1], {"track": 1}, "enqueued")
-    assert operator.json("job", "2")["job"]["jid"] == "remind-1"
-    assert '\n  payload   [42,"de"]\n' in operator.tell("job", jid)
+    assert operator.json("job", "show", "2")["job"]["jid"] == "remind-1"
+    assert '\n  payload    [42,"de"]\n' in operator.tell("job", "show", jid)
 
 
 def test_push_finds_the_port_the_server_chose(server: Server, tmp_path: Path) -> None:
     operator = Operator(tmp_path, server_data="data", listen_faktory="127.0.0.1:0")
     operator.tell("push", "mail", "welcome", "[]")
-    assert operator.json("queues")["queues"][0]["ready"] == 1
+    assert operator.json("queue", "list")["queues"][0]["ready"] == 1
 
 
 def test_push_with_a_password(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         without = Operator(tmp_path, **where).run("push", "mail", "welcome", "[]")
         assert without.code == 1
         assert "wants a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD" in without.err
-        assert knowing.json("queues")["queues"][0]["ready"] == 1
+        assert knowing.json("queue", "list")["queues"][0]["ready"] == 1
 
 
 @pytest.mark.parametrize(
@@ -109,28 +109,40 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["push", "", "text", "--via", "workq"], "Invalid value for NAME: it is empty"),
         (["push", "mail", "", "--via", "masenko"], "Invalid value for NAME: it is empty"),
         (["push", "", "app.Welcome", "--via", "qless"], "Invalid value for QUEUE: it is empty"),
-        (["jobs", "--queue", "nope"], "there is no queue nope; crossdock queues lists them\n"),
-        (["jobs", "--queue", "nope", "--count"], "there is no queue nope; crossdock queues lists them\n"),
-        (["jobs", "--failure", "nope", "--json"], "there is no failure group nope; crossdock failures lists them\n"),
-        (["unfail", "--failure", "nope", "--yes"], "there is no failure group nope; crossdock failures lists them\n"),
-        (["delete", "--queue", "nope", "--yes"], "there is no queue nope; crossdock queues lists them\n"),
+        (["job", "list", "--queue", "nope"], "queue nope not found; crossdock queue list shows all\n"),
+        (["job", "list", "--queue", "nope", "--count"], "queue nope not found; crossdock queue list shows all\n"),
+        (
+            ["job", "list", "--failure", "nope", "--json"],
+            "failure group nope not found; crossdock failure list shows all\n",
+        ),
+        (
+            ["job", "retry", "--failure", "nope", "--yes"],
+            "failure group nope not found; crossdock failure list shows all\n",
+        ),
+        (["job", "delete", "--queue", "nope", "--yes"], "queue nope not found; crossdock queue list shows all\n"),
         (
             ["push", "mail", "welcome", "[]", "--at", "99999999999999d"],
             "--at '99999999999999d' is beyond the calendar; write for",
         ),
         (["top", "--every", "nan"], "Invalid value for '--every': 'nan' is no number of seconds"),
         (["push", "mail", "welcome", "[]", "--priority", "10"], "Invalid value for --priority: through Faktory"),
-        (["jobs", "--state", "alive"], "Invalid value for '--state': 'alive' is not one of"),
-        (["jobs", "--after", "nonsense"], "after is none of this server's cursors; leave it out to begin at the start"),
-        (["job", "nobody"], "no job nobody is here; one that succeeded or was deleted is gone"),
-        (["retry"], "say which jobs: ids, or --state, --queue, --kind, --tag, --failure, --older-than, or --all"),
-        (["kill", "1", "--queue", "mail"], "give either ids or filters"),
-        (["kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
-        (["delete", "--queue", "", "--yes"], "Invalid value for '--queue': it is empty"),
-        (["jobs", "--tag", ""], "Invalid value for '--tag': it is empty; name one, or leave the flag out"),
-        (["pause"], "say which queues: their names, or --all"),
-        (["pause", "nope"], "there is no queue nope; crossdock queues lists them"),
-        (["terminate", "w9"], "there is no worker w9; crossdock workers lists them"),
+        (["job", "list", "--state", "alive"], "Invalid value for '--state': 'alive' is not one of"),
+        (
+            ["job", "list", "--after", "nonsense"],
+            "after is none of this server's cursors; leave it out to begin at the start",
+        ),
+        (["job", "show", "nobody"], "job nobody not found (completed and deleted jobs are not kept)"),
+        (
+            ["job", "retry"],
+            "choose jobs: IDs, or --state, --queue, --kind, --tag, --failure, --older-than, or --all",
+        ),
+        (["job", "kill", "1", "--queue", "mail"], "give either IDs or filters, not both"),
+        (["job", "kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
+        (["job", "delete", "--queue", "", "--yes"], "Invalid value for '--queue': it is empty"),
+        (["job", "list", "--tag", ""], "Invalid value for '--tag': it is empty; name one, or leave the flag out"),
+        (["queue", "pause"], "choose queues: their names, or --all"),
+        (["queue", "pause", "nope"], "queue nope not found; crossdock queue list shows all"),
+        (["worker", "terminate", "w9"], "worker w9 not found; crossdock worker list shows all"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(
@@ -147,13 +159,13 @@ def test_what_is_wrong_is_told_in_one_sentence(
 def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> None:
     dead(client, "job-00001", "job-00002")
     client.push("job-00003", at="2030-01-01T00:00:00Z")
-    assert operator.tell("retry", "job-00001") == "retried 1 job\n"
-    assert operator.json("kill", "3") == {"done": 1, "unknown": [], "refused": []}
+    assert operator.tell("job", "retry", "job-00001") == "retried 1 job\n"
+    assert operator.json("job", "kill", "3") == {"done": 1, "unknown": [], "refused": []}
     assert client.sizes() == {"enqueued": 1, "scheduled": 0, "retries": 0, "dead": 2, "working": 0}
-    part = operator.run("delete", "job-00002", "nobody", "3")
-    assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: no job nobody is here\n", 1)
-    assert operator.tell("kill", "1") == "killed 1 job\n"
-    refused = operator.run("kill", "1")
+    part = operator.run("job", "delete", "job-00002", "nobody", "3")
+    assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: job nobody not found\n", 1)
+    assert operator.tell("job", "kill", "1") == "killed 1 job\n"
+    refused = operator.run("job", "kill", "1")
     told = "crossdock: job 1 is dead, and was before: retry brings it back, delete takes it away\n"
     assert (refused.out, refused.err) == ("killed 0 jobs\n", told)
 
@@ -161,8 +173,8 @@ def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> No
 def test_a_leased_job_is_deleted_if_it_is_named(operator: Operator, client: Client) -> None:
     client.push("job-00001")
     client.fetch()
-    assert operator.json("delete", "--all", "--yes") == {"matched": 0, "done": 0}
-    assert operator.json("delete", "--state", "leased", "--yes") == {"matched": 1, "done": 1}
+    assert operator.json("job", "delete", "--all", "--yes") == {"matched": 0, "done": 0}
+    assert operator.json("job", "delete", "--state", "leased", "--yes") == {"matched": 1, "done": 1}
     client.ack("job-00001")
     assert client.sizes() == {"enqueued": 0, "scheduled": 0, "retries": 0, "dead": 0, "working": 0}
 
@@ -170,26 +182,26 @@ def test_a_leased_job_is_deleted_if_it_is_named(operator: Operator, client: Clie
 def test_an_action_on_many_asks_first(operator: Operator, client: Client) -> None:
     dead(client, "job-00001", "job-00002", "job-00003")
     choice = ["--state", "dead", "--kind", "test"]
-    refused = operator.run("retry", *choice, says="n\n")
+    refused = operator.run("job", "retry", *choice, says="n\n")
     assert (refused.out, refused.code) == ("", 1)
     assert refused.err == "3 jobs to retry\nretry them? [y/N]: crossdock: nothing was changed\n"
-    silent = operator.run("retry", *choice)
+    silent = operator.run("job", "retry", *choice)
     assert silent.code == 1
-    assert silent.err.endswith("crossdock: nothing was changed: there is nobody to ask; say --yes\n")
+    assert silent.err.endswith("crossdock: nothing was changed: stdin is not a terminal; pass --yes\n")
     assert client.sizes()["dead"] == 3
-    agreed = operator.run("retry", *choice, says="y\n")
+    agreed = operator.run("job", "retry", *choice, says="y\n")
     assert (agreed.out, agreed.code) == ("retried 3 jobs\n", 0)
     assert client.sizes()["enqueued"] == 3
-    assert operator.json("retry", *choice, "--yes") == {"matched": 0, "done": 0}
-    assert operator.json("delete", "--all", "--yes") == {"matched": 3, "done": 3}
+    assert operator.json("job", "retry", *choice, "--yes") == {"matched": 0, "done": 0}
+    assert operator.json("job", "delete", "--all", "--yes") == {"matched": 3, "done": 3}
 
 
 def test_pause_and_resume(operator: Operator, client: Client, server: Server) -> None:
     client.push("job-00001", "mail")
-    assert operator.tell("pause", "mail") == "paused 1 queue\n"
+    assert operator.tell("queue", "pause", "mail") == "paused 1 queue\n"
     server.restart()
-    assert operator.json("queues")["queues"][0]["paused"] is True
-    assert operator.json("resume", "--all") == {"done": ["mail"], "unknown": []}
+    assert operator.json("queue", "list")["queues"][0]["paused"] is True
+    assert operator.json("queue", "resume", "--all") == {"done": ["mail"], "unknown": []}
     with server.client() as other:
         assert other.fetch("mail") is not None
 
@@ -197,13 +209,13 @@ def test_pause_and_resume(operator: Operator, client: Client, server: Server) ->
 def test_workers_hear_quiet_and_terminate(operator: Operator, client: Client) -> None:
     client.push("job-00001")
     client.fetch()
-    (row,) = operator.json("workers")["workers"]
+    (row,) = operator.json("worker", "list")["workers"]
     assert (row["worker"], row["state"], row["leases"], row["connections"]) == ("worker-1", "running", 1, 1)
-    assert operator.tell("quiet", "worker-1") == "quieted 1 worker\n"
+    assert operator.tell("worker", "quiet", "worker-1") == "quieted 1 worker\n"
     assert client.call("BEAT", {"wid": "worker-1", "rss_kb": 4_096}) == b'{"state":"quiet"}'
-    assert operator.json("terminate", "--all") == {"done": ["worker-1"], "unknown": []}
+    assert operator.json("worker", "terminate", "--all") == {"done": ["worker-1"], "unknown": []}
     assert client.call("BEAT", {"wid": "worker-1"}) == b'{"state":"terminate"}'
-    assert re.search(r"worker-1 +test +1 +terminate +1 +1 +\S+ +4 MiB", operator.tell("workers"))
+    assert re.search(r"worker-1 +test +1 +terminate +1 +1 +\S+ +4 MiB", operator.tell("worker", "list"))
 
 
 def test_batches_and_cron(tmp_path: Path) -> None:
@@ -213,37 +225,45 @@ def test_batches_and_cron(tmp_path: Path) -> None:
     )
     with Server(tmp_path / "data", {"config": config}) as server, server.client() as client:
         operator = Operator(tmp_path)
-        (row,) = operator.json("cron")["cron"]
-        assert (row["cron"], row["schedule"], row["zone"]) == ("nightly", "0 3 * * *", "UTC")
+        (row,) = operator.json("schedule", "list")["schedules"]
+        assert (row["name"], row["source"], row["schedule"], row["zone"]) == ("nightly", "settings", "0 3 * * *", "UTC")
+        refused = operator.run("schedule", "remove", "nightly")
+        assert refused.err.startswith(f"crossdock: schedule nightly is defined in {config}; change it there and")
+        jid = operator.tell("schedule", "run", "nightly").strip()
+        assert operator.json("queue", "show", "default")["queue"]["states"]["ready"] == 1
+        assert operator.tell("queue", "show", "default").startswith("queue default\n\n  first seen  ")
+        operator.tell("job", "delete", jid)
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
+        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batch", "list"))
         client.call(f"BATCH COMMIT {bid}")
-        (row,) = operator.json("batches")["batches"]
+        (row,) = operator.json("batch", "list")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)
+        assert operator.tell("batch", "show", bid).startswith(f"batch {bid}, running\n\n  protocol     faktory\n")
+        assert operator.json("batch", "show", bid)["batch"] == row | {"children": []}
 
 
 def test_pages_over_twelve_thousand_jobs_and_their_end(operator: Operator, client: Client, server: Server) -> None:
     jobs = 12_000
     for first in range(0, jobs, 1_000):
         client.push_many([job(f"job-{n:06d}", "mail") for n in range(first, first + 1_000)])
-    page = operator.json("jobs", "--queue", "mail", "--limit", "500")
-    rest = operator.json("jobs", "--queue", "mail", "--limit", "20000", "--after", page["after"])
+    page = operator.json("job", "list", "--queue", "mail", "--limit", "500")
+    rest = operator.json("job", "list", "--queue", "mail", "--limit", "20000", "--after", page["after"])
     assert rest["after"] is None
     assert [row["jid"] for row in page["jobs"] + rest["jobs"]] == [f"job-{n:06d}" for n in range(jobs)]
-    shown = operator.run("jobs", "--limit", "3")
+    shown = operator.run("job", "list", "--limit", "3")
     assert shown.out.count("\n") == 4
-    assert re.fullmatch(r"there are more; the next page: --after \S+\n", shown.err)
-    assert operator.tell("jobs", "--kind", "test", "--count") == "12,000 jobs\n"
-    ended = operator.run("delete", "--queue", "mail", "--kind", "test", "--yes")
+    assert re.fullmatch(r"there are more jobs; for the next page add --after \S+\n", shown.err)
+    assert operator.tell("job", "list", "--kind", "test", "--count") == "12,000 jobs\n"
+    ended = operator.run("job", "delete", "--queue", "mail", "--kind", "test", "--yes")
     assert (ended.out, ended.err) == ("deleted 12,000 jobs\n", "12,000 jobs to delete\n")
     server.restart()
-    assert operator.json("jobs") == {"jobs": [], "after": None}
+    assert operator.json("job", "list") == {"jobs": [], "after": None}
 
 
 def test_what_clients_wrote_does_not_reach_the_terminal_raw(operator: Operator, client: Client) -> None:
     dead(client, "job-\x1b]0;x\x07")
-    shown = operator.tell("jobs") + operator.tell("job", "1") + operator.tell("top", "--once")
+    shown = operator.tell("job", "list") + operator.tell("job", "show", "1") + operator.tell("top", "--once")
     assert "\x1b" not in shown and "\x07" not in shown
     assert "job-\\x1b]0;x\\x07" in shown
     assert "broken\\x1b[31m" in shown
@@ -259,7 +279,7 @@ def test_top_prints_one_picture(operator: Operator, client: Client) -> None:
     assert operator.tell("top").startswith("Crossdock "), "nobody looks: one picture"
     seen = operator.json("top")
     assert list(seen) == ["status", "queues", "workers"]
-    assert seen["status"]["doors"] == {"faktory": f"127.0.0.1:{client.socket.getpeername()[1]}"}
+    assert seen["status"]["listeners"] == {"faktory": f"127.0.0.1:{client.socket.getpeername()[1]}"}
 
 
 def test_the_how_to_is_true(tmp_path: Path) -> None:
@@ -275,7 +295,7 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
         for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for example in re.findall(r"^\$ crossdock (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     ]
-    assert len(examples) == 36
+    assert len(examples) == 37
     with Server(tmp_path / "data", {"config": tmp_path / "crossdock.toml"}):
         operator = Operator(tmp_path)
         for command, expected in examples:
@@ -292,8 +312,8 @@ def test_plans(operator: Operator) -> None:
     )
     made = operator.json("plan", "add", "shop", "10m", "Jobs\\Poll", "--uid", "poll", "--deferrable-by", "30")
     assert made["plan"].startswith("shop_")
-    assert re.search(r"shop_monthly +P1M +\S+Z +\S+ +unassigned +Jobs\\Invoices", operator.tell("plans"))
-    rows = operator.json("plans", "--source", "shop")["plans"]
+    assert re.search(r"shop_monthly +P1M +\S+Z +\S+ +unassigned +Jobs\\Invoices", operator.tell("schedule", "list"))
+    rows = operator.json("schedule", "list", "--source", "shop")["plans"]
     assert {row["interval"] for row in rows} == {"P1M", "PT600S"}
     removed = operator.tell("plan", "rm", "shop_monthly", made["plan"])
     assert removed == f"removed shop_monthly\nremoved {made['plan']}\n"

@@ -26,7 +26,7 @@ def test_a_bulk_action_that_is_cut_does_not_say_how_far_it_came(tmp_path: Path) 
                 client.push_many([job(f"job-{n:06d}", "mail") for n in range(first, first + 1_000)])
             operator = Operator.at(tmp_path, server.ports)
             deleting = subprocess.Popen(
-                [sys.executable, "-m", "crossdock", "delete", "--queue", "mail", "--yes", "--json"],
+                [sys.executable, "-m", "crossdock", "job", "delete", "--queue", "mail", "--yes", "--json"],
                 cwd=tmp_path, env=operator.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip
             wait_until(lambda: client.sizes()["enqueued"] < JOBS - 7_000, "some are deleted")
@@ -42,4 +42,4 @@ def test_a_bulk_action_that_is_cut_does_not_say_how_far_it_came(tmp_path: Path) 
             left = client.sizes()["enqueued"]
         assert 5_000 <= done <= JOBS - left <= done + 5_000, "what it says is on disk, and hardly more was done"
         operator = Operator.at(tmp_path, server.ports)
-        assert operator.json("delete", "--queue", "mail", "--yes") == {"matched": left, "done": left}
+        assert operator.json("job", "delete", "--queue", "mail", "--yes") == {"matched": left, "done": left}

@@ -53,36 +53,36 @@ def test_jobs_by_tag(operator: Operator, client: Client, qless: ViaQless, server
     client.push("faktory-1")
     qless.call("put", "w", "mail", "qless-1", "K", "{}", 0, "tags", '["urgent", "vip"]')
     qless.call("tag", "add", "faktory-1", "urgent")
-    assert [row["jid"] for row in operator.json("jobs", "--tag", "urgent")["jobs"]] == ["qless-1", "faktory-1"]
-    page = operator.json("jobs", "--tag", "urgent", "--limit", "1")
-    rest = operator.json("jobs", "--tag", "urgent", "--after", page["after"])
+    assert [row["jid"] for row in operator.json("job", "list", "--tag", "urgent")["jobs"]] == ["qless-1", "faktory-1"]
+    page = operator.json("job", "list", "--tag", "urgent", "--limit", "1")
+    rest = operator.json("job", "list", "--tag", "urgent", "--after", page["after"])
     assert [row["jid"] for row in rest["jobs"]] == ["faktory-1"]
-    assert operator.tell("jobs", "--tag", "vip", "--count") == "1 job\n"
-    assert "\n  tags      urgent, vip\n" in operator.tell("job", "qless-1")
-    assert operator.json("retry", "--tag", "urgent", "--yes") == {"matched": 0, "done": 0}
+    assert operator.tell("job", "list", "--tag", "vip", "--count") == "1 job\n"
+    assert "\n  tags      urgent, vip\n" in operator.tell("job", "show", "qless-1")
+    assert operator.json("job", "retry", "--tag", "urgent", "--yes") == {"matched": 0, "done": 0}
     server.restart()
-    assert operator.json("delete", "--tag", "urgent", "--queue", "mail", "--yes") == {"matched": 1, "done": 1}
-    assert [row["jid"] for row in operator.json("jobs", "--tag", "urgent")["jobs"]] == ["faktory-1"]
+    assert operator.json("job", "delete", "--tag", "urgent", "--queue", "mail", "--yes") == {"matched": 1, "done": 1}
+    assert [row["jid"] for row in operator.json("job", "list", "--tag", "urgent")["jobs"]] == ["faktory-1"]
 
 
 def test_tags_and_tracked_jobs(operator: Operator, client: Client, qless: ViaQless) -> None:
     client.push("faktory-1")
-    assert operator.tell("tag", "faktory-1", "urgent", "vip") == "job 1: urgent, vip\n"
-    assert operator.json("untag", "1", "vip") == {"number": 1, "jid": "faktory-1", "tags": ["urgent"]}
-    assert operator.tell("untag", "1", "urgent") == "job 1: no tags\n"
+    assert operator.tell("job", "tag", "faktory-1", "urgent", "vip") == "job 1: urgent, vip\n"
+    assert operator.json("job", "untag", "1", "vip") == {"number": 1, "jid": "faktory-1", "tags": ["urgent"]}
+    assert operator.tell("job", "untag", "1", "urgent") == "job 1: no tags\n"
     qless.call("put", "w", "mail", "qless-1", "K", "{}", 0, "tags", '["urgent"]')
-    assert operator.json("tags") == {"tags": [{"tag": "urgent", "jobs": 1}]}
-    assert operator.tell("tags", "--top", "1") == "TAG     JOBS\nurgent     1\n"
-    assert operator.tell("track", "faktory-1", "2") == "tracking 2 jobs\n"
+    assert operator.json("tag", "list") == {"tags": [{"tag": "urgent", "jobs": 1}]}
+    assert operator.tell("tag", "list", "--top", "1") == "TAG     JOBS\nurgent     1\n"
+    assert operator.tell("job", "track", "faktory-1", "2") == "tracking 2 jobs\n"
     assert client.fetch() is not None
-    rows = operator.json("tracked")["tracked"]
+    rows = operator.json("job", "list", "--tracked")["tracked"]
     assert [(row["jid"], row["job"]["state"]) for row in rows] == [("faktory-1", "leased"), ("qless-1", "ready")]
-    operator.tell("delete", "qless-1")
-    assert re.search(r"^qless-1 +\S+Z  gone +- ", operator.tell("tracked"), re.MULTILINE)
-    ended = operator.run("untrack", "qless-1", "nobody")
+    operator.tell("job", "delete", "qless-1")
+    assert re.search(r"^qless-1 +\S+Z  gone +- ", operator.tell("job", "list", "--tracked"), re.MULTILINE)
+    ended = operator.run("job", "untrack", "qless-1", "nobody")
     assert (ended.out, ended.code) == ("untracked 1 job\n", 1)
-    assert ended.err == "crossdock: there is no job nobody; crossdock tracked lists them\n"
-    assert operator.json("untrack", "--all") == {"done": ["faktory-1"], "unknown": []}
+    assert ended.err == "crossdock: job nobody not found; crossdock job list --tracked shows all\n"
+    assert operator.json("job", "untrack", "--all") == {"done": ["faktory-1"], "unknown": []}
 
 
 def test_failures_of_two_doors_and_the_way_back(
@@ -96,20 +96,20 @@ def test_failures_of_two_doors_and_the_way_back(
     qless.call("pop", "mail", "w", 1)
     qless.call("fail", "qless-1", "w", "Timeout", "too late")
     server.restart()
-    groups = {row["failure"]: row for row in operator.json("failures")["failures"]}
+    groups = {row["failure"]: row for row in operator.json("failure", "list")["failures"]}
     assert {name: row["jobs"] for name, row in groups.items()} == {"Timeout": 1, fetched_group(groups): 1}
     assert groups["Timeout"]["newest"]["error"] == "Timeout: too late"
-    assert len(operator.json("failures", "--top", "1")["failures"]) == 1
-    assert [row["jid"] for row in operator.json("jobs", "--failure", "Timeout")["jobs"]] == ["qless-1"]
-    asked = operator.run("unfail", "--failure", "Timeout", "--to", "slow", says="n\n")
-    assert asked.code == 1 and asked.err.startswith("1 job to unfail\n")
-    assert operator.tell("unfail", "--failure", "Timeout", "--to", "slow", says="y\n") == "revived 1 job\n"
-    assert operator.json("unfail", "faktory-1") == {"done": 1, "unknown": [], "refused": []}
-    rows = operator.json("jobs")["jobs"]
+    assert len(operator.json("failure", "list", "--top", "1")["failures"]) == 1
+    assert [row["jid"] for row in operator.json("job", "list", "--failure", "Timeout")["jobs"]] == ["qless-1"]
+    asked = operator.run("job", "retry", "--failure", "Timeout", "--to", "slow", says="n\n")
+    assert asked.code == 1 and asked.err.startswith("1 job to retry\n")
+    assert operator.tell("job", "retry", "--failure", "Timeout", "--to", "slow", says="y\n") == "retried 1 job\n"
+    assert operator.json("job", "retry", "faktory-1") == {"done": 1, "unknown": [], "refused": []}
+    rows = operator.json("job", "list")["jobs"]
     assert {(row["jid"], row["queue"], row["state"], row["failures"]) for row in rows} == {
         ("qless-1", "slow", "ready", 0), (fetched["jid"], fetched["queue"], "ready", 0),
     }  # fmt: skip
-    assert operator.json("failures") == {"failures": []}
+    assert operator.json("failure", "list") == {"failures": []}
 
 
 def fetched_group(groups: dict[str, Any]) -> str:
@@ -118,63 +118,65 @@ def fetched_group(groups: dict[str, Any]) -> str:
     return name
 
 
-def test_recurring_jobs(operator: Operator, client: Client, qless: ViaQless) -> None:
+def test_schedules(operator: Operator, client: Client, qless: ViaQless) -> None:
     qless.call("recur", "mail", "sweep", "K", "{}", "interval", 60, 0)
     made = operator.json(
-        "recur", "report", "--queue", "mail", "--kind", "Report", "--every", "1h", "--in", "5m", "--payload", "[1]",
-        "--priority", "2", "--retries", "3", "--backlog", "1", "--tag", "a", "--tag", "b",
-    )  # fmt: skip
-    assert (made["made"], made["recurring"]["interval_s"], made["recurring"]["tags"]) == (True, 3600, ["a", "b"])
-    assert [row["jid"] for row in operator.json("recurring")["recurring"]] == ["report", "sweep"]
-    changed = operator.tell("recur", "sweep", "--every", "10m", "--no-tags")
-    assert changed.startswith("recurring job sweep, every 10m\n") and "tags" not in changed
-    assert operator.tell("recurring", "report").splitlines()[-1] == "  payload   [1]"
-    assert re.search(r"^report +1h  \S+Z +4m\d+s +0 +2  mail +Report$", operator.tell("recurring"), re.MULTILINE)
-    assert operator.run("recur", "sweep", "--payload", "{").err.startswith("crossdock: --payload must be a JSON value")
-    assert operator.run("recur", "other", "--every", "1h").err == (
-        "crossdock: no recurring job other is here; to make it, give queue, kind and interval_s\n"
-    )
-    assert operator.tell("unrecur", "report", "sweep") == "removed 2 recurring jobs\n"
-    assert operator.run("unrecur", "report").err == (
-        "crossdock: there is no recurring job report; crossdock recurring lists them\n"
+        "schedule", "add", "report", "--queue", "mail", "--kind", "Report", "--every", "1h", "--start", "5m",
+        "--payload", "[1]", "--priority", "2", "--retries", "3", "--backlog", "1", "--tag", "a", "--tag", "b",
+    )["schedule"]  # fmt: skip
+    assert (made["source"], made["interval_s"], made["tags"]) == ("qless", 3600, ["a", "b"])
+    assert [row["name"] for row in operator.json("schedule", "list")["schedules"]] == ["report", "sweep"]
+    changed = operator.tell("schedule", "edit", "sweep", "--every", "10m", "--no-tags")
+    assert changed.startswith("schedule sweep, every 10m\n") and "tags" not in changed
+    assert operator.tell("schedule", "show", "report").splitlines()[-1] == "  payload       [1]"
+    listed = operator.tell("schedule", "list")
+    assert re.search(r"^report +qless +every 1h +- +\S+Z +4m\d+s +mail +Report$", listed, re.MULTILINE)
+    wrong = operator.run("schedule", "edit", "sweep", "--payload", "{")
+    assert wrong.err.startswith("crossdock: --payload must be a JSON value")
+    assert operator.run("schedule", "edit", "other", "--every", "1h").err == "crossdock: schedule other not found\n"
+    jid = operator.tell("schedule", "run", "report").strip()
+    assert operator.json("job", "show", jid)["job"]["kind"] == "Report"
+    assert operator.tell("schedule", "remove", "report", "sweep") == "removed report\nremoved sweep\n"
+    assert operator.run("schedule", "remove", "report").err == (
+        "crossdock: schedule report not found; crossdock schedule list shows all\n"
     )
 
 
 def test_a_job_without_custom_shows_none_and_a_track_outlives_its_job(operator: Operator, client: Client) -> None:
     client.push("faktory-1", custom={"track": 1})
-    assert "\n  custom    {" in operator.tell("job", "faktory-1")
-    operator.tell("delete", "faktory-1")
-    assert operator.tell("job", "faktory-1").startswith("job faktory-1 is gone\ntrack\n")
+    assert "\n  custom     {" in operator.tell("job", "show", "faktory-1")
+    operator.tell("job", "delete", "faktory-1")
+    assert operator.tell("job", "show", "faktory-1").startswith("job faktory-1 is gone\ntrack\n")
     client.push("faktory-2")
-    assert "custom" not in operator.tell("job", "faktory-2")
+    assert "custom" not in operator.tell("job", "show", "faktory-2")
 
 
 def test_push_and_try_through_qless(operator: Operator, client: Client) -> None:
     first = operator.tell("push", "mail", "app.Welcome", '{"to": 42}', "--via", "qless", "--jid", "first").strip()
     assert first == "first"
     second = operator.json(
-        "push", "mail", "app.After", "--via", "qless", "--needs", "first", "--tag", "vip", "--priority", "3",
+        "push", "mail", "app.After", "--via", "qless", "--depends-on", "first", "--tag", "vip", "--priority", "3",
         "--retry", "2",
     )["jid"]  # fmt: skip
-    found = operator.json("job", second)["job"]
-    assert (found["state"], found["needs"], found["tags"], found["priority"]) == ("blocked", ["first"], ["vip"], 3)
-    assert (found["rules"]["max_failures"], found["payload"]) == (2, {})
-    shown = operator.tell("try", "empty", "mail", "--via", "qless", "--done")
+    found = operator.json("job", "show", second)["job"]
+    assert (found["state"], found["depends_on"], found["tags"], found["priority"]) == ("blocked", ["first"], ["vip"], 3)
+    assert (found["policy"]["max_failures"], found["payload"]) == (2, {})
+    shown = operator.tell("job", "take", "empty", "mail", "--via", "qless", "--done")
     assert shown == 'id       first\nqueue    mail\nkind     app.Welcome\npayload  {"to": 42}\ndone\n'
-    answer = operator.json("try", "mail", "--via", "qless", "--fail", "no luck")
+    answer = operator.json("job", "take", "mail", "--via", "qless", "--fail", "no luck")
     assert (answer["job"]["ident"], answer["settled"]) == (second, "failed")
-    assert operator.json("job", second)["job"]["error"]["message"] == "no luck"
-    ended = operator.run("try", "mail", "--via", "qless", "--done", "--wait", "0.3s")
+    assert operator.json("job", "show", second)["job"]["error"]["message"] == "no luck"
+    ended = operator.run("job", "take", "mail", "--via", "qless", "--done", "--wait", "0.3s")
     assert (ended.err, ended.code) == ("no job came in 0.3s in mail\n", 1)
     later = operator.tell("push", "mail", "app.Later", "--via", "qless", "--at", "2h").strip()
-    assert operator.json("job", later)["job"]["state"] == "scheduled"
+    assert operator.json("job", "show", later)["job"]["state"] == "scheduled"
 
 
 def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Client) -> None:
     client.push("faktory-1")
-    answer = operator.json("try", "default", "--via", "qless", "--leave")
+    answer = operator.json("job", "take", "default", "--via", "qless", "--leave")
     assert answer["job"]["ident"] == "faktory-1"
-    assert operator.json("job", "faktory-1")["job"]["lease"]["via"] == "qless"
+    assert operator.json("job", "show", "faktory-1")["job"]["lease"]["via"] == "qless"
 
 
 @pytest.mark.parametrize(
@@ -187,11 +189,14 @@ def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Cli
             ["push", "mail", "k", "--via", "qless", "--at", "2027-01-01T00:00:00"],
             "--at '2027-01-01T00:00:00' names no time zone",
         ),
-        (["push", "mail", "k", "--via", "qless", "--ttl", "1h"], "--ttl means nothing to the qless door"),
-        (["push", "mail", "k", "[]", "--tag", "a"], "--tag means nothing to the faktory door"),
+        (["push", "mail", "k", "--via", "qless", "--ttl", "1h"], "qless has no --ttl"),
+        (["push", "mail", "k", "[]", "--tag", "a"], "faktory has no --tag"),
         (["push", "m" * 300, "k", "--via", "qless"], "a name has more than 255 bytes, or NUL in it"),
-        (["try", "mail", "--via", "qless", "--done", "--listen", "redis=off"], "the Redis door is closed"),
-        (["try", "mail", "--via", "qless", "--done", "--listen", "redis=127.0.0.1:1"], "no Redis door answers at"),
+        (["job", "take", "mail", "--via", "qless", "--done", "--listen", "redis=off"], "the Redis door is closed"),
+        (
+            ["job", "take", "mail", "--via", "qless", "--done", "--listen", "redis=127.0.0.1:1"],
+            "no Redis door answers at",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
@@ -206,7 +211,7 @@ def test_through_qless_with_a_password(tmp_path: Path) -> None:
         settings = {"server_data": "data", "listen_redis": f"127.0.0.1:{server.ports['redis']}"}
         operator = Operator(tmp_path, redis_password="secret", **settings)
         operator.tell("push", "mail", "k", "--via", "qless", "--jid", "one")
-        assert operator.json("try", "mail", "--via", "qless", "--done")["job"]["ident"] == "one"
+        assert operator.json("job", "take", "mail", "--via", "qless", "--done")["job"]["ident"] == "one"
         refused = Operator(tmp_path, **settings).run("push", "mail", "k", "--via", "qless")
         address = settings["listen_redis"]
         wanted = f"crossdock: {address} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD\n"

@@ -20,7 +20,7 @@ from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Refused as Crowded
 from tests.support.server import Server
 
-CONTROL = Path(__file__).parents[2] / "docs" / "reference" / "control.md"
+ADMIN = Path(__file__).parents[2] / "docs" / "reference" / "admin.md"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def operator(tmp_path: Path) -> Operator:
 
 
 def test_no_server(tmp_path: Path) -> None:
-    ended = Operator(tmp_path).run("jobs", "--data", "nowhere")
+    ended = Operator(tmp_path).run("job", "list", "--data", "nowhere")
     assert ended == Ended(
         "",
         "crossdock: no server runs on nowhere; start it with crossdock up --data nowhere, "
@@ -50,9 +50,9 @@ def test_the_socket_is_for_its_owner_and_goes_with_the_server(server: Server, op
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
     server.kill()  # leaves it behind
     assert socket.exists()
-    assert operator.run("queues").err.startswith("crossdock: no server runs on data;")
+    assert operator.run("queue", "list").err.startswith("crossdock: no server runs on data;")
     server.start()
-    assert operator.json("queues") == {"queues": []}
+    assert operator.json("queue", "list") == {"queues": []}
     assert server.stop() == 0
     assert not socket.exists()
 
@@ -71,7 +71,7 @@ def test_a_folder_with_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
     assert len(os.fsencode(data)) > PATH_BYTES
     with Server(data) as server:
         assert stat.S_IMODE((data / "control.sock").stat().st_mode) == 0o600
-        assert Operator(tmp_path).json("queues", "--data", str(data)) == {"queues": []}
+        assert Operator(tmp_path).json("queue", "list", "--data", str(data)) == {"queues": []}
         server.restart()
         with AdminClient(data) as client:
             assert client.ask("status")["status"]["pid"] == server.process.pid
@@ -86,7 +86,7 @@ def test_a_server_that_is_starting(tmp_path: Path, operator: Operator) -> None:
     (tmp_path / "data").mkdir()
     with (tmp_path / "data" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert operator.run("queues") == Ended(
+        assert operator.run("queue", "list") == Ended(
             "",
             f"crossdock: process {os.getpid()} has data open and does not answer yet; it may still be starting: "
             "try again\n",
@@ -111,7 +111,7 @@ def test_requests_sent_ahead_are_answered_in_order(server: Server) -> None:
         with peer.makefile("rb") as answers:
             for n in range(300):
                 answer = json.loads(answers.readline())
-                assert answer["error"].startswith(f"no job {n} is here") if n % 3 else answer["jobs"] == []
+                assert answer["error"].startswith(f"job {n} not found") if n % 3 else answer["jobs"] == []
 
 
 def test_a_line_without_end_is_cut_off(server: Server) -> None:
@@ -132,7 +132,7 @@ def test_the_end_of_the_server_is_told(server: Server) -> None:
 
 
 def test_the_examples_of_the_reference_are_true(server: Server) -> None:
-    lines = CONTROL.read_text("utf-8").splitlines()
+    lines = ADMIN.read_text("utf-8").splitlines()
     asked = 0
     with socket.socket(socket.AF_UNIX) as peer, peer.makefile("rwb") as wire:
         peer.connect(str(server.data / "control.sock"))

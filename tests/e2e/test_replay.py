@@ -1,4 +1,4 @@
-"""`crossdock replay`: a real server, its lake, and the real command line."""
+"""`crossdock job replay`: a real server, its lake, and the real command line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,37 +43,37 @@ def known(server: Server, rows: int) -> None:
 
 
 def ready(operator: Operator) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = operator.json("jobs", "--state", "ready", "--limit", "200")["jobs"]
+    rows: list[dict[str, object]] = operator.json("job", "list", "--state", "ready", "--limit", "200")["jobs"]
     return rows
 
 
 def test_dead_jobs_once_more_and_once_only(server: Server, operator: Operator) -> None:
     worked(server, 12)
-    asked = operator.run("replay", "--queue", "mail", "--outcome", "dead", says="n\n")
+    asked = operator.run("job", "replay", "--queue", "mail", "--outcome", "dead", says="n\n")
     assert asked.code == 1
     assert "12 jobs to replay, by history up to" in asked.err
     assert "first-000  mail  " in asked.err
     assert "nothing was changed" in asked.err
-    done = operator.json("replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
+    done = operator.json("job", "replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
     assert done == {"matched": 12, "id": "again", "new": 12, "known": 0}
     jobs = ready(operator)
     assert len({job["jid"] for job in jobs}) == 12
-    shown = operator.json("job", str(jobs[0]["number"]))["job"]
-    assert (shown["replayed_from"], shown["payload"], shown["rules"]["max_failures"]) == ("first-000", [0], -1)
-    assert "replay of first-000" in operator.tell("job", str(jobs[0]["number"]))
-    again = operator.run("replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
+    shown = operator.json("job", "show", str(jobs[0]["number"]))["job"]
+    assert (shown["replayed_from"], shown["payload"], shown["policy"]["max_failures"]) == ("first-000", [0], -1)
+    assert "replay of  first-000" in operator.tell("job", "show", str(jobs[0]["number"]))
+    again = operator.run("job", "replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
     assert (again.code, "replay again is complete: it pushed 12 jobs before" in again.err) == (1, True)
     assert len(ready(operator)) == 12
 
 
 def test_another_queue_and_only_a_look(server: Server, operator: Operator) -> None:
     worked(server, 3)
-    assert operator.json("replay", "--since", "1h", "--dry")["matched"] == 3
+    assert operator.json("job", "replay", "--since", "1h", "--dry")["matched"] == 3
     assert ready(operator) == []
-    words = ("replay", "--jid", "first-001", "--to", "elsewhere", "--yes")
+    words = ("job", "replay", "--jid", "first-001", "--to", "elsewhere", "--yes")
     assert operator.tell(*words).startswith("replayed 1 job as replay-")
     assert [(job["queue"], job["payload"]) for job in ready(operator)] == [("elsewhere", "[1]")]
-    assert operator.json("replay", "--jid", "nobody")["matched"] == 0
+    assert operator.json("job", "replay", "--jid", "nobody")["matched"] == 0
 
 
 def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator) -> None:
@@ -84,9 +84,9 @@ def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator
             loader.put(call)
         loader.finish()
     known(server, len(rows))
-    done = operator.json("replay", "--queue", "mail", "--id", "again", "--yes", "--to", "elsewhere")
+    done = operator.json("job", "replay", "--queue", "mail", "--id", "again", "--yes", "--to", "elsewhere")
     assert done == {"matched": 501, "id": "again", "new": 501, "known": 0}
-    waiting = {queue["queue"]: queue["ready"] for queue in operator.json("queues")["queues"]}
+    waiting = {queue["queue"]: queue["ready"] for queue in operator.json("queue", "list")["queues"]}
     assert waiting == {"mail": 501, "elsewhere": 501}
 
 
@@ -101,5 +101,5 @@ def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator
     ],
 )
 def test_wrong_words(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
-    ended = Operator(tmp_path, server_data="data").run("replay", *words)
+    ended = Operator(tmp_path, server_data="data").run("job", "replay", *words)
     assert (ended.code, why in ended.err) == (2, True), ended

@@ -264,23 +264,23 @@ class TestCommandLine:
 
     def test_push_and_try(self, operator: Operator, peer: WorkqPeer) -> None:
         jid = operator.tell("push", "ping", "any text", "--via", "workq", "--priority", "-3", "--retry", "1").strip()
-        found = operator.json("job", jid)["job"]
+        found = operator.json("job", "show", jid)["job"]
         assert (found["queue"], found["kind"], found["payload"]) == ("ping", "ping", "any text")
-        assert (found["priority"], found["rules"]["max_failures"], found["rules"]["lease_s"]) == (-3, 1, 60)
-        shown = operator.tell("try", "other", "ping", "--via", "workq", "--done")
+        assert (found["priority"], found["policy"]["max_failures"], found["policy"]["lease_s"]) == (-3, 1, 60)
+        shown = operator.tell("job", "take", "other", "ping", "--via", "workq", "--done")
         assert shown == f"id       {jid}\nqueue    ping\nkind     ping\npayload  any text\ndone\n"
         peer.send(f"result {jid} 0")
         peer.hear("+OK 1", f"{jid} 1 0", "")
 
     def test_push_later(self, operator: Operator, peer: WorkqPeer) -> None:
         operator.tell("push", "ping", "x", "--via", "workq", "--at", "10m", "--jid", ident(1), "--ttl", "2h")
-        (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
+        (row,) = operator.json("job", "list", "--state", "scheduled")["jobs"]
         assert row["jid"] == ident(1)
 
     def test_try_and_fail(self, operator: Operator, peer: WorkqPeer) -> None:
         peer.send(f"add {ident(1)} ping 60000 60000 4", "pong")
         peer.hear("+OK")
-        answer = operator.json("try", "ping", "--via", "workq", "--fail", "no luck")
+        answer = operator.json("job", "take", "ping", "--via", "workq", "--fail", "no luck")
         assert answer["settled"] == "failed"
         assert answer["job"] == {"ident": ident(1), "queue": "ping", "kind": "ping", "payload": "pong"}
         peer.send(f"result {ident(1)} 0")
@@ -289,10 +289,14 @@ class TestCommandLine:
     def test_try_through_faktory(self, operator: Operator) -> None:
         for args in ("[1]", "[2]", "[3]"):
             operator.tell("push", "mail", "welcome", args)
-        assert operator.tell("try", "mail", "--done").endswith("kind     welcome\npayload  [1]\ndone\n")
-        assert operator.tell("try", "mail", "--leave").endswith("  [2]\nleft: it comes back when its lease ends\n")
-        assert operator.json("try", "mail", "--fail", "why")["settled"] == "failed"  # the last, for it comes again soon
-        counted = {row["state"]: row["error"] for row in operator.json("jobs")["jobs"]}
+        assert operator.tell("job", "take", "mail", "--done").endswith("kind     welcome\npayload  [1]\ndone\n")
+        assert operator.tell("job", "take", "mail", "--leave").endswith(
+            "  [2]\nleft: it comes back when its lease ends\n"
+        )
+        assert (
+            operator.json("job", "take", "mail", "--fail", "why")["settled"] == "failed"
+        )  # the last, for it comes again soon
+        counted = {row["state"]: row["error"] for row in operator.json("job", "list")["jobs"]}
         assert counted == {"leased": None, "retrying": "Failed: why"}
 
     @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is missing, so try was not seen to ask")
@@ -308,7 +312,7 @@ class TestCommandLine:
     def test_try_asks(self, operator: Operator, peer: WorkqPeer, tmp_path: Path, keys: list[str], said: str) -> None:
         peer.send(f"add {ident(1)} ping 60000 60000 4", "pong")
         peer.hear("+OK")
-        command = [sys.executable, "-m", "crossdock", "try", "ping", "--via", "workq"]
+        command = [sys.executable, "-m", "crossdock", "job", "take", "ping", "--via", "workq"]
         with Terminal(command, tmp_path, operator.environment, 100, 24) as terminal:
             terminal.wait("payload  pong")
             terminal.wait("what became of it")
@@ -321,25 +325,31 @@ class TestCommandLine:
         peer.hear(*result.get(said, ("-TIMEOUT",)))
 
     def test_there_is_nothing_to_try(self, operator: Operator) -> None:
-        ended = operator.run("try", "ping", "--via", "workq", "--wait", "0.1s", "--done")
+        ended = operator.run("job", "take", "ping", "--via", "workq", "--wait", "0.1s", "--done")
         assert ended == Ended("", "no job came in 0.1s in ping\n", 1)
-        ended = operator.run("try", "ping", "--via", "workq", "--wait", "0s", "--done", "--json")
+        ended = operator.run("job", "take", "ping", "--via", "workq", "--wait", "0s", "--done", "--json")
         assert (ended.code, ended.out) == (1, '{\n  "job": null,\n  "settled": null\n}\n')
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["try", "ping"], "nobody is there to ask: say what becomes of the job with --done, --fail or --leave"),
-            (["try", "ping", "--done", "--leave"], "give one of --done, --fail and --leave"),
-            (["try", "p!ng", "--via", "workq", "--done"], "CLIENT-ERROR Invalid Name"),
+            (
+                ["job", "take", "ping"],
+                "stdin is not a terminal; pass --done, --fail or --leave",
+            ),
+            (["job", "take", "ping", "--done", "--leave"], "give one of --done, --fail and --leave"),
+            (["job", "take", "p!ng", "--via", "workq", "--done"], "CLIENT-ERROR Invalid Name"),
             (["push", "ping", "--via", "workq"], "through Workq give NAME PAYLOAD, such as: ping 'any text'"),
             (["push", "p!ng", "x", "--via", "workq"], "CLIENT-ERROR Invalid Name"),
-            (["push", "ping", "x", "--via", "workq", "--custom", "{}"], "--custom means nothing to the workq door"),
-            (["push", "ping", "x", "[]", "--ttl", "1h"], "--ttl means nothing to the faktory door"),
+            (["push", "ping", "x", "--via", "workq", "--custom", "{}"], "workq has no --custom"),
+            (["push", "ping", "x", "[]", "--ttl", "1h"], "faktory has no --ttl"),
             (["push", "ping", "x", "--via", "workq", "--retry", "-1"], "through Workq, --retry is 0 or more"),
             (["push", "ping", "x", "--via", "workq", "--jid", "a\nb"], "Workq's words are printable ASCII"),
-            (["try", "ping", "--via", "workq", "--done", "--listen", "workq=off"], "the Workq door is closed"),
-            (["try", "ping", "--via", "workq", "--done", "--listen", "workq=127.0.0.1:1"], "no Workq door answers at"),
+            (["job", "take", "ping", "--via", "workq", "--done", "--listen", "workq=off"], "the Workq door is closed"),
+            (
+                ["job", "take", "ping", "--via", "workq", "--done", "--listen", "workq=127.0.0.1:1"],
+                "no Workq door answers at",
+            ),
         ],
     )
     def test_what_is_wrong_is_told_in_one_sentence(

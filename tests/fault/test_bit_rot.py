@@ -7,7 +7,7 @@ from random import Random
 import apsw
 import pytest
 
-from crossdock.cli import checks
+from crossdock.cli import diagnosis
 from crossdock.journal import compaction
 from crossdock.journal.data_dir import BALLAST, DATABASE, DataDir, snapshot_name
 from crossdock.journal.port import Snapshot
@@ -169,7 +169,7 @@ def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path, how: str, left
     with pytest.raises(Damaged, match=r"is missing or empty, but .* is there; put journal.db back, or restore"):
         SqliteJournal(folder)
     assert contents(tmp_path) == before
-    warnings = checks._folder(Settings(server=ServerSettings(data=tmp_path)))
+    warnings = diagnosis._folder(Settings(server=ServerSettings(data=tmp_path)))
     assert any("is missing or empty" in each for each in warnings), "doctor tells, too"
 
 

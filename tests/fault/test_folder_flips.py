@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from crossdock.cli import lake_checks
+from crossdock.cli import diagnosis
 from crossdock.journal.check import check
 from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, DataDir
 from crossdock.journal.recovery import recover
@@ -49,7 +49,7 @@ def history(data: Path) -> list[dict[str, Any]]:
 
 
 def faults(data: Path) -> list[str]:
-    lake = lake_checks.verified(settings(data), quiet)
+    lake = diagnosis.verify_lake(settings(data), quiet)
     return [*check(data, quiet, last_batch(settings(data))).faults, *lake.faults]
 
 

@@ -1,4 +1,4 @@
-"""`crossdock replay --master`: the verb as an operator runs it, wherever its Spark is."""
+"""`crossdock job replay --master`: the verb as an operator runs it, wherever its Spark is."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def replays(lake: Path, folder: Path, master: str, conf: dict[str, str]) -> None
         operator.environment |= {name: ENV[name] for name in ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
         operator.patience_s = 300  # a Spark of its own
         redis = f"redis=127.0.0.1:{server.ports['redis']}"
-        words = ("replay", "--queue", QUEUE, "--id", "by-spark", "--yes", "--listen", redis)
+        words = ("job", "replay", "--queue", QUEUE, "--id", "by-spark", "--yes", "--listen", redis)
         done = operator.json(*words, "--master", master, *flags(conf))
         assert done == {"matched": count, "id": "by-spark", "new": count, "known": 0}
         again = operator.run(*words)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli import pipeline as verb
+from crossdock.cli.commands import pipeline as verb
 from crossdock.cli.main import main
 from crossdock.journal.data_dir import DATABASE
 from crossdock.lake.manifest import DONE
@@ -53,7 +53,7 @@ VERBS = [
     ["pipeline", "rebuild"],
     ["pipeline", "status"],
     ["lake", "status"],
-    ["replay", "--queue", "mail", "--dry"],
+    ["job", "replay", "--queue", "mail", "--dry"],
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.cli.replay import _row
+from crossdock.cli.commands.replay import _row
 from crossdock.client.admin import AdminClient
 from crossdock.client.bulk import Loader, Told, Where
 from crossdock.lake.query import OUTCOMES, Filter, choose, jobs
@@ -97,6 +97,6 @@ def test_a_master_without_java_is_told(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "lake").symlink_to(lake)
     operator = Operator(tmp_path, server_data=".")
     operator.environment |= {"JAVA_HOME": str(tmp_path)}
-    ended = operator.run("replay", "--kind", "k", "--dry", "--master", "local[1]")
+    ended = operator.run("job", "replay", "--kind", "k", "--dry", "--master", "local[1]")
     assert ended.code == 1
     assert "which needs Java" in ended.err

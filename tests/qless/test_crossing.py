@@ -302,7 +302,9 @@ def recur(dispatcher: QlessDesk, jid: str) -> None:
 
 @pytest.mark.parametrize("word", ["peek", "pop"])
 def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: QlessDesk, word: str) -> None:
-    ControlPeer(dispatcher).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
+    ControlPeer(dispatcher).ask(
+        "schedule-add", name="sweep", queue="q", kind="K", every=60, start=dispatcher.now.wall + 40
+    )
     recur(dispatcher, "theirs")
     first = dispatcher.now.wall + 40
     who = ("q", "w", "500") if word == "pop" else ("q", "500")
@@ -320,10 +322,10 @@ def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: Qless
 
 def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
     operator = ControlPeer(dispatcher)
-    operator.ask("recur", id="own", queue="q", kind="K", interval_s=60)
+    operator.ask("schedule-add", name="own", queue="q", kind="K", every=60)
     recur(dispatcher, "theirs")
     dispatcher.call("recur.update", t(dispatcher), "own", "priority", "3", "interval", "90")
-    operator.ask("recur", id="theirs", priority=3)
+    operator.ask("schedule-edit", name="theirs", priority=3)
     assert {jid: each.by_server for jid, each in dispatcher.state.qless.intervals.items()} == {
         "own": True,
         "theirs": False,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli import pipeline as verb
+from crossdock.cli.commands import pipeline as verb
 from crossdock.cli.main import main
-from crossdock.cli.reports.page import Page, Section, Table, Trend
-from crossdock.cli.reports.terminal import spark, squeezed, text
+from crossdock.cli.render.page import Page, Section, Table, Trend
+from crossdock.cli.render.terminal import spark, squeezed, text
 from crossdock.pipeline.ledger import Ledger
 from crossdock.pipeline.segments import new, survey
 from tests.pipeline.lakes import Lake

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crossdock.cli.reports.html import document
-from crossdock.cli.reports.page import UNITS, Page, Plot, Section, Table, Trend
-from crossdock.cli.reports.plots import svg, thinned
+from crossdock.cli.render.html import document
+from crossdock.cli.render.page import UNITS, Page, Plot, Section, Table, Trend
+from crossdock.cli.render.plots import svg, thinned
 from tests.reports.conftest import HOSTILE
 from tests.reports.pages import Checked
 

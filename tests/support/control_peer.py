@@ -18,7 +18,7 @@ VITALS = ServerStatus(
     pid=4711,
     data="/data",
     durability="always",
-    doors={"faktory": "127.0.0.1:7419"},
+    listeners={"faktory": "127.0.0.1:7419"},
     uptime_s=3.5,
     connections=2,
     memory_mib=30,
@@ -38,7 +38,7 @@ class House:
 
 
 def admin_protocol(workers: WorkerRegistry | None = None) -> AdminProtocol:
-    return AdminProtocol(House(), workers, plan_spec(Settings()))
+    return AdminProtocol(House(), workers, plan_spec(Settings()), "/etc/crossdock.toml")
 
 
 class ControlPeer:

@@ -15,7 +15,8 @@ import click
 import pytest
 
 from crossdock import __version__
-from crossdock.cli.main import VERBS, crossdock, main
+from crossdock.cli.catalog import COMMANDS, Noun
+from crossdock.cli.main import CatalogGroup, crossdock, main
 from crossdock.server.endpoints import BUILT
 from crossdock.settings.table import TABLE
 from tests.support.patience import PATIENCE_S
@@ -31,6 +32,12 @@ CROSSDOCK = [sys.executable, "-m", "crossdock"]
 #: Another server on this machine may have the usual ports.
 CLOSED = [word for name in sorted(BUILT) for word in ("--listen", f"{name}=off")]
 LISTEN = [word.replace("faktory=off", "faktory=127.0.0.1:0") for word in CLOSED]
+
+
+#: Every command as its words: nouns, and verbs of nouns.
+PATHS = [[name] for name in COMMANDS] + [
+    [name, verb] for name, noun in COMMANDS.items() if isinstance(noun, Noun) for verb in noun.verbs
+]
 
 
 class Ended(NamedTuple):
@@ -234,18 +241,98 @@ def test_wrong_usage_is_one_sentence(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["-h"], *([*path, "--help"] for path in PATHS), ["job"]], ids=" ".join
+)
 def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert "Examples:\n    crossdock " in capsys.readouterr().out
 
 
-def test_the_help_says_of_each_command_what_it_says_itself() -> None:
-    context = click.Context(crossdock)
-    said = {
-        verb: command.get_short_help_str(200) for verb in VERBS if (command := crossdock.get_command(context, verb))
-    }
-    assert said == VERBS
+def loaded(path: list[str]) -> click.Command:
+    command: click.Command = crossdock
+    for word in path:
+        assert isinstance(command, CatalogGroup)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    return command
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_the_catalog_says_of_a_command_what_its_own_help_says(path: list[str]) -> None:
+    entry = COMMANDS[path[0]]
+    if len(path) == 2:
+        assert isinstance(entry, Noun)
+        assert loaded(path).name == path[1]
+        entry = entry.verbs[path[1]]
+    assert loaded(path).get_short_help_str(200) == entry.help
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PATHS if not isinstance(COMMANDS[path[0]], Noun) or len(path) == 2], ids=" ".join
+)
+def test_every_command_but_the_server_itself_prints_json(path: list[str]) -> None:
+    names = [name for param in loaded(path).params for name in param.opts]
+    assert ("--json" in names) is (path != ["up"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        (["jobs"], "'job list'"),
+        (["queues"], "'queue list'"),
+        (["batches"], "'batch list'"),
+        (["retry"], "'job retry'"),
+        (["pause"], "'queue pause'"),
+        (["unfail"], "'job retry'"),
+        (["try"], "'job take'"),
+        (["cron"], "'schedule list'"),
+        (["version"], "'--version'"),
+        (["schedul"], "'schedule list' or 'schedule'"),
+        (["job", "lst"], "'job list'"),
+        (["job", "rm"], "'job delete'"),
+        (["job", "pause"], "'queue pause'"),
+    ],
+)
+def test_an_unknown_name_gets_a_suggestion(
+    arguments: list[str], suggested: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    sentence = f"crossdock: No such command {' '.join(arguments)!r}. Did you mean {suggested}?\n"
+    assert capsys.readouterr().err in (sentence, sentence.replace("'schedule list' or ", ""))
+
+
+def test_an_unknown_name_like_no_other_is_told_where_all_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", "xyzzy"]) == 2
+    assert capsys.readouterr().err == "crossdock: No such command 'job xyzzy'. crossdock job --help lists all.\n"
+
+
+def completed(words: str, index: int, folder: Path) -> list[str]:
+    """What bash offers at this word."""
+    environment = CLEAN | {"_CROSSDOCK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
+    done = subprocess.run(CROSSDOCK, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_tab_completes_commands_options_and_names_of_the_server(tmp_path: Path) -> None:
+    assert completed("crossdock sch", 1, tmp_path) == ["schedule"]
+    assert completed("crossdock job re", 2, tmp_path) == ["retry", "release", "replay"]
+    assert completed("crossdock job list --st", 3, tmp_path) == ["--state"]
+    assert completed("crossdock nonsense x", 2, tmp_path) == []
+    assert completed("crossdock queue show ma", 3, tmp_path) == [], "no server"
+    with started([*CROSSDOCK, "up", "--data", "crossdock-data", *LISTEN], tmp_path) as process:
+        said = until_ready(process)
+        address = re.findall(r"faktory   (\S+)", said)[0]
+        for queue in ("mail", "main", "other"):
+            assert (
+                run(["push", queue, "k", "[]", "--jid", f"{queue}-job", "--listen", f"faktory={address}"], tmp_path)[2]
+                == 0
+            )
+        assert completed("crossdock queue show ma", 3, tmp_path) == ["mail", "main"]
+        assert completed("crossdock job show other", 3, tmp_path) == ["other-job"]
+        assert completed("crossdock job list --queue m", 4, tmp_path) == ["mail", "main"]
 
 
 def test_the_help_does_not_wait_for_the_servers_code() -> None:
@@ -277,9 +364,8 @@ def test_help_lists_every_setting_but_secrets(verb: str, capsys: pytest.CaptureF
     assert "--no-server-flush" in words
 
 
-@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
-def test_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 0
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"crossdock {__version__}\n"
 
 
@@ -293,4 +379,4 @@ def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp
 
 
 def test_the_reference_has_its_examples() -> None:
-    assert len(EXAMPLES) == 19
+    assert len(EXAMPLES) == 20

@@ -88,10 +88,11 @@ def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) 
                 "id": "job-00001",
                 "number": 1,
                 "state": "leased",
-                "why": "to w1 until 2026-11-15T18:25:45Z; if the worker is gone, crossdock release 1 ends the lease",
+                "why": "to w1 until 2026-11-15T18:25:45Z; "
+                "if the worker is gone, crossdock job release 1 ends the lease",
             }
         ],
-        "states": ["retrying", "scheduled", "dead"],
+        "states": ["retrying", "scheduled", "failed", "dead"],
     }
 
 

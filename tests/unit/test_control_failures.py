@@ -1,4 +1,4 @@
-"""Failures on the control door: groups over all doors, their jobs in pages, and the way back (unfail)."""
+"""Failures on the control door: groups over all doors, their jobs in pages, and the way back (retry)."""
 
 from typing import Any
 
@@ -94,14 +94,14 @@ def test_a_job_killed_by_hand_has_no_group_unless_it_failed_before(floor: Floor,
     assert peer.ask("failures")["failures"] == []
 
 
-def test_unfail_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) -> None:
+def test_retry_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) -> None:
     names = failed(floor)
-    assert peer.ask("unfail", failure="Test", dry=True)["count"] == 2
-    assert peer.ask("unfail", failure="Test", to="again")["done"] == 2
+    assert peer.ask("retry", failure="Test", dry=True)["count"] == 2
+    assert peer.ask("retry", failure="Test", to="again")["done"] == 2
     jobs = {job.jid: job for job in floor.dispatcher.state.jobs.values()}
     for name in names[:2]:
         assert (jobs[name].state, jobs[name].queue, jobs[name].failures) == (State.READY, "again", 0)
-    assert peer.ask("unfail", ids=[names[2]])["done"] == 1
+    assert peer.ask("retry", ids=[names[2]])["done"] == 1
     assert (jobs[names[2]].state, jobs[names[2]].queue) == (State.READY, "workq")
     assert peer.ask("failures")["failures"] == []
     invariants.check(floor.dispatcher.state)
@@ -111,30 +111,30 @@ def test_unfail_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) 
         assert got is not None and worker.succeed(got.ident)
 
 
-def test_unfail_reaches_no_other_states_and_no_wrong_queue(floor: Floor, peer: ControlPeer) -> None:
+def test_retry_to_a_queue_reaches_no_other_states_and_no_wrong_queue(floor: Floor, peer: ControlPeer) -> None:
     floor.faktory().push("q", ["a"], ident="ready-001")
-    answer = peer.ask("unfail", ids=["ready-001", "nobody"])
+    answer = peer.ask("retry", ids=["ready-001", "nobody"], to="again")
     assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["nobody"], ["failed", "dead"])
     assert [each["state"] for each in answer["refused"]] == ["ready"]
     for name in ("", "a\0b", "x" * 300):
-        assert peer.ask("unfail", all=True, to=name)["error"].startswith("a name has 1 to 255 bytes")
-    assert peer.ask("unfail")["error"].startswith("say which jobs")
+        assert peer.ask("retry", all=True, to=name)["error"].startswith("a name has 1 to 255 bytes")
+    assert peer.ask("retry")["error"].startswith("say which jobs")
 
 
 def test_what_fails_after_it_was_counted_is_left_alone(floor: Floor, peer: ControlPeer) -> None:
     dead(floor.dispatcher, 3, "Boom")
-    counted = peer.ask("unfail", failure="Boom", dry=True)
+    counted = peer.ask("retry", failure="Boom", dry=True)
     floor.dispatcher.advance(1)
     dead(floor.dispatcher, 2, "Boom")
-    assert peer.ask("unfail", failure="Boom", as_of=counted["as_of"])["done"] == counted["count"] == 3
+    assert peer.ask("retry", failure="Boom", as_of=counted["as_of"])["done"] == counted["count"] == 3
     assert peer.ask("count", failure="Boom")["count"] == 2
 
 
 def test_many_go_in_steps(floor: Floor, peer: ControlPeer) -> None:
     dead(floor.dispatcher, ACTED_AT_MOST + 300, "Boom")
-    first = peer.ask("unfail", failure="Boom", to="back")
+    first = peer.ask("retry", failure="Boom", to="back")
     assert first["done"] == ACTED_AT_MOST
-    rest = peer.ask("unfail", failure="Boom", to="back", after=first["after"], as_of=first["as_of"])
+    rest = peer.ask("retry", failure="Boom", to="back", after=first["after"], as_of=first["as_of"])
     assert (rest["done"], rest["after"]) == (300, None)
     assert floor.faktory().look("back") == ACTED_AT_MOST + 300
 
@@ -151,8 +151,8 @@ def test_failed_and_blocked_jobs_can_be_deleted(floor: Floor, peer: ControlPeer)
     here = floor.qless()
     here.push("q", {}, ident="first")
     here.push("q", {}, ident="second", depends='["first"]')
-    assert peer.ask("job", id="second")["job"]["needs"] == ["first"]
-    assert peer.ask("job", id="first")["job"]["needed_by"] == ["second"]
+    assert peer.ask("job", id="second")["job"]["depends_on"] == ["first"]
+    assert peer.ask("job", id="first")["job"]["dependents"] == ["second"]
     assert peer.ask("delete", failure="Test")["done"] == 2
     assert peer.ask("delete", states=["blocked"])["done"] == 1
     got = here.fetch("q")

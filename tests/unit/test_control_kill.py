@@ -291,9 +291,9 @@ def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
     answer = peer.ask("kill", ids=["leased-00", complete, failed, "dead-0000"])
     assert answer["states"] == ["ready", "retrying", "scheduled", "blocked", "held"]
     assert [(each["state"], each["why"]) for each in answer["refused"]] == [
-        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock release 1 ends the lease"),
+        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock job release 1 ends the lease"),
         ("complete", "and will not be worked on: delete takes it away"),
-        ("failed", "and will not be worked on: unfail brings it back, delete takes it away"),
+        ("failed", "and will not be worked on: retry brings it back, delete takes it away"),
         ("dead", "and was before: retry brings it back, delete takes it away"),
     ]
 

@@ -76,7 +76,7 @@ def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_door(floor: Floor, 
     assert only(floor).state is State.READY
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     assert peer.ask("kill", queue="there")["done"] == 1
-    assert peer.ask("unfail", queue="there", to="back")["done"] == 1
+    assert peer.ask("retry", queue="there", to="back")["done"] == 1
     assert (only(floor).queue, only(floor).state) == ("back", State.READY)
     assert peer.ask("delete", queue="back")["done"] == 1
     invariants.check(floor.dispatcher.state)
@@ -122,8 +122,8 @@ def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: Control
     answer = peer.ask("move", ids=["leased-00", "dead-0000", "there-000", "nobody"], to="there")
     assert (answer["done"], answer["unknown"]) == (0, ["nobody"])
     assert [(each["state"], each["why"]) for each in answer["refused"]] == [
-        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock release 1 ends the lease"),
-        ("dead", "not waiting: unfail brings it to any queue"),
+        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock job release 1 ends the lease"),
+        ("dead", "not waiting: retry --to brings it there"),
         ("ready", "and in that queue already"),
     ]
     assert peer.ask("move", all=True, to="there", dry=True)["count"] == 0

@@ -1,4 +1,4 @@
-"""Recurring jobs on the control door: listed, made, changed, removed; what they make is anybody's to work."""
+"""Schedules of qless in the admin protocol: listed, added, edited, removed, run; any worker can take their jobs."""
 
 from typing import Any
 
@@ -18,47 +18,47 @@ def recur(floor: Floor, jid: str, *more: object) -> None:
 
 
 def only(peer: ControlPeer, jid: str) -> dict[str, Any]:
-    (row,) = peer.ask("recurring", id=jid)["recurring"]
-    return dict(row)
+    return dict(peer.ask("schedule", name=jid)["schedule"])
 
 
 def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
     for jid in ("b", "a", "c"):
         recur(floor, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
-    assert [row["jid"] for row in peer.all("recurring", limit=2)] == ["a", "b", "c"]
+    assert [row["name"] for row in peer.all("schedules", limit=2)] == ["a", "b", "c"]
     row = only(peer, "a")
     told = {"queue": "q", "kind": "K", "interval_s": 60, "priority": 3, "retries": 2, "backlog": 4, "tags": ["x", "5"]}
     assert {name: row[name] for name in told} == told
-    assert (row["payload"], row["payload_bytes"], row["made"], row["next_s"]) == ('{"a": 1}', 8, 0, 0.0)
-    assert peer.ask("recurring", id="nobody") == {"error": "no recurring job nobody is here"}
+    assert (row["payload"], row["payload_bytes"], row["pushed"], row["next_s"]) == ('{"a": 1}', 8, 0, 0.0)
+    assert peer.ask("schedule", name="nobody") == {"error": "schedule nobody not found"}
 
 
 def test_one_is_made_and_its_jobs_are_worked_through_another_door(floor: Floor, peer: ControlPeer) -> None:
+    start = floor.dispatcher.now.wall + 30
     made = peer.ask(
-        "recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=30, payload={"deep": [1]}, tags=["x"]
-    )
-    assert (made["made"], made["recurring"]["next_s"], made["recurring"]["retries"]) == (True, 30.0, 5)
+        "schedule-add", name="sweep", queue="q", kind="K", every=60, start=start, payload={"deep": [1]}, tags=["x"]
+    )["schedule"]
+    assert (made["next_s"], made["retries"]) == (30.0, 5)
     worker = floor.faktory()
     floor.dispatcher.advance(31)
     got = worker.fetch("q")
     assert got is not None and (got.ident, got.payload) == ("sweep-1", [{"deep": [1]}])
     assert worker.succeed(got.ident)
-    assert only(peer, "sweep")["made"] == 1
+    assert only(peer, "sweep")["pushed"] == 1
     assert floor.qless().call("recur.get", "sweep") is not None
 
 
 def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: ControlPeer) -> None:
     recur(floor, "a", "priority", 3, "tags", '["x"]')
     before = only(peer, "a")
-    assert peer.ask("recur", id="a") == {"made": False, "recurring": before}
-    changed = peer.ask("recur", id="a", interval_s=90, priority=1.5, queue="other")["recurring"]
+    assert peer.ask("schedule-edit", name="a") == {"schedule": before}
+    changed = peer.ask("schedule-edit", name="a", every=90, priority=1.5, queue="other")["schedule"]
     assert (changed["interval_s"], changed["priority"], changed["queue"], changed["next_s"]) == (90, 1.5, "other", 30.0)
     assert {name: changed[name] for name in ("kind", "payload", "tags")} == {
         "kind": "K",
         "payload": '{"a": 1}',
         "tags": ["x"],
     }
-    assert peer.ask("recur", id="a", tags=[], payload=None)["recurring"]["tags"] == []
+    assert peer.ask("schedule-edit", name="a", tags=[], payload=None)["schedule"]["tags"] == []
     assert only(peer, "a")["payload"] == "null"
     floor.dispatcher.advance(31)
     assert floor.faktory().fetch("q") is None
@@ -66,30 +66,49 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("do", "fields", "sentence"),
     [
-        ({"id": "new"}, "no recurring job new is here; to make it, give queue, kind and interval_s"),
-        ({"id": "new", "queue": "q", "kind": "k"}, "no recurring job new is here"),
-        ({"id": "a", "offset_s": 5}, "recurring job a is here already: offset_s is for a new one"),
-        ({"id": "a", "interval_s": 0}, "recur: Expected `float` > 0.0"),
-        ({"id": "a", "interval_s": 1e300}, "recur: Expected `float` <= 1000000000000.0"),
-        ({"id": "a", "queue": ""}, "a name has 1 to 255 bytes"),
-        ({"id": "", "queue": "q", "kind": "k", "interval_s": 1}, "a name has 1 to 255 bytes"),
-        ({"id": "a", "retries": -1}, "recur: Expected `int` >= 0"),
-        ({"id": "a", "priority": 1e300}, "recur: Expected `float` <= "),
+        ("edit", {"name": "new"}, "schedule new not found"),
+        ("add", {"name": "new"}, "a new schedule needs every and kind"),
+        ("add", {"name": "new", "every": 5, "kind": "k"}, "a new qless schedule needs queue"),
+        ("add", {"name": "a", "queue": "q", "kind": "k", "every": 5}, "schedule a exists already"),
+        ("add", {"name": "new", "queue": "q", "kind": "k", "every": "P1M"}, "qless has no intervals by the calendar"),
+        ("edit", {"name": "a", "start": 5}, "start is for a new qless schedule"),
+        ("edit", {"name": "a", "uid": "u"}, "uid is not for schedules of qless"),
+        ("edit", {"name": "a", "every": 0}, "schedule-edit: Expected `float` > 0.0"),
+        ("edit", {"name": "a", "every": 1e300}, "schedule-edit: Expected `float` <= 1000000000000.0"),
+        ("edit", {"name": "a", "queue": ""}, "a name has 1 to 255 bytes"),
+        ("add", {"name": "", "queue": "q", "kind": "k", "every": 1}, "a name has 1 to 255 bytes"),
+        ("edit", {"name": "a", "retries": -1}, "schedule-edit: Expected `int` >= 0"),
+        ("edit", {"name": "a", "priority": 1e300}, "schedule-edit: Expected `float` <= "),
     ],
 )
-def test_what_is_wrong_changes_nothing(floor: Floor, peer: ControlPeer, fields: dict[str, Any], sentence: str) -> None:
+def test_what_is_wrong_changes_nothing(
+    floor: Floor, peer: ControlPeer, do: str, fields: dict[str, Any], sentence: str
+) -> None:
     recur(floor, "a")
     before = dict(floor.dispatcher.state.qless.intervals)
-    assert peer.ask("recur", **fields)["error"].startswith(sentence)
+    assert peer.ask(f"schedule-{do}", **fields)["error"].startswith(sentence)
     assert floor.dispatcher.state.qless.intervals == before
 
 
 def test_one_is_removed_and_its_jobs_stay(floor: Floor, peer: ControlPeer) -> None:
     recur(floor, "a")
     assert floor.qless().fetch("q") is not None
-    assert peer.ask("unrecur", ids=["a", "nobody"]) == {"done": ["a"], "unknown": ["nobody"]}
+    assert peer.ask("schedule-remove", names=["a", "nobody"]) == {
+        "done": ["a"], "unknown": ["nobody"], "refused": [],
+    }  # fmt: skip
     floor.dispatcher.advance(600)
     assert list(floor.dispatcher.state.jids) == ["a-1"]
-    assert "length >= 1" in peer.ask("unrecur", ids=[])["error"]
+    assert "length >= 1" in peer.ask("schedule-remove", names=[])["error"]
+
+
+def test_a_run_pushes_one_job_now_and_leaves_the_next_run(floor: Floor, peer: ControlPeer) -> None:
+    recur(floor, "a", "tags", '["x"]', "priority", 3, "retries", 2)
+    before = only(peer, "a")
+    made = peer.ask("schedule-run", name="a")
+    assert (made["queue"], made["kind"]) == ("q", "K")
+    job = peer.ask("job", id=made["jid"])["job"]
+    assert (job["state"], job["priority"], job["tags"], job["policy"]["max_failures"]) == ("ready", 3, ["x"], 2)
+    assert only(peer, "a") == before
+    assert peer.ask("schedule-run", name="b") == {"error": "schedule b not found"}

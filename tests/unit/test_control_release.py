@@ -80,7 +80,7 @@ def test_a_job_in_a_resqu_workers_buffer_leaves_it() -> None:
     [refused] = peer.ask("kill", ids=[job.number])["refused"]
     name = job.lease.worker if job.lease is not None else ""
     assert refused["why"] == (
-        f"to {name} without an end; if the worker is gone, crossdock release {job.number} ends the lease"
+        f"to {name} without an end; if the worker is gone, crossdock job release {job.number} ends the lease"
     )
     assert peer.ask("release", ids=[job.number])["done"] == 1
     assert (job.state, floor.dispatcher.state.resqu.buffers) == (State.READY, {})

@@ -28,31 +28,36 @@ def peer(direct: Direct) -> ControlPeer:
 
 def add(peer: ControlPeer, **members: Any) -> dict[str, Any]:
     return peer.ask(
-        "plan-add", **{"source": "shop", "interval": "P1W", "kind": "Jobs\\Weekly", "id": "weekly"} | members
+        "schedule-add", **{"source": "resqu", "name": "shop_weekly", "every": "P1W", "kind": "Jobs\\Weekly"} | members
     )
 
 
+def plans(peer: ControlPeer) -> list[dict[str, Any]]:
+    return list(peer.ask("schedules", source="resqu")["schedules"])
+
+
 def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer) -> None:
-    made = add(peer, args={"a": 1}, uid="w", deferrable_by=30, name="Weekly")
-    assert made == {"plan": "shop_weekly", "next": "2026-11-22T17:55:45Z"}
-    (row,) = peer.ask("plans")["plans"]
-    assert (row["plan"], row["source"], row["interval"], row["next_s"]) == ("shop_weekly", "shop", "P1W", WEEK_S)
+    made = add(peer, payload={"a": 1}, uid="w", deferrable_by=30, job_name="Weekly")["schedule"]
+    assert (made["name"], made["next"], made["source_id"]) == ("shop_weekly", "2026-11-22T17:55:45Z", "shop")
+    assert (made["uid"], made["deferrable_by"], made["job_name"]) == ("w", 30, "Weekly")
+    (row,) = plans(peer)
+    assert (row["name"], row["source"], row["schedule"], row["next_s"]) == ("shop_weekly", "resqu", "P1W", WEEK_S)
     assert (row["kind"], row["queue"]) == ("Jobs\\Weekly", "unassigned")
     assert direct.say("c", "SMEMBERS", f"{P}plan_list:shop") == ["shop_weekly"]
     direct.dispatcher.advance(WEEK_S + 1)
     (job,) = direct.dispatcher.state.jobs.values()
     assert (job.kind, job.payload) == ("Jobs\\Weekly", b'{"a": 1}')
     assert direct.say("c", "GET", f"{P}unique:w:state") == "queued"
-    assert peer.ask("plan-rm", plans=["shop_weekly", "shop_other"]) == {
-        "done": ["shop_weekly"], "unknown": ["shop_other"],
+    assert peer.ask("schedule-remove", names=["shop_weekly", "shop_other"]) == {
+        "done": ["shop_weekly"], "unknown": ["shop_other"], "refused": [],
     }  # fmt: skip
-    assert peer.ask("plans")["plans"] == []
+    assert plans(peer) == []
 
 
 def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, peer: ControlPeer) -> None:
-    add(peer, name="Weekly")
+    add(peer, job_name="Weekly")
     direct.dispatcher.do(SetMapping({"shop": {"Weekly": "slow"}}, {}))
-    (row,) = peer.ask("plans")["plans"]
+    (row,) = plans(peer)
     assert row["queue"] == "slow"
     direct.dispatcher.advance(WEEK_S + 1)
     (job,) = direct.dispatcher.state.jobs.values()
@@ -61,31 +66,32 @@ def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, 
 
 def test_a_start_is_kept_if_it_is_still_to_come(direct: Direct, peer: ControlPeer) -> None:
     now = direct.dispatcher.now.wall
-    assert add(peer, start=now + 60)["next"] == "2026-11-15T17:56:45Z"
-    assert add(peer, start=now - 60, id="second", interval="PT45S")["next"] == "2026-11-15T17:56:15Z"
+    assert add(peer, start=now + 60)["schedule"]["next"] == "2026-11-15T17:56:45Z"
+    assert add(peer, start=now - 60, name="shop_second", every="PT45S")["schedule"]["next"] == "2026-11-15T17:56:15Z"
 
 
 @pytest.mark.parametrize(
     ("members", "why"),
     [
-        ({"interval": "soon"}, "is not written like P1Y2M3DT4H5M6S"),
-        ({"interval": "PT0S"}, "is no time at all"),
-        ({"source": "a_b"}, "must not have _"),
+        ({"every": "soon"}, "is not written like P1Y2M3DT4H5M6S"),
+        ({"every": "PT0S"}, "is no time at all"),
+        ({"name": "ab"}, "the name of a Resqu plan is SOURCE_ID"),
+        ({"queue": "q"}, "queue is not for schedules of resqu"),
+        ({"deferrable_by": 5}, "deferrable_by needs uid"),
         ({"kind": ""}, "'class' must be a string"),
-        ({"args": 5}, "'args' must be an object or an array"),
-        ({"id": "x" * 300}, "more than 255 bytes"),
+        ({"payload": 5}, "'args' must be an object or an array"),
+        ({"name": "shop_" + "x" * 300}, "more than 255 bytes"),
     ],
 )
 def test_a_wrong_plan_is_refused(peer: ControlPeer, members: dict[str, Any], why: str) -> None:
     assert why in add(peer, **members)["error"]
-    assert peer.ask("plans")["plans"] == []
+    assert plans(peer) == []
 
 
 def test_a_plan_that_is_there_is_not_made_again(peer: ControlPeer) -> None:
     add(peer)
-    assert add(peer)["error"] == "there is a plan shop_weekly already; remove it first, or give another id"
-    assert add(peer, id=None)["plan"].startswith("shop_")
-    assert len(peer.ask("plans")["plans"]) == 2
+    assert add(peer)["error"] == "schedule shop_weekly exists already; edit it, or give another name"
+    assert len(plans(peer)) == 1
 
 
 def test_pages_of_plans_and_of_a_source(direct: Direct, peer: ControlPeer) -> None:
@@ -93,19 +99,73 @@ def test_pages_of_plans_and_of_a_source(direct: Direct, peer: ControlPeer) -> No
     direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     for source in ("a", "b"):
         for ident in range(3):
-            add(peer, source=source, id=str(ident))
+            add(peer, name=f"{source}_{ident}")
     everything = [f"{source}_{ident}" for source in ("a", "b") for ident in range(3)]
-    assert [row["plan"] for row in peer.all("plans", limit=2)] == everything
-    assert [row["plan"] for row in peer.all("plans", limit=2, source="b")] == everything[3:]
-    assert [row["cron"] for row in peer.all("cron", limit=1)] == ["nightly"]
+    assert [row["name"] for row in peer.all("schedules", limit=2, source="resqu")] == everything
+    assert [row["name"] for row in peer.all("schedules", limit=2, source_id="b")] == everything[3:]
+    assert [row["name"] for row in peer.all("schedules", limit=1, source="settings")] == ["nightly"]
+    for limit in (1, 2, 6, 7, 50):
+        assert [row["name"] for row in peer.all("schedules", limit=limit)] == ["nightly", *everything]
     status = peer.ask("status")["status"]
-    assert (status["plans"], status["cron"]) == (6, 1)
+    assert status["schedules"] == {"settings": 1, "resqu": 6, "qless": 0}
+
+
+def test_a_plan_is_edited(direct: Direct, peer: ControlPeer) -> None:
+    add(peer, payload={"a": 1}, uid="w")
+    before = plans(peer)[0]["next"]
+    changed = peer.ask("schedule-edit", name="shop_weekly", payload=[2], deferrable_by=5)["schedule"]
+    assert (changed["payload"], changed["uid"], changed["deferrable_by"]) == ("[2]", "w", 5)
+    assert changed["next"] == before
+    changed = peer.ask("schedule-edit", name="shop_weekly", every=60)["schedule"]
+    assert (changed["schedule"], changed["next_s"], changed["kind"]) == ("PT60S", 60, "Jobs\\Weekly")
+    direct.dispatcher.advance(61)
+    (job,) = direct.dispatcher.state.jobs.values()
+    assert job.payload == b"[2]"
+
+
+def test_a_schedule_of_the_settings_file_is_changed_there(direct: Direct, peer: ControlPeer) -> None:
+    spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Policy())
+    direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    why = (
+        "schedule nightly is defined in /etc/crossdock.toml; change it there and restart the server: a restart would "
+        "undo a change made here"
+    )
+    assert peer.ask("schedule-edit", name="nightly", kind="other") == {"error": why}
+    refused = [{"name": "nightly", "why": why}]
+    assert peer.ask("schedule-remove", names=["nightly"]) == {"done": [], "unknown": [], "refused": refused}
+    assert peer.ask("schedule", name="nightly")["schedule"]["schedule"] == "0 3 * * *"
+
+
+def test_a_run_of_a_cron_entry_and_of_a_plan(direct: Direct, peer: ControlPeer) -> None:
+    spec = Spec("", "chores", "sweep", b"[1]", Form.JSON, 0, Policy())
+    direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    add(peer, uid="w")
+    rows = peer.ask("schedules")
+    first, second = peer.ask("schedule-run", name="nightly"), peer.ask("schedule-run", name="shop_weekly")
+    assert [job.jid for job in direct.dispatcher.state.jobs.values()] == [first["jid"], second["jid"]]
+    assert [(each["queue"], each["kind"]) for each in (first, second)] == [
+        ("chores", "sweep"),
+        ("unassigned", "Jobs\\Weekly"),
+    ]
+    assert "is unique, and one is waiting" in peer.ask("schedule-run", name="shop_weekly")["error"]
+    assert peer.ask("schedules") == rows
+
+
+def test_a_name_that_two_sources_have_needs_its_source(direct: Direct, peer: ControlPeer) -> None:
+    add(peer)
+    peer.ask("schedule-add", name="shop_weekly", queue="q", kind="K", every=60)
+    assert peer.ask("schedule", name="shop_weekly") == {
+        "error": "schedule shop_weekly exists in resqu and in qless; name its source"
+    }
+    assert peer.ask("schedule", name="shop_weekly", source="qless")["schedule"]["interval_s"] == 60
+    assert peer.ask("schedule-remove", names=["shop_weekly"], source="resqu")["done"] == ["shop_weekly"]
+    assert [row["source"] for row in peer.ask("schedules")["schedules"]] == ["qless"]
 
 
 def test_batches_are_shown_from_open_to_running(direct: Direct, peer: ControlPeer) -> None:
     commit(direct, BATCH, 3)
     (row,) = peer.ask("batches")["batches"]
-    assert (row["batch"], row["door"], row["state"], row["total"], row["pending"]) == (
+    assert (row["batch"], row["protocol"], row["state"], row["total"], row["pending"]) == (
         BATCH,
         "resqu",
         "committed",

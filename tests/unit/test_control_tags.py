@@ -122,7 +122,7 @@ def test_tag_and_untag(floor: Floor, peer: ControlPeer) -> None:
     assert peer.ask("untag", id=1, tags=["x", "never had"])["tags"] == ["y"]
     assert floor.dispatcher.state.tags.uses == {"y": 1, "x": 0}
     assert [row["tag"] for row in peer.ask("tags")["tags"]] == ["y"]
-    assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "no job nobody is here"}
+    assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "job nobody not found"}
     assert "length >= 1" in peer.ask("tag", id=1, tags=[])["error"]
 
 

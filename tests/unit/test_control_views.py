@@ -52,8 +52,8 @@ def test_everything_known_of_a_job(dispatcher: PlainDispatcher, client: Conversa
     job = peer.ask("job", id="job-00001")["job"]
     assert job["custom"] == custom
     assert job["group"] == bid
-    assert job["rules"]["max_failures"] == 3
-    assert job["rules"]["lease_s"] == 120
+    assert job["policy"]["max_failures"] == 3
+    assert job["policy"]["lease_s"] == 120
     assert (job["lock"]["held"], job["lock"]["freed"]) == (True, "success")
     assert (job["track"]["state"], job["track"]["percent"]) == ("failed", None)
     assert (job["error"]["group"], job["error"]["backtrace"], job["error"]["lost"]) == ("Boom", ["a", "b"], False)
@@ -93,7 +93,7 @@ def test_a_job_that_is_gone(client: Conversation, peer: ControlPeer) -> None:
     client.ask('ACK {"jid":"job-00001"}')
     answer = peer.ask("job", id="job-00001")
     assert (answer["job"], answer["track"]["state"]) == (None, "success")
-    assert peer.ask("job", id=1) == {"error": "no job 1 is here; one that succeeded or was deleted is gone"}
+    assert peer.ask("job", id=1) == {"error": "job 1 not found (completed and deleted jobs are not kept)"}
 
 
 def test_a_payload_with_line_breaks_stays_on_its_line(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
@@ -182,8 +182,8 @@ def test_batches(client: Conversation, peer: ControlPeer) -> None:
 def test_cron(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, RULES)
     dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
-    (row,) = peer.ask("cron")["cron"]
-    assert (row["cron"], row["schedule"], row["zone"], row["next"]) == (
+    (row,) = peer.ask("schedules")["schedules"]
+    assert (row["name"], row["schedule"], row["zone"], row["next"]) == (
         "nightly", "0 3 * * *", "UTC", "2026-11-16T03:00:00Z",
     )  # fmt: skip
     assert (row["queue"], row["kind"]) == ("chores", "sweep")

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from crossdock.cli import checks
-from crossdock.cli.doctor import Report
+from crossdock.cli import diagnosis
+from crossdock.cli.commands.doctor import Report
+from crossdock.cli.diagnosis import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.main import main
-from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.journal.data_dir import DataDir
 from crossdock.journal.errors import NotADirectory
 from crossdock.server import admission
@@ -29,8 +29,8 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     on_disk = Path("mountinfo")
     on_disk.write_text("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "ascii")
-    monkeypatch.setattr(checks, "MOUNTS", on_disk)
-    monkeypatch.setattr(checks, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
+    monkeypatch.setattr(diagnosis, "MOUNTS", on_disk)
+    monkeypatch.setattr(diagnosis, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
     monkeypatch.setattr(admission, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
     monkeypatch.setattr(admission, "total_bytes", lambda folder: 100 * 1024 * admission.MIB)
 
@@ -39,7 +39,7 @@ def warned(file: Path | None = None, **settings: Any) -> list[str]:
     """The warnings with these settings, `section_key=value`."""
     few = {"limits_connections": 1, **settings}  # a small machine has few descriptors
     named = {f"{setting.section}_{setting.key}": name for name, setting in TABLE.items()}
-    return checks.warnings(load({named[key]: Found(value, "flag") for key, value in few.items()}, os.environ, file))
+    return diagnosis.warnings(load({named[key]: Found(value, "flag") for key, value in few.items()}, os.environ, file))
 
 
 def test_nothing_wrong_nothing_said() -> None:
@@ -101,7 +101,7 @@ def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "free_bytes", lambda folder: 1_023 * admission.MIB)
+    monkeypatch.setattr(diagnosis, "free_bytes", lambda folder: 1_023 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("only 1023 MiB of disk are free for the data folder")
 
@@ -115,7 +115,7 @@ def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_mount(), reason="this machine has no tmpfs at /dev/shm")
 def test_data_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MOUNTS", MOUNTS)
+    monkeypatch.setattr(diagnosis, "MOUNTS", MOUNTS)
     (warning,) = warned(server_data=str(SHARED_MEMORY / "not" / "there yet"))
     assert warning.startswith("the data folder is on tmpfs, in memory: a reboot loses every job")
 
@@ -218,12 +218,12 @@ def test_an_old_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_running_server_is_a_note_and_no_warning(tmp_path: Path) -> None:
     folder = DataDir(tmp_path / "jobs")
     settings = load({"server.data": Found("jobs", "flag")}, {}).settings
-    assert checks.notes(settings)[0].startswith("jobs is empty: a server there begins empty;")
+    assert diagnosis.notes(settings)[0].startswith("jobs is empty: a server there begins empty;")
     folder.lock()
-    assert checks.notes(settings) == [f"the data folder is in use by process {os.getpid()}: a server is running"]
+    assert diagnosis.notes(settings) == [f"the data folder is in use by process {os.getpid()}: a server is running"]
     assert warned(server_data="jobs") == []
     folder.unlock()
-    assert checks.notes(settings)[0].startswith("jobs holds only the lock file of an earlier server: a server")
+    assert diagnosis.notes(settings)[0].startswith("jobs holds only the lock file of an earlier server: a server")
 
 
 def test_doctor_creates_nothing(capsys: pytest.CaptureFixture[str]) -> None:

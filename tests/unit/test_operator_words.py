@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli.filters import span
-from crossdock.cli.show import age, clean, columns, count, cut, lasting, rate, share, size, some
+from crossdock.cli.parameters import span
+from crossdock.cli.render.tables import age, clean, columns, count, cut, lasting, rate, share, size, some
 from crossdock.journal.data_dir import in_use_by
 
 

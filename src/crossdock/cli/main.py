@@ -1,63 +1,20 @@
-"""The command line. Whatever goes wrong ends as one sentence on stderr: exit code 2 for usage, 1 for the rest."""
+"""The command line: groups built from the catalog, suggestions for unknown names, and errors as one sentence.
+
+An error is one sentence on stderr. The exit code is 2 for wrong usage or a bad setting, 1 for every other error.
+"""
 
 import difflib
 import signal
 import sys
 from importlib import import_module
-from keyword import iskeyword
-from typing import Final
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from crossdock import __version__
+from crossdock.cli.catalog import COMMANDS, SYNONYMS, Entry, Noun
 from crossdock.model.errors import BadSetting, CrossdockError
-
-#: In the order of the help, and what it says of each. A verb's module, of the same name, is imported when it is called:
-#: neither a look at the queues nor the help should wait for the code of server and lake to load.
-VERBS: Final = {
-    "up": "Run the server in the foreground.",
-    "doctor": "Show the settings in effect and warn of what endangers jobs.",
-    "push": "Push one job and print its jid once it is on disk.",
-    "try": "Take one job of these queues, show it, and settle it.",
-    "queues": "List the queues with their jobs.",
-    "jobs": "List jobs by state, queue, kind, tag and age.",
-    "job": "Show everything known of one job.",
-    "retry": "Make jobs ready now, by ID or filter.",
-    "kill": "Move waiting jobs to the dead, by ID or filter.",
-    "move": "Take waiting jobs to another queue, by ID or filter.",
-    "release": "End leases whose workers are gone, by ID or filter.",
-    "delete": "Delete jobs for good, by ID or filter.",
-    "replay": "Choose jobs from the lake's history and push them again, each exactly once.",
-    "pause": "Let no more jobs out of queues.",
-    "resume": "End the pause of queues.",
-    "tags": "List the tags with the number of their jobs.",
-    "tag": "Give a job tags, by ID, and print all that it has.",
-    "untag": "Take tags off a job, by ID, and print all that it has left.",
-    "tracked": "List the tracked jobs with their state.",
-    "track": "Follow jobs, by ID.",
-    "untrack": "Follow jobs no more, by ID.",
-    "failures": "List failed and dead jobs by group.",
-    "unfail": "Bring failed and dead jobs back to a queue, by ID or filter.",
-    "workers": "List the workers that are connected.",
-    "quiet": "Give workers no more jobs.",
-    "terminate": "Tell workers to end.",
-    "batches": "List batches, and how far they are.",
-    "cron": "List the recurring jobs with their next run.",
-    "plans": "List the plans with their next run.",
-    "plan": "Add or remove a plan: a job that comes again and again.",
-    "recurring": "List the recurring jobs of qless, or show one.",
-    "recur": "Make or change a recurring job.",
-    "unrecur": "Remove recurring jobs.",
-    "top": "Show live what the server does.",
-    "lake": "Every transition of every job, in Parquet files by date.",
-    "pipeline": "Statistics, attempts, failures and more, made by Spark of every transition in the lake.",
-    "report": "Queues, failures, workers and slow jobs over days, from the pipeline's tables.",
-    "backup": "Copy the data to DEST, a new folder, and verify the copy.",
-    "restore": "Verify BACKUP, copy it to the data folder, and verify that.",
-    "check": "Verify the data folder: every batch, the snapshots, that they make a state, and every page of the lake.",
-    "salvage": "Copy what can be read of a damaged data folder into a new one, and list what was lost.",
-    "version": "Print the version.",
-}
 
 _EXAMPLES = """\b
 Examples:
@@ -65,72 +22,130 @@ Examples:
   crossdock up --data DIR --listen faktory=127.0.0.1:7419
   crossdock doctor --data DIR                      settings in effect, and warnings
   crossdock up --help                              every setting
-  crossdock push mail welcome '[42]'               a job
-  crossdock try mail                               take one, as a worker would
-  crossdock queues                                 what waits
-  crossdock top                                    what happens, live
+  crossdock push mail welcome '[42]'               push a job
+  crossdock job take mail                          take one, as a worker does
+  crossdock queue list                             queues and their jobs
+  crossdock top                                    a live view
 """
 
 
-class Verbs(click.Group):
+class CatalogGroup(click.Group):
+    """A group whose commands are those of the catalog. A command is imported when it is called."""
+
+    def __init__(self, *args: Any, entries: dict[str, Entry | Noun] | dict[str, Entry], **kwargs: Any) -> None:
+        kwargs["invoke_without_command"] = True
+        super().__init__(*args, **kwargs)
+        self.entries = entries
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(self.entries)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl([(name, entry.help) for name, entry in self.entries.items()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            close = difflib.get_close_matches(cmd_name, VERBS, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else " crossdock --help lists all."
-            raise click.UsageError(f"No such command {cmd_name!r}.{hint}")
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command = getattr(import_module(f"crossdock.cli.{name}"), name)
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            if ctx.resilient_parsing:  # tab completion of a line that is wrong
+                return None
+            path = " ".join([*_path(ctx), cmd_name])
+            raise click.UsageError(f"No such command {path!r}.{_hint_for(_path(ctx), cmd_name)}")
+        if isinstance(entry, Noun):
+            return CatalogGroup(
+                cmd_name, callback=_show_help, help=entry.help, epilog=entry.examples, entries=entry.verbs
+            )
+        module, _, name = entry.where.partition(":")
+        command = getattr(import_module(f"crossdock.cli.commands.{module}"), name)
         return command if isinstance(command, click.Command) else None
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the catalog: click's own way would import every command."""
+        names = [name for name in self.entries if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self.entries[name].help) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
-@click.group(
-    cls=Verbs,
-    epilog=_EXAMPLES,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-)
-@click.version_option(__version__, prog_name="crossdock", message="%(prog)s %(version)s")
+
 @click.pass_context
-def crossdock(ctx: click.Context) -> None:
-    """A durable job server that unmodified clients of other job servers use."""
+def _show_help(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
+def _path(ctx: click.Context) -> list[str]:
+    """The words that lead to this group, without the program's name."""
+    return ctx.command_path.split()[1:]
+
+
+def _hint_for(path: list[str], name: str) -> str:
+    """What was meant by a name that is not in this group."""
+    found = _meant(path, name)
+    if found:
+        return f" Did you mean {' or '.join(repr(each) for each in found)}?"
+    return f" {' '.join(['crossdock', *path])} --help lists all."
+
+
+def _meant(path: list[str], name: str) -> list[str]:
+    """Full commands that are like this one, the best first."""
+    if path:
+        noun = COMMANDS[path[0]]
+        verbs = noun.verbs if isinstance(noun, Noun) else {}
+        close = difflib.get_close_matches(SYNONYMS.get(name, name), verbs, n=1)
+        if close:
+            return [f"{path[0]} {close[0]}"]
+    elif name in SYNONYMS:
+        return [SYNONYMS[name]]
+    for noun_name in (name, name.removesuffix("s"), name.removesuffix("es")):
+        group = COMMANDS.get(noun_name)
+        if isinstance(group, Noun):
+            return [f"{noun_name} {next(iter(group.verbs))}"]
+    known = {each: each for each in COMMANDS} | {
+        f"{noun_name} {verb}": verb
+        for noun_name, noun in COMMANDS.items()
+        if isinstance(noun, Noun)
+        for verb in noun.verbs
+    }
+    close = difflib.get_close_matches(name, set(known.values()), n=1, cutoff=0.7)
+    return [command for command, last in known.items() if close and last == close[0]][:3]
+
+
+crossdock = CatalogGroup(
+    "crossdock",
+    entries=COMMANDS,
+    callback=_show_help,
+    help="A durable job server that unmodified clients of other job servers use.",
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+crossdock = click.version_option(__version__, prog_name="crossdock", message="%(prog)s %(version)s")(crossdock)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command line; the exit code."""
+    """Run a command line and return its exit code."""
     if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"]:
         # Before the server's code is loaded, which takes a while; from then on server/app.py logs it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         return crossdock.main(arguments, prog_name="crossdock", standalone_mode=False) or 0
     except click.Abort:
-        return _tell("interrupted", 130)
+        return _fail("interrupted", 130)
     except click.ClickException as error:
-        return _tell(error.format_message() + _hint(error), 2)
+        return _fail(error.format_message() + _see_help(error), 2)
     except BadSetting as error:
-        return _tell(str(error), 2)
+        return _fail(str(error), 2)
     except CrossdockError as error:
-        return _tell(str(error), 1)
+        return _fail(str(error), 1)
     except OSError as error:
-        about = f" ({error.filename})" if error.filename else ""
-        return _tell(f"the system refuses: {error.strerror or error}{about}", 1)
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
 
 
-def _hint(error: click.ClickException) -> str:
-    """Where to look, after words of click's own, which name no cure."""
+def _see_help(error: click.ClickException) -> str:
+    """Where to look, after a sentence of click's own, which does not say."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     own = isinstance(error, click.NoSuchOption | click.MissingParameter) or error.message.startswith("Got unexpected")
     return f" See {context.command_path} --help." if own and context is not None else ""
 
 
-def _tell(sentence: str, code: int) -> int:
+def _fail(sentence: str, code: int) -> int:
     print(f"crossdock: {sentence}", file=sys.stderr)
     return code

@@ -1,4 +1,4 @@
-"""A blocking client of the control door: one JSON object a line each way (docs/reference/control.md)."""
+"""A blocking client of the admin protocol: one JSON object a line each way (docs/reference/admin.md)."""
 
 import socket
 from collections.abc import Iterator

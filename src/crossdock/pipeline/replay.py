@@ -1,4 +1,4 @@
-"""Replay of a long history by Spark: the choice of `crossdock replay` (lake/query.py) as one plan over the lake.
+"""Replay of a long history by Spark: the choice of `crossdock job replay` (lake/query.py) as one plan over the lake.
 
 It gives the same jobs the same ids: a replay that was begun without Spark goes on with it, and the other way round.
 """

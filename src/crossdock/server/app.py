@@ -67,8 +67,9 @@ class _Begun:
 
 
 class Server:
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, settings_file: str) -> None:
         self._settings = settings
+        self._settings_file = settings_file
         self._loop = loop
         self._where = endpoints.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
@@ -145,7 +146,7 @@ class Server:
         if isinstance(redis, EventPublisher):
             self.turn.herald = redis.tell
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
-        self._control = AdminProtocol(self._pulse, workers, endpoints.plan_spec(settings))
+        self._control = AdminProtocol(self._pulse, workers, endpoints.plan_spec(settings), self._settings_file)
         self.turn.clock.enter()
         self.turn.do(start)
         for order in self._orders:
@@ -171,7 +172,7 @@ class Server:
             if not where.path:
                 where = Address(where.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, where))
-        self._pulse.doors = {each.door: str(each.address) for each in opened}
+        self._pulse.listeners = {each.door: str(each.address) for each in opened}
         control = await listeners.bind_admin(self._loop, self._folder.path, self._factory(self._control))
         self._servers.append(control)
         self._folder.keep()
@@ -268,12 +269,15 @@ class Server:
             connection.abort()
 
 
-def run(settings: Settings, on_ready: Callable[[Ready], None]) -> None:
-    """Serve until SIGTERM or SIGINT; SIGHUP is ignored. Raises what made it stop otherwise."""
+def run(settings: Settings, on_ready: Callable[[Ready], None], settings_file: str = "") -> None:
+    """Serve until SIGTERM or SIGINT; SIGHUP is ignored. Raises what made it stop otherwise.
+
+    `settings_file` is the path the settings were read from, for errors that name it.
+    """
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        server = Server(settings, loop)
+        server = Server(settings, loop, settings_file)
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, server.stop)
         loop.add_signal_handler(signal.SIGHUP, server.hang_up)

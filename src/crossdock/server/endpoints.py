@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.model.errors import BadSetting, CrossdockError
 from crossdock.model.job import Spec
-from crossdock.protocols.admin.plans import PlanSpec
+from crossdock.protocols.admin.schedules import PlanSpec
 from crossdock.protocols.base import WireProtocol
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.redis.resqu.specs import Specs

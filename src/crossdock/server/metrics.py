@@ -43,7 +43,7 @@ class Metrics:
         self._connections = connections
         self._started = time.monotonic()
         self._beats: deque[_Sample] = deque([self._now()], maxlen=int(LATELY_S) + 1)
-        self.doors: dict[str, str] = {}  #: name and address, once they are open
+        self.listeners: dict[str, str] = {}  #: name and address, once they are open
 
     def _now(self) -> _Sample:
         counters = self._turn.state.counters
@@ -68,7 +68,7 @@ class Metrics:
             pid=os.getpid(),
             data=str(self._folder.absolute()),
             durability=self._durability,
-            doors=self.doors,
+            listeners=self.listeners,
             uptime_s=time.monotonic() - self._started,
             connections=len(self._connections),
             memory_mib=memory_mib(),

@@ -33,7 +33,7 @@ every state of TRACK; and of queues, tags, tracked and recurring jobs, settings 
 together, those above 10,000. A queue takes about as much memory as a job, and stays when it is empty. At the limit a
 job is refused even if its queue is known; what is there is worked off as ever. The refusal says how many there are of
 both, of which records there are most, and what to do: to forget a queue is `QUEUE REMOVE` on the Faktory door and
-`queue.forget` of qless; `crossdock untag`, `untrack` and `unrecur` do the same for the others.
+`queue.forget` of qless; `crossdock job untag`, `job untrack` and `schedule remove` do the same for the others.
 """,
 }
 

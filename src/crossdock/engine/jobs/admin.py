@@ -128,7 +128,7 @@ BURIED_FROM = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD, DEAD})
 
 _HINDRANCES = {
     COMPLETE: "and will not be worked on: delete takes it away",
-    FAILED: "and will not be worked on: unfail brings it back, delete takes it away",
+    FAILED: "and will not be worked on: retry brings it back, delete takes it away",
     DEAD: "and was before: retry brings it back, delete takes it away",
 }
 
@@ -200,9 +200,7 @@ def not_movable(state: EngineState, job: Job, queue: str) -> str:
     if job.state is LEASED:
         return "with its worker: move it when its lease is over, or delete it"
     if job.state not in MOVABLE:
-        return (
-            "and will not be worked on" if job.state is State.COMPLETE else "not waiting: unfail brings it to any queue"
-        )
+        return "and will not be worked on" if job.state is State.COMPLETE else "not waiting: retry --to brings it there"
     if job.queue == queue:
         return "and in that queue already"
     if job.state is HELD:

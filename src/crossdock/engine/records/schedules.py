@@ -64,7 +64,7 @@ def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, rando
     at, number = later(state, now), state.counters.number + 1
     full = number + room
     due = [state.schedules[name] for name in names]
-    specs = [_at_run(state, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
+    specs = [spec_of_run(state, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
     refused = refusals(state, specs, now) or [None] * len(specs)
     events: list[AnyEvent] = []
     for each, spec, why in zip(due, specs, refused, strict=True):
@@ -80,7 +80,8 @@ def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, rando
     return events
 
 
-def _at_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
+def spec_of_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
+    """The job of one run at this instant."""
     replace, spec = msgspec.structs.replace, due.spec
     jid, extra = str(made), spec.extra
     data = extra.protocol_data if extra is not None and due.plan else None

@@ -1,5 +1,7 @@
-"""Live jobs, as `crossdock jobs` lists them: page by page, a task a state and queue, through the control socket, or the
-Redis door from other machines."""
+"""Live jobs, as `crossdock job list` shows them: page by page, one task for each state and queue.
+
+They are read through the admin socket, or from other machines through the Redis listener.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -76,7 +76,7 @@ def _refuse_ended(state: str, run: str, options: Writing) -> None:
     if state == "lapsed":
         raise RunClosed(
             f"run {run} was begun and then left alone for a week, and the server does not remember which of its jobs "
-            "it has: find that out (crossdock jobs, and history), and write the others under another run; a stream "
+            "it has: find that out (crossdock job list, and history), and write the others under another run; a stream "
             "begins anew with another checkpoint"
         )
     if state == "closed" and options.closed == "fail":

@@ -51,23 +51,24 @@ def _numbers(jobs: list[Job]) -> list[Number]:
     return [job.number for job in jobs]
 
 
-def _unfail(dispatcher: Dispatcher, request: messages.Unfail, jobs: list[Job]) -> int:
-    """Those of one queue at a time: where they go is one for all."""
-    to: dict[str, list[Number]] = {}
+def _retry(dispatcher: Dispatcher, request: messages.Retry, jobs: list[Job]) -> int:
+    """Failed jobs start over, and with `to` dead ones too; the others keep their count of failures.
+
+    A revival takes jobs to one queue, so there is one for each queue.
+    """
+    again: list[Number] = []
+    revived: dict[str, list[Number]] = {}
     for job in jobs:
-        to.setdefault(job.queue if request.to is None else request.to, []).append(job.number)
-    return sum(
-        dispatcher.do(Revive(VIA, dispatcher.now.wall, queue, numbers, listed=True)) for queue, numbers in to.items()
-    )
+        if request.to is None and job.state is not State.FAILED:
+            again.append(job.number)
+        else:
+            revived.setdefault(job.queue if request.to is None else request.to, []).append(job.number)
+    done = dispatcher.do(Requeue(VIA, again)) if again else 0
+    now = dispatcher.now.wall
+    return done + sum(dispatcher.do(Revive(VIA, now, queue, each, listed=True)) for queue, each in revived.items())
 
 
 _HOW: Final[dict[type[messages.Act], _How]] = {
-    # A scheduled job has not failed: to run it early must be asked for.
-    messages.Retry: _How(
-        lambda dispatcher, request, jobs: dispatcher.do(Requeue(VIA, _numbers(jobs))),
-        (*_AT_REST, State.DEAD),
-        (State.RETRYING, State.DEAD),
-    ),
     messages.Kill: _How(
         lambda dispatcher, request, jobs: dispatcher.do(Bury(VIA, _numbers(jobs))),
         _UNBEGUN,
@@ -82,7 +83,6 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         _REMOVABLE,
         _DONE_WITH,
     ),
-    messages.Unfail: _How(_unfail, _ENDED, _ENDED),
     messages.Move: _How(
         lambda dispatcher, request, jobs: dispatcher.do(Reroute(VIA, request.to, _numbers(jobs))),
         _UNBEGUN,
@@ -104,6 +104,14 @@ def release(dispatcher: Dispatcher, workers: WorkerRegistry, request: messages.R
     return _act(dispatcher, request, how, but)
 
 
+def retry(dispatcher: Dispatcher, request: messages.Retry) -> Answer:
+    """A scheduled job is included only if the request names it or its state. Only ended jobs go to another queue."""
+    states = (*_AT_REST, *_ENDED) if request.to is None else _ENDED
+    return _act(
+        dispatcher, request, _How(_retry, states, tuple(each for each in states if each is not State.SCHEDULED))
+    )
+
+
 def act(dispatcher: Dispatcher, request: messages.Act) -> Answer:
     return _act(dispatcher, request, _HOW[type(request)])
 
@@ -111,7 +119,7 @@ def act(dispatcher: Dispatcher, request: messages.Act) -> Answer:
 def _act(dispatcher: Dispatcher, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
     given = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
-    if isinstance(request, messages.Unfail | messages.Move) and request.to is not None:
+    if isinstance(request, messages.Retry | messages.Move) and request.to is not None:
         selection.new_name(request.to)
     if request.ids is not None:
         if filtered or request.all or request.dry:

@@ -22,7 +22,7 @@ def batch(group: Batch, now: Now) -> View:
         state = "complete" if group.finished & Callback.COMPLETE else "running"
     return {
         "batch": group.name,
-        "door": group.via,
+        "protocol": group.via,
         "description": group.description,
         "parent": group.parent or None,
         "state": state,
@@ -49,7 +49,7 @@ def stage(one: ResquBatch, state: EngineState, now: Now) -> View:
     running. `pending` are the jobs that nobody has begun."""
     return {
         "batch": one.name,
-        "door": one.via,
+        "protocol": one.via,
         "description": f"{one.job_name} of {one.source}" + (f" in {one.queue}" if one.queue else ""),
         "parent": None,
         "state": _PHASES[one.phase],

@@ -4,6 +4,7 @@ from crossdock.engine.index.tags import name
 from crossdock.engine.qless.queries import is_tracked, jobs_by_tag, tracked_jids
 from crossdock.engine.queries.jobs import newest_job
 from crossdock.model.commands.qless import EditTags, Unwatch, Watch
+from crossdock.model.job import Job
 from crossdock.protocols.admin import selection, views
 from crossdock.protocols.admin.actions import SLICE, VIA
 from crossdock.protocols.admin.job_walk import PAUSE_S
@@ -27,7 +28,7 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
     """The newest live job of that name. Answers with all tags it has then."""
     found = selection.named(dispatcher.state, request.id)
     if not found:
-        return error(f"no job {request.id} is here")
+        return error(f"job {request.id} not found")
     job = found[-1]
     has = job.extra.tags if job.extra is not None else ()
     if isinstance(request, Tag):
@@ -43,17 +44,32 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
     return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job)})
 
 
-def tracked(dispatcher: Dispatcher, request: Tracked) -> Slices:
-    """By their jids: a job that is gone may be tracked on, and its name may come again."""
+def tracked(dispatcher: Dispatcher, request: Tracked) -> Answer:
+    """By jid: a job that is gone may still be tracked, and its jid may be used again. Filters exclude jobs that are
+    gone."""
+    wanted = selection.wanted(request, dispatcher.state, dispatcher.now)
+    fields = (request.queue, request.kind, request.tag, request.failure, request.older_than, request.as_of)
+    is_filtered = bool(request.states) or any(each is not None for each in fields)
+    return _tracked(dispatcher, request, wanted if is_filtered else None)
+
+
+def _tracked(dispatcher: Dispatcher, request: Tracked, wanted: selection.Wanted | None) -> Slices:
     state = dispatcher.state
     jids, after = yield from by_name(tracked_jids(state), request)
     rows = []
     for jid in jids:
         if is_tracked(state, jid):
             job = newest_job(state, jid)
+            if wanted is not None and (job is None or not _matches(job, wanted)):
+                continue
             shown = None if job is None else views.row(job, dispatcher.now)
             rows.append({"jid": jid, "since": views.when(tracked_jids(state)[jid]), "job": shown})
     return reply({"tracked": rows, "after": after})
+
+
+def _matches(job: Job, wanted: selection.Wanted) -> bool:
+    has_tag = wanted.tag is None or wanted.tag in views.tags(job)
+    return has_tag and bool(selection.sieve([job], None, wanted))
 
 
 def track(dispatcher: Dispatcher, request: Track) -> bytes:

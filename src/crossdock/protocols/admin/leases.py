@@ -29,7 +29,7 @@ def held_by(job: Job, now: Now) -> str:
         return f"{worker} until its connection ends; stop the worker to end the lease"
     until = lease_end(lease, now)
     when = f"until {stamp(until)}" if until else "without an end"
-    return f"{worker} {when}; if the worker is gone, crossdock release {job.number} ends the lease"
+    return f"{worker} {when}; if the worker is gone, crossdock job release {job.number} ends the lease"
 
 
 def hindrance(job: Job, connected: frozenset[str]) -> str:

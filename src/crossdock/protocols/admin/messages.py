@@ -1,4 +1,4 @@
-"""Requests and replies of the control door: one JSON object a line each way (docs/reference/control.md).
+"""Requests and replies of the admin protocol: one JSON object a line each way (docs/reference/admin.md).
 
 A request names its verb in `do`. Nesting is as deep as the structs of the requests and no deeper.
 """
@@ -57,10 +57,6 @@ class Untag(Retag, tag="untag"):
     pass
 
 
-class Tracked(Page, tag="tracked"):
-    pass
-
-
 class Track(Request, tag="track"):
     ids: Ids
 
@@ -74,27 +70,57 @@ class Failures(Page, tag="failures"):
     by: Literal["name", "jobs"] = "name"  #: jobs: the largest groups first, one page of them
 
 
-class Recurring(Page, tag="recurring"):
-    id: Name | None = None  #: this one alone, with its whole payload
+ScheduleSource = Literal["settings", "resqu", "qless"]
 
 
-class Recur(Request, tag="recur"):
-    """Made if it is not known, else changed: what is not given stays as it is."""
+class Schedules(Page, tag="schedules"):
+    source: ScheduleSource | None = None
+    source_id: Name | None = None  #: only Resqu plans of this sourceId
 
-    id: Name
-    queue: Name | None = None
-    kind: Name | None = None
-    interval_s: Annotated[float, Meta(gt=0, le=1e12)] | None = None
-    offset_s: Seconds | None = None  #: of a new one: until its first job
-    payload: msgspec.Raw = msgspec.Raw()  #: any JSON
+
+class ScheduleRef(Request):
+    name: Name
+    source: ScheduleSource | None = None  #: needed if schedules of several sources have this name
+
+
+class ScheduleShow(ScheduleRef, tag="schedule"):
+    pass
+
+
+class ScheduleFields(Request):
+    """A member that is not given stays as it is, or has its default. Some are for one source only."""
+
+    every: Annotated[float, Meta(gt=0, le=1e12)] | Name | None = None  #: seconds, or P1Y2M3DT4H5M6S
+    kind: Name | None = None  #: qless klass, Resqu class
+    payload: msgspec.Raw = msgspec.Raw()  #: JSON; of Resqu an object or array
+    start: Seconds | None = None  #: wall; the first run. Without it now (qless), or after one interval (Resqu)
+    queue: Name | None = None  #: qless, like the next four
     priority: Annotated[float, Meta(ge=-1e15, le=1e15)] | None = None
     retries: WholeNumber | None = None
     backlog: WholeNumber | None = None
     tags: TagTexts | None = None
+    job_name: Name | None = None  #: Resqu, like the next two: chooses the pool
+    uid: Name | None = None
+    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
 
 
-class Unrecur(Request, tag="unrecur"):
-    ids: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+class ScheduleAdd(ScheduleFields, tag="schedule-add", kw_only=True):
+    name: Name  #: of Resqu the source ID, `_`, and an ID
+    source: Literal["qless", "resqu"] = "qless"
+
+
+class ScheduleEdit(ScheduleFields, tag="schedule-edit", kw_only=True):
+    name: Name
+    source: ScheduleSource | None = None
+
+
+class ScheduleRemove(Request, tag="schedule-remove"):
+    names: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+    source: ScheduleSource | None = None
+
+
+class ScheduleRun(ScheduleRef, tag="schedule-run"):
+    pass
 
 
 class Status(Request, tag="status"):
@@ -106,6 +132,10 @@ class Queues(Page, tag="queues"):
     by_state: bool = False  #: count scheduled, leased, retrying and dead jobs, too
 
 
+class Queue(Request, tag="queue"):
+    name: Name
+
+
 class Workers(Page, tag="workers"):
     pass
 
@@ -114,30 +144,8 @@ class Batches(Page, tag="batches"):
     pass
 
 
-class Cron(Page, tag="cron"):
-    pass
-
-
-class Plans(Page, tag="plans"):
-    source: Name | None = None
-
-
-class PlanAdd(Request, tag="plan-add"):
-    """A job that comes again and again."""
-
-    source: Annotated[str, Meta(min_length=1, max_length=255)]
-    interval: Name  #: P1Y2M3DT4H5M6S
-    kind: Name  #: Resqu's class
-    id: Name | None = None
-    name: Name | None = None
-    args: msgspec.Raw = msgspec.Raw()
-    uid: Name | None = None
-    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
-    start: Seconds | None = None  #: wall; without it now
-
-
-class PlanRm(Request, tag="plan-rm"):
-    plans: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+class Batch(Request, tag="batch"):
+    name: Name
 
 
 class Chosen(Request):
@@ -154,6 +162,10 @@ class Chosen(Request):
 
 
 class Jobs(Chosen, tag="jobs"):
+    limit: Limit = 50
+
+
+class Tracked(Chosen, tag="tracked"):
     limit: Limit = 50
 
 
@@ -174,7 +186,7 @@ class Act(Chosen):
 
 
 class Retry(Act, tag="retry"):
-    pass
+    to: Name | None = None  #: failed and dead jobs start over in this queue
 
 
 class Kill(Act, tag="kill"):
@@ -183,10 +195,6 @@ class Kill(Act, tag="kill"):
 
 class Delete(Act, tag="delete"):
     pass
-
-
-class Unfail(Act, tag="unfail"):
-    to: Name | None = None  #: the queue; none: each goes back to its own
 
 
 class Move(Act, tag="move", kw_only=True):
@@ -226,12 +234,16 @@ class Resume(Switch, tag="resume"):
 AnyRequest = (
     Status
     | Queues
+    | Queue
     | Workers
     | Batches
-    | Cron
-    | Plans
-    | PlanAdd
-    | PlanRm
+    | Batch
+    | Schedules
+    | ScheduleShow
+    | ScheduleAdd
+    | ScheduleEdit
+    | ScheduleRemove
+    | ScheduleRun
     | Jobs
     | Count
     | Job
@@ -242,7 +254,6 @@ AnyRequest = (
     | Terminate
     | Pause
     | Resume
-    | Unfail
     | Move
     | Release
     | Tags
@@ -252,9 +263,6 @@ AnyRequest = (
     | Track
     | Untrack
     | Failures
-    | Recurring
-    | Recur
-    | Unrecur
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))

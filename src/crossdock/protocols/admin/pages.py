@@ -6,14 +6,14 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from crossdock.protocols.admin.job_walk import PAUSE_S, first_names
-from crossdock.protocols.admin.messages import Page
+from crossdock.protocols.admin.messages import Page, Tracked
 
 _A_SLICE: Final = 2_000
 
 T = TypeVar("T")
 
 
-def by_name(known: Collection[str], request: Page) -> Generator[float, None, tuple[list[str], str | None]]:
+def by_name(known: Collection[str], request: Page | Tracked) -> Generator[float, None, tuple[list[str], str | None]]:
     """A page of names in their order, and the cursor of the next one: simply the last name."""
     names: list[str] = []
     for best in first_names(known, request.after, request.limit + 1):

@@ -16,14 +16,12 @@ from crossdock.engine.queries.queues import (
     scheduled_counts,
 )
 from crossdock.engine.queries.records import batches_by_name, locks_by_name, totals
-from crossdock.engine.queries.schedules import schedule_count, schedules_by_name
 from crossdock.engine.resqu import queries
-from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.admin import batches as batch_views
-from crossdock.protocols.admin import cursor, messages, resqu_workers, selection, views
+from crossdock.protocols.admin import cursor, messages, resqu_workers, schedules, selection, views
 from crossdock.protocols.admin.job_walk import Looked, count_at_once, go, spot_of
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import by_name, longest
@@ -32,9 +30,6 @@ from crossdock.protocols.admin.server_status import House
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
-#: Behind the names of all plans.
-NO_PLAN: Final = record_name("")[:-1] + ";"
-
 #: Names in the filters of a request that are not there; see `choose.missing`.
 Missing = dict[str, list[str]]
 
@@ -42,9 +37,13 @@ Missing = dict[str, list[str]]
 TALLIED_AT_MOST: Final = 20_000
 
 
+#: Children of a batch that are named.
+_CHILDREN: Final = 100
+
+
 def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
-    jobs, plans, total = job_count(state), queries.plan_count(state), totals(state)
+    jobs, total = job_count(state), totals(state)
     sizes = {job_state.name.lower(): len(index) for job_state, index in indexed_states(state).items()}
     sizes["held"] += queries.batched_count(state)
     shown = msgspec.to_builtins(house.server_status()) | {
@@ -55,8 +54,7 @@ def status(dispatcher: Dispatcher, house: House, workers: WorkerRegistry) -> byt
         "workers": len(workers.by_wid),
         "batches": len(batches_by_name(state)) + len(queries.batches(state)),
         "locks": len(locks_by_name(state)),
-        "cron": schedule_count(state) - plans,
-        "plans": plans,
+        "schedules": schedules.counts(state),
         "pushed": total.number,
         "processed": total.processed,
         "failures": total.failures,
@@ -115,7 +113,7 @@ def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
     track = views.track(dispatcher.state, str(request.id), dispatcher.now)
     if track is not None:
         return reply({"job": None, "track": track})
-    return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")
+    return error(f"job {request.id} not found (completed and deleted jobs are not kept)")
 
 
 def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
@@ -143,6 +141,25 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
     return reply({"queues": rows, "after": after})
 
 
+def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
+    if request.name not in dispatcher.state.queues:
+        return error(f"queue {request.name} not found")
+    return _queue(dispatcher, request.name)
+
+
+def _queue(dispatcher: Dispatcher, name: str) -> Slices:
+    """One queue, with its jobs in every state that can be counted."""
+    state = dispatcher.state
+    states: dict[str, int | None] = {"ready": state.queues[name].waiting}
+    for job_state in state.by_state:
+        known = _known(state, job_state)
+        tally = (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
+        states[job_state.name.lower()] = None if tally is None else tally.get(name, 0)
+    if name not in state.queues:
+        return error(f"queue {name} not found")
+    return reply({"queue": views.queue(state.queues[name], state, dispatcher.now) | {"states": states}})
+
+
 def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
     leases = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
@@ -165,15 +182,15 @@ def batches(dispatcher: Dispatcher, request: messages.Batches) -> Slices:
     return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
-def cron(dispatcher: Dispatcher, request: messages.Cron) -> Slices:
-    """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
-    after_plans = max(request.after or "", NO_PLAN)
-    page = messages.Cron(after=after_plans, limit=request.limit)
-    names, after = yield from by_name(schedules_by_name(dispatcher.state), page)
-    known = schedules_by_name(dispatcher.state)
-    return reply(
-        {"cron": [views.recurrence(known[name], dispatcher.now) for name in names if name in known], "after": after}
-    )
+def batch(dispatcher: Dispatcher, request: messages.Batch) -> bytes:
+    state, now = dispatcher.state, dispatcher.now
+    group, staged = batches_by_name(state).get(request.name), queries.batches(state).get(request.name)
+    if group is not None:
+        children = [each.name for each in batches_by_name(state).values() if each.parent == group.name]
+        return reply({"batch": batch_views.batch(group, now) | {"children": children[:_CHILDREN]}})
+    if staged is not None:
+        return reply({"batch": batch_views.stage(staged, state, now)})
+    return error(f"batch {request.name} not found")
 
 
 def _known(state: EngineState, job_state: State) -> Mapping[str, int] | None:

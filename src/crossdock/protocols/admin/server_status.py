@@ -28,7 +28,7 @@ class ServerStatus(msgspec.Struct, frozen=True):
     pid: int
     data: str
     durability: str
-    doors: dict[str, str]  #: name and address
+    listeners: dict[str, str]  #: protocol and address
     uptime_s: float
     connections: int
     memory_mib: int

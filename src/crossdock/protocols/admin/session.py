@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.protocols.admin import actions, failures, labels, messages, plans, reads, recurring
-from crossdock.protocols.admin import messages as r
+from crossdock.protocols.admin import actions, failures, labels, messages, reads, schedules
 from crossdock.protocols.admin.messages import Invalid, Request, error
-from crossdock.protocols.admin.plans import PlanSpec
+from crossdock.protocols.admin.schedules import PlanSpec
 from crossdock.protocols.admin.server_status import House
 from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
@@ -17,8 +16,16 @@ _TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
 
 
 class AdminSession:
-    def __init__(self, dispatcher: Dispatcher, house: House, workers: WorkerRegistry, plan_spec: PlanSpec) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        house: House,
+        workers: WorkerRegistry,
+        plan_spec: PlanSpec,
+        settings_file: str,
+    ) -> None:
         self._dispatcher = dispatcher
+        self._settings_file = settings_file
         self._house = house
         self._workers = workers
         self._plan_spec = plan_spec
@@ -54,8 +61,14 @@ class AdminSession:
     def _workers_page(self, request: messages.Workers) -> Answer:
         return reads.workers(self._dispatcher, self._workers, request)
 
-    def _plan_add(self, request: messages.PlanAdd) -> Answer:
-        return plans.add(self._dispatcher, self._plan_spec, request)
+    def _schedule_add(self, request: messages.ScheduleAdd) -> Answer:
+        return schedules.add(self._dispatcher, self._plan_spec, request)
+
+    def _schedule_edit(self, request: messages.ScheduleEdit) -> Answer:
+        return schedules.edit(self._dispatcher, self._plan_spec, self._settings_file, request)
+
+    def _schedule_remove(self, request: messages.ScheduleRemove) -> Answer:
+        return schedules.remove(self._dispatcher, self._settings_file, request)
 
     def _release(self, request: messages.Release) -> Answer:
         return actions.release(self._dispatcher, self._workers, request)
@@ -64,40 +77,40 @@ class AdminSession:
         return actions.signal(self._dispatcher, self._workers, request)
 
 
-def _on_desk(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+def _on_dispatcher(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
     return lambda session, request: verb(session._dispatcher, request)
 
 
 _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Status: AdminSession._status,
-    messages.Queues: _on_desk(reads.queues),
+    messages.Queues: _on_dispatcher(reads.queues),
+    messages.Queue: _on_dispatcher(reads.queue),
     messages.Workers: AdminSession._workers_page,
-    messages.Batches: _on_desk(reads.batches),
-    messages.Cron: _on_desk(reads.cron),
-    messages.Plans: _on_desk(plans.plans),
-    messages.PlanAdd: AdminSession._plan_add,
-    messages.PlanRm: _on_desk(plans.remove),
-    messages.Jobs: _on_desk(reads.jobs),
-    messages.Count: _on_desk(reads.count),
-    messages.Job: _on_desk(reads.job),
-    messages.Retry: _on_desk(actions.act),
-    messages.Kill: _on_desk(actions.act),
-    messages.Delete: _on_desk(actions.act),
+    messages.Batches: _on_dispatcher(reads.batches),
+    messages.Batch: _on_dispatcher(reads.batch),
+    messages.Schedules: _on_dispatcher(schedules.schedules),
+    messages.ScheduleShow: _on_dispatcher(schedules.schedule),
+    messages.ScheduleAdd: AdminSession._schedule_add,
+    messages.ScheduleEdit: AdminSession._schedule_edit,
+    messages.ScheduleRemove: AdminSession._schedule_remove,
+    messages.ScheduleRun: _on_dispatcher(schedules.run),
+    messages.Jobs: _on_dispatcher(reads.jobs),
+    messages.Count: _on_dispatcher(reads.count),
+    messages.Job: _on_dispatcher(reads.job),
+    messages.Retry: _on_dispatcher(actions.retry),
+    messages.Kill: _on_dispatcher(actions.act),
+    messages.Delete: _on_dispatcher(actions.act),
     messages.Quiet: AdminSession._signal,
     messages.Terminate: AdminSession._signal,
-    messages.Pause: _on_desk(actions.switch),
-    messages.Resume: _on_desk(actions.switch),
-    messages.Unfail: _on_desk(actions.act),
-    messages.Move: _on_desk(actions.act),
+    messages.Pause: _on_dispatcher(actions.switch),
+    messages.Resume: _on_dispatcher(actions.switch),
+    messages.Move: _on_dispatcher(actions.act),
     messages.Release: AdminSession._release,
-    r.Tags: _on_desk(labels.tags),
-    r.Tag: _on_desk(labels.retag),
-    r.Untag: _on_desk(labels.retag),
-    r.Tracked: _on_desk(labels.tracked),
-    r.Track: _on_desk(labels.track),
-    r.Untrack: _on_desk(labels.untrack),
-    r.Failures: _on_desk(failures.failures),
-    r.Recurring: _on_desk(recurring.recurring),
-    r.Recur: _on_desk(recurring.recur),
-    r.Unrecur: _on_desk(recurring.unrecur),
+    messages.Tags: _on_dispatcher(labels.tags),
+    messages.Tag: _on_dispatcher(labels.retag),
+    messages.Untag: _on_dispatcher(labels.retag),
+    messages.Tracked: _on_dispatcher(labels.tracked),
+    messages.Track: _on_dispatcher(labels.track),
+    messages.Untrack: _on_dispatcher(labels.untrack),
+    messages.Failures: _on_dispatcher(failures.failures),
 }

@@ -1,4 +1,4 @@
-"""What the control door shows of each thing. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
+"""What the admin protocol shows of each thing. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
 
 import base64
 import math
@@ -18,7 +18,6 @@ from crossdock.engine.queries.records import lock_named, progress_of
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.records import Interval, Schedule
 from crossdock.model.states import State
 from crossdock.protocols.admin.selection import entered
 from crossdock.protocols.admin.timeline import lease_end, timeline
@@ -28,8 +27,8 @@ from crossdock.protocols.worker_registry import RUNNING, Worker
 
 #: A row shows so much of a payload and of an error.
 _PREVIEW: Final = 160
-#: Of the jobs that wait for one so many are named.
-_NEEDED_BY: Final = 100
+#: Dependents of a job that are named.
+_DEPENDENTS: Final = 100
 
 View = dict[str, Any]
 
@@ -63,6 +62,9 @@ def row(job: Job, now: Now) -> View:
     }
 
 
+tag_name = name
+
+
 def tags(job: Job) -> list[str]:
     return [name(tag) for tag in job.extra.tags] if job.extra is not None else []
 
@@ -83,26 +85,26 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
         "custom": _custom(extra.custom) if extra is not None and extra.custom else None,
         "replayed_from": extra.replayed_from or None if extra is not None else None,
         "created": stamp(job.created),
-        "rules": {
+        "policy": {
             "max_failures": policy.max_failures,
             "max_attempts": policy.max_attempts,
             "lease_s": policy.lease_s,
             "backoff": policy.backoff.name.lower(),
             "exhausted": policy.exhausted.name.lower(),
             "success": policy.success.name.lower(),
-            "lapse": policy.lease_expiry.name.lower(),
+            "lease_expiry": policy.lease_expiry.name.lower(),
         },
         "lease": _lease(job, now),
         "error": _error(job),
         "track": track(state, job.jid, now),
         "tracked": when(tracked_jids(state).get(job.jid, 0.0)),
-        "needs": [each.jid for each in indexed_jobs(state, _needs(job, state))],
-        "needed_by": [each.jid for each in indexed_jobs(state, islice(dependents_of(state, job), _NEEDED_BY))],
+        "depends_on": [each.jid for each in indexed_jobs(state, _dependencies(job, state))],
+        "dependents": [each.jid for each in indexed_jobs(state, islice(dependents_of(state, job), _DEPENDENTS))],
     }
     return shown | _links(job, state, now) | {"timeline": timeline(job, now)}
 
 
-def _needs(job: Job, state: EngineState) -> list[Number]:
+def _dependencies(job: Job, state: EngineState) -> list[Number]:
     """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
     return (
         [dependency for dependency in dependencies_of(job) if job_by_number(state, dependency) is not None]
@@ -228,36 +230,4 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "rss_kib": one.rss_kb,
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
-    }
-
-
-def interval(one: Interval, now: Now, *, whole: bool = False) -> View:
-    """A recurring job; its payload is shown as in a row unless it is wanted whole."""
-    text = one.payload if whole else one.payload[:_PREVIEW]
-    return {
-        "jid": one.jid,
-        "queue": one.queue,
-        "kind": one.kind,
-        "interval_s": one.seconds,
-        "next": when(one.next_at),
-        "next_s": max(0.0, one.next_at - now.wall),
-        "made": one.count,
-        "priority": one.priority,
-        "retries": one.retries,
-        "backlog": one.backlog,
-        "tags": [name(tag) for tag in one.tags],
-        "payload": text.decode("utf-8", "replace"),
-        "payload_bytes": len(one.payload),
-    }
-
-
-def recurrence(one: Schedule, now: Now) -> View:
-    return {
-        "cron": one.name,
-        "schedule": one.schedule,
-        "zone": one.zone,
-        "queue": one.spec.queue,
-        "kind": one.spec.kind,
-        "next": when(one.next),
-        "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
     }

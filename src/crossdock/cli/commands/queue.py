@@ -1,0 +1,105 @@
+"""`crossdock queue`: list, show, pause and resume queues."""
+
+from typing import Any
+
+import click
+
+from crossdock.cli import completion
+from crossdock.cli.actions import NamedAction, named_action
+from crossdock.cli.options import AdminCommand, server
+from crossdock.cli.output import print_json
+from crossdock.cli.parameters import Name
+from crossdock.cli.render.tables import age, clean, columns, number
+
+_LIST_EXAMPLES = """\b
+Examples:
+  crossdock queue list
+  crossdock queue list --data /var/lib/crossdock
+  crossdock queue list --json
+"""
+
+
+@click.command("list", cls=AdminCommand, epilog=_LIST_EXAMPLES)
+def list_queues(as_json: bool, **values: Any) -> None:
+    """List the queues with their jobs by state.
+
+    OLDEST is the age of the oldest ready job. A dash stands for a number that would take a walk over too many jobs; job
+    list --count counts them.
+    """
+    with server(values) as client:
+        rows = list(client.rows("queues", by_state=True))
+    if as_json:
+        print_json({"queues": rows})
+        return
+    heads = ("QUEUE", ">READY", ">OLDEST", ">LEASED", ">RETRYING", ">SCHEDULED", ">DEAD", "PAUSED")
+    click.echo(columns(heads, [_cells(row) for row in rows]))
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    counts = (number(row[state]) for state in ("leased", "retrying", "scheduled", "dead"))
+    return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *counts, "paused" if row["paused"] else "")
+
+
+_SHOW_EXAMPLES = """\b
+Examples:
+  crossdock queue show mail
+  crossdock queue show mail --json
+"""
+
+
+@click.command("show", cls=AdminCommand, epilog=_SHOW_EXAMPLES)
+@click.argument("name", type=Name(), metavar="QUEUE", shell_complete=completion.queues)
+def show(name: str, as_json: bool, **values: Any) -> None:
+    """Show one queue with its jobs by state.
+
+    A dash stands for a number that would take a walk over too many jobs; job list --queue QUEUE --count counts them.
+    """
+    with server(values) as client:
+        found = client.ask("queue", name=name)["queue"]
+    if as_json:
+        print_json({"queue": found})
+        return
+    lines = [f"queue {clean(found['queue'])}{', paused' if found['paused'] else ''}", ""]
+    lines += [f"  {'first seen':11} {found['first_seen']}", f"  {'oldest':11} {age(found['oldest_s'])}"]
+    lines += [f"  {state:11} {number(count)}" for state, count in found["states"].items()]
+    click.echo("\n".join(lines))
+
+
+pause = named_action(
+    NamedAction(
+        "pause",
+        "paused",
+        "queue",
+        """Pause queues: pushes are accepted, fetches return nothing.
+
+A pause holds for all protocols, and over a restart. Leased jobs are not affected. queue resume ends it.
+""",
+        """\b
+Examples:
+  crossdock queue pause mail
+  crossdock queue pause mail reports
+  crossdock queue pause --all
+""",
+        "queue list",
+        completion.queues,
+    )
+)
+
+resume = named_action(
+    NamedAction(
+        "resume",
+        "resumed",
+        "queue",
+        """Resume paused queues.
+
+Waiting workers get jobs at once.
+""",
+        """\b
+Examples:
+  crossdock queue resume mail
+  crossdock queue resume --all
+""",
+        "queue list",
+        completion.queues,
+    )
+)

@@ -1,0 +1,81 @@
+"""`crossdock up`: runs the server until it is told to stop."""
+
+import logging
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+import click
+
+from crossdock import __version__
+from crossdock.cli.options import SettingsCommand, loaded
+from crossdock.journal.completeness import begins_empty
+from crossdock.journal.data_dir import in_use_by
+from crossdock.server.app import Ready, run
+from crossdock.settings.schema import Settings
+
+_EXAMPLES = """\b
+Examples:
+  crossdock up
+  crossdock up --data /var/lib/crossdock --listen faktory=127.0.0.1:7419
+  crossdock up --config /etc/crossdock.toml --server-log warning
+  CROSSDOCK_FAKTORY_PASSWORD=… crossdock up --listen faktory=0.0.0.0:7419
+"""
+
+_PROMISES = {
+    "always": "always: on disk before the reply",
+    "everysec": "everysec: on disk within a second of the reply; a power cut may lose that second",
+}
+
+
+@click.command("up", cls=SettingsCommand, epilog=_EXAMPLES)
+def up(**values: Any) -> None:
+    """Run the server in the foreground.
+
+    Settings come from flags, then CROSSDOCK_* variables, then the file. The password has no flag: set
+    CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
+
+    SIGTERM and Ctrl-C stop it: nothing that was answered is lost, workers keep their jobs over a restart.
+    SIGHUP is logged and ignored.
+    """
+    found = loaded(values)
+    _log_to_stderr(found.settings.server.log)
+    for warning in found.warnings:
+        logging.getLogger("crossdock").warning("%s", warning)
+    data = found.settings.server.data
+    empty = "" if in_use_by(data) else begins_empty(data)
+    if empty:
+        logging.getLogger("crossdock").warning("%s", empty)
+    raise_descriptor_limit()
+    file = str(found.file.absolute()) if found.file else ""
+    run(found.settings, lambda ready: announce(found.settings, ready), file)
+
+
+def announce(settings: Settings, ready: Ready) -> None:
+    """Tell where the doors are. Programs read this, too: two blanks, the door, its address."""
+    jobs = len(ready.recovered.state.jobs)
+    lines = [
+        f"Crossdock {__version__}",
+        *(f"  {listening.door:9} {listening.address}" for listening in ready.listening),
+        f"data        {settings.server.data.absolute()}",
+        f"durability  {_PROMISES[settings.journal.durability]}",
+        f"recovered   {jobs:,} {'job' if jobs == 1 else 'jobs'}",
+        f"ready       stop with Ctrl-C or kill {os.getpid()}",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def raise_descriptor_limit() -> None:
+    """Every connection needs a descriptor, and the soft limit is often 1,024 where the hard one is far higher."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _log_to_stderr(level: str) -> None:
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -1,0 +1,66 @@
+"""How commands print: JSON, notes on stderr, progress, and questions."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from crossdock.model.errors import CrossdockError
+
+if TYPE_CHECKING:
+    from crossdock.journal.files import Progress
+
+
+class NothingDone(CrossdockError):
+    """Nothing was changed, or not everything; the text says why."""
+
+
+def print_json(answer: object) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(answer)).decode())
+
+
+def note(sentence: str) -> None:
+    """On stderr, apart from the output that programs read."""
+    print(sentence, file=sys.stderr)
+
+
+def agreed(question: str) -> bool:
+    """Ask on stderr. Raises NothingDone if stdin is not a terminal and has no answer."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise NothingDone("nothing was changed: stdin is not a terminal; pass --yes") from None
+
+
+@contextmanager
+def meter() -> "Iterator[Progress]":
+    """Progress of long work, on one line of a terminal that is cleared at the end. Without a terminal it is silent.
+
+    SIGTERM interrupts the work as Ctrl-C does, so that unfinished files are removed.
+    """
+    shown = 0
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def show(what: str, done: int, of: int) -> None:
+        nonlocal shown
+        line = f"{what} {100 * done // max(of, 1)} %"
+        sys.stderr.write("\r" + line.ljust(shown))
+        sys.stderr.flush()
+        shown = len(line)
+
+    def nothing(what: str, done: int, of: int) -> None:
+        pass
+
+    try:
+        yield show if sys.stderr.isatty() else nothing
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if shown:
+            sys.stderr.write("\r" + " " * shown + "\r")
+            sys.stderr.flush()
