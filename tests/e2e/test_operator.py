@@ -235,7 +235,7 @@ def test_batches_and_cron(tmp_path: Path) -> None:
         operator.tell("job", "delete", jid)
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batch", "list"))
+        assert re.search(rf"{bid}  faktory +open +1 +1 +0  - +waiting  - +import", operator.tell("batch", "list"))
         client.call(f"BATCH COMMIT {bid}")
         (row,) = operator.json("batch", "list")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)
@@ -307,21 +307,25 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
 
 
 def test_plans(operator: Operator) -> None:
-    assert operator.tell("plan", "add", "shop", "P1M", "Jobs\\Invoices", '{"dry": false}', "--id", "monthly") == (
-        "shop_monthly\n"
-    )
-    made = operator.json("plan", "add", "shop", "10m", "Jobs\\Poll", "--uid", "poll", "--deferrable-by", "30")
-    assert made["plan"].startswith("shop_")
-    assert re.search(r"shop_monthly +P1M +\S+Z +\S+ +unassigned +Jobs\\Invoices", operator.tell("schedule", "list"))
-    rows = operator.json("schedule", "list", "--source", "shop")["plans"]
-    assert {row["interval"] for row in rows} == {"P1M", "PT600S"}
-    removed = operator.tell("plan", "rm", "shop_monthly", made["plan"])
-    assert removed == f"removed shop_monthly\nremoved {made['plan']}\n"
-    gone = operator.run("plan", "rm", "shop_monthly")
-    assert (gone.code, gone.err) == (1, "crossdock: there is no plan shop_monthly\n")
-    wrong = operator.run("plan", "add", "shop", "1.5s", "C")
-    assert (wrong.code, wrong.err) == (2, "crossdock: an interval is made of whole seconds\n")
-    wrong = operator.run("plan", "add", "shop", "1d", "C", "--deferrable-by", "5")
-    assert wrong.code == 2 and "--deferrable-by needs --uid" in wrong.err
-    wrong = operator.run("plan", "add", "shop", "1d", "C", "--start", "soon")
+    plan = ("schedule", "add", "shop_monthly", "--via", "resqu", "--every", "P1M", "--kind", "Jobs\\Invoices")
+    assert operator.tell(*plan, "--payload", '{"dry": false}').startswith("schedule shop_monthly, P1M\n")
+    poll = ("schedule", "add", "shop_poll", "--via", "resqu", "--every", "10m", "--kind", "Jobs\\Poll")
+    made = operator.json(*poll, "--uid", "poll", "--deferrable-by", "30")["schedule"]
+    assert (made["name"], made["deferrable_by"]) == ("shop_poll", 30)
+    listed = operator.tell("schedule", "list")
+    assert re.search(r"shop_monthly +resqu +P1M +UTC +\S+Z +\S+ +unassigned +Jobs\\Invoices", listed)
+    rows = operator.json("schedule", "list", "--source-id", "shop")["schedules"]
+    assert {row["schedule"] for row in rows} == {"P1M", "PT600S"}
+    removed = operator.tell("schedule", "remove", "shop_monthly", "shop_poll")
+    assert removed == "removed shop_monthly\nremoved shop_poll\n"
+    gone = operator.run("schedule", "remove", "shop_monthly")
+    assert (gone.code, gone.err) == (
+        1, "crossdock: schedule shop_monthly not found; crossdock schedule list shows all\n",
+    )  # fmt: skip
+    new = ("schedule", "add", "shop_x", "--via", "resqu", "--kind", "C", "--every")
+    wrong = operator.run(*new, "1.5s")
+    assert (wrong.code, wrong.err) == (1, "crossdock: an interval of Resqu has whole seconds\n")
+    wrong = operator.run(*new, "1d", "--deferrable-by", "5")
+    assert wrong.code == 1 and "deferrable_by needs uid" in wrong.err
+    wrong = operator.run(*new, "1d", "--start", "soon")
     assert wrong.code == 2 and "'soon' is no time" in wrong.err

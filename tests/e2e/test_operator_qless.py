@@ -58,7 +58,7 @@ def test_jobs_by_tag(operator: Operator, client: Client, qless: ViaQless, server
     rest = operator.json("job", "list", "--tag", "urgent", "--after", page["after"])
     assert [row["jid"] for row in rest["jobs"]] == ["faktory-1"]
     assert operator.tell("job", "list", "--tag", "vip", "--count") == "1 job\n"
-    assert "\n  tags      urgent, vip\n" in operator.tell("job", "show", "qless-1")
+    assert "\n  tags       urgent, vip\n" in operator.tell("job", "show", "qless-1")
     assert operator.json("job", "retry", "--tag", "urgent", "--yes") == {"matched": 0, "done": 0}
     server.restart()
     assert operator.json("job", "delete", "--tag", "urgent", "--queue", "mail", "--yes") == {"matched": 1, "done": 1}
@@ -104,7 +104,11 @@ def test_failures_of_two_doors_and_the_way_back(
     asked = operator.run("job", "retry", "--failure", "Timeout", "--to", "slow", says="n\n")
     assert asked.code == 1 and asked.err.startswith("1 job to retry\n")
     assert operator.tell("job", "retry", "--failure", "Timeout", "--to", "slow", says="y\n") == "retried 1 job\n"
-    assert operator.json("job", "retry", "faktory-1") == {"done": 1, "unknown": [], "refused": []}
+    assert operator.json("job", "retry", "faktory-1", "--to", fetched["queue"]) == {
+        "done": 1,
+        "unknown": [],
+        "refused": [],
+    }
     rows = operator.json("job", "list")["jobs"]
     assert {(row["jid"], row["queue"], row["state"], row["failures"]) for row in rows} == {
         ("qless-1", "slow", "ready", 0), (fetched["jid"], fetched["queue"], "ready", 0),

@@ -313,7 +313,7 @@ def completed(words: str, index: int, folder: Path) -> list[str]:
     environment = CLEAN | {"_CROSSDOCK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
     done = subprocess.run(CROSSDOCK, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 
 
 def test_tab_completes_commands_options_and_names_of_the_server(tmp_path: Path) -> None:
