@@ -24,7 +24,7 @@ from bench.replies import Unexpected
 from bench.steps import Bench as Steps
 from bench.target import Target, parse
 
-from tests.support.patience import PATIENCE_S
+from tests.support.patience import PATIENCE_S, PROGRAM_PATIENCE_S
 from tests.support.server import Server
 
 _RUN: Final = Path(__file__).parents[2] / "bench" / "run.py"
@@ -34,7 +34,12 @@ _JOB: Final = re.compile(rb'"jid":"(\w+)"')
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
     return subprocess.run(
-        [sys.executable, str(_RUN), *words], check=False, capture_output=True, text=True, timeout=900, env=clean
+        [sys.executable, str(_RUN), *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_PATIENCE_S,
+        env=clean,
     )
 
 

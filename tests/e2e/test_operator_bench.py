@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import CLEAN
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_request_is_measured(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench.operate", "--quick", "--folder", str(tmp_path)],
-        check=False, capture_output=True, text=True, timeout=600, cwd=ROOT, env=CLEAN,
+        check=False, capture_output=True, text=True, timeout=PROGRAM_PATIENCE_S, cwd=ROOT, env=CLEAN,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for what in ("first page", "next page of 200", "a rare kind", "count of a kind", "queues", "status"):

@@ -12,7 +12,7 @@ import pytest
 from crossdock.client.admin import AdminClient
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
-from tests.support.patience import wait_until
+from tests.support.patience import PROGRAM_PATIENCE_S, wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
@@ -43,7 +43,7 @@ def node_modules() -> Path:
             ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(folder), NODE_CLIENT],
             check=True,
             capture_output=True,
-            timeout=300,
+            timeout=PROGRAM_PATIENCE_S,
         )
     return folder / "node_modules"
 

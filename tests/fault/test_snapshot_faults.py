@@ -75,7 +75,7 @@ class House:
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     monkeypatch.setattr(columns, "_MANY", 7)
-    monkeypatch.setattr(files, "_SYNC_EVERY", 1_000)
+    monkeypatch.setattr(files, "SYNC_EVERY", 1_000)
     house = House(tmp_path)
     yield house
     house.journal.close()

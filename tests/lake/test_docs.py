@@ -8,6 +8,7 @@ from pathlib import Path
 from crossdock.lake.event_rows import jobs, others, resqu
 from crossdock.lake.schema import EVENTS
 from tests.lake.source import ListSource, rows_of, story, write_all
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "lake.md").read_text("utf-8")
 
@@ -32,6 +33,11 @@ def test_the_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     example = example.replace(".to_pandas()", ".num_rows")  # pandas is the reader's own
     done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PROGRAM_PATIENCE_S,
     )
     assert int(done.stdout) > 10

@@ -15,6 +15,7 @@ from pyspark import SparkContext
 
 from crossdock.pipeline.session import start
 from tests.support.locks import locked
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 #: The JVM's first compiler only, and the plainest collector: nothing here runs long.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -27,7 +28,9 @@ def archive(cache: Path) -> Path:
     path = cache / f"spark-{key.hexdigest()[:16]}.jsa"
     with locked(cache / "lock"):
         if not path.exists():
-            subprocess.run([sys.executable, "-m", "tests.pipeline.classes", str(path)], check=True, timeout=400)
+            subprocess.run(
+                [sys.executable, "-m", "tests.pipeline.classes", str(path)], check=True, timeout=PROGRAM_PATIENCE_S
+            )
     return path
 
 
@@ -50,7 +53,7 @@ def main(path: Path) -> None:
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(300)  # the archive is written at its very end
+    gateway.proc.wait(PROGRAM_PATIENCE_S)  # the archive is written at its very end
     shutil.rmtree(out)
     beside.rename(path)
 

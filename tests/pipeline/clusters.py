@@ -13,6 +13,7 @@ import pyspark
 
 import crossdock
 from tests.pipeline.classes import quick
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(crossdock.__file__).parents[1]
@@ -92,11 +93,11 @@ def _running(command: Sequence[str], log: Path, up: str, env: dict[str, str]) ->
             yield _told(process, log, up)
         finally:
             process.terminate()
-            process.wait(300)
+            process.wait(PROGRAM_PATIENCE_S)
 
 
 def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
-    give_up = time.monotonic() + 300
+    give_up = time.monotonic() + PROGRAM_PATIENCE_S
     while True:
         said = log.read_text("utf-8", "replace")
         found = re.search(pattern, said)

@@ -5,6 +5,7 @@ from pathlib import Path
 from crossdock.lake.query import Filter, choose
 from tests.pipeline.clusters import ENV, flags
 from tests.support.command_line import Operator
+from tests.support.patience import PROGRAM_PATIENCE_S
 from tests.support.server import Server
 
 QUEUE = "mail"
@@ -19,7 +20,7 @@ def replays(lake: Path, folder: Path, master: str, conf: dict[str, str]) -> None
     with Server(folder / "data", {"lake.on": False}, doors=("redis",)) as server:
         operator = Operator(folder, server_data="data")
         operator.environment |= {name: ENV[name] for name in ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
-        operator.patience_s = 300  # a Spark of its own
+        operator.patience_s = PROGRAM_PATIENCE_S  # a Spark of its own
         redis = f"redis=127.0.0.1:{server.ports['redis']}"
         words = ("job", "replay", "--queue", QUEUE, "--id", "by-spark", "--yes", "--listen", redis)
         done = operator.json(*words, "--master", master, *flags(conf))

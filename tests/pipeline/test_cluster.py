@@ -10,6 +10,7 @@ from tests.pipeline.clusters import ENV, HOME, SOURCE, flags, on_cluster, standa
 from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import assert_same, picture
 from tests.pipeline.replays import replays
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def test_the_whole_pipeline_on_a_master_and_two_workers(
     done = subprocess.run(
         [*submit, str(SOURCE / "crossdock" / "__main__.py"), "pipeline", "run", *folders],
         env=ENV,
-        timeout=900,
+        timeout=PROGRAM_PATIENCE_S,
         check=False,
         capture_output=True,
         text=True,

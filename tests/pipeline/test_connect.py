@@ -13,6 +13,7 @@ from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import assert_same, picture
 from tests.pipeline.replays import replays
 from tests.support.command_line import Operator
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ def url(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def test_the_pipeline_by_connect_makes_the_same_tables(grown: Grown, url: str, tmp_path: Path) -> None:
     operator = Operator(tmp_path)
-    operator.patience_s = 300
+    operator.patience_s = PROGRAM_PATIENCE_S
     operator.environment |= {"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin-without-java"}
     folders = ("--lake", str(grown.lake), "--tables", str(tmp_path / "tables"))
     done = operator.run("pipeline", "run", *folders, "--master", url)
@@ -51,7 +52,7 @@ def test_a_replay_by_connect(grown: Grown, url: str, tmp_path: Path) -> None:
 def test_the_format_by_connect(grown: Grown, url: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", READ, url, str(grown.lake)],
-        env=ENV, capture_output=True, text=True, check=False, timeout=600,
+        env=ENV, capture_output=True, text=True, check=False, timeout=PROGRAM_PATIENCE_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     segments = pyarrow.dataset.dataset(sorted(map(str, grown.lake.rglob("*.parquet"))))

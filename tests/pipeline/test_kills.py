@@ -13,6 +13,7 @@ from crossdock.pipeline.run import run
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
 from tests.pipeline.pictures import assert_same, picture
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
@@ -29,7 +30,10 @@ def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, cla
         written = len(load.events)
         words = [verb, str(tmp_path / "lake"), str(tmp_path / "tables"), str(n), when, str(classes)]
         child = subprocess.run(
-            [sys.executable, "-m", "tests.pipeline.mortal", *words], timeout=600, check=False, capture_output=True
+            [sys.executable, "-m", "tests.pipeline.mortal", *words],
+            timeout=PROGRAM_PATIENCE_S,
+            check=False,
+            capture_output=True,
         )
         assert child.returncode == -signal.SIGKILL, child.stderr.decode()
     lake.close()

@@ -23,6 +23,7 @@ from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
 from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import PUBLIC, rows
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 BOOKED: Final = pc.field("booked_run")
 ROOT: Final = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def told(grown: Grown, block: str, **env: str) -> str:
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PROGRAM_PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from crossdock.pipeline.source.options import writing
 from crossdock.pipeline.source.sink import Sink
 from crossdock.pipeline.source.source import register
 from tests.pipeline.dying import BATCH, DyingSource, orders
-from tests.support.patience import wait_until
+from tests.support.patience import PROGRAM_PATIENCE_S, wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.slow
@@ -152,7 +152,7 @@ def test_a_task_that_is_killed_loses_none_and_doubles_none(
 def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, classes: Path, tmp_path: Path) -> None:
     words = (str(server.ports["redis"]), "3000", str(tmp_path / "marker"), str(classes))
     program = [sys.executable, "-m", "tests.pipeline.dying", *words]
-    done = subprocess.run(program, check=False, timeout=600, capture_output=True, text=True)
+    done = subprocess.run(program, check=False, timeout=PROGRAM_PATIENCE_S, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5_000:]
     assert (tmp_path / "marker").exists()
     after = told(server, "cluster")

@@ -17,6 +17,7 @@ from crossdock.pipeline.stream import Stream
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
 from tests.pipeline.pictures import assert_same, picture
+from tests.support.patience import PROGRAM_PATIENCE_S
 
 
 @contextmanager
@@ -38,13 +39,13 @@ def streaming(works: PipelineContext) -> Iterator[list[int]]:
         yield heard
     finally:
         stop.set()
-        thread.join(120)
+        thread.join(PROGRAM_PATIENCE_S)
     if failed:
         raise failed[0]
 
 
 def wait_for(heard: list[int], rows: int) -> None:
-    give_up = time.monotonic() + 120
+    give_up = time.monotonic() + PROGRAM_PATIENCE_S
     while sum(heard) < rows:
         assert time.monotonic() < give_up, heard
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What `crossdock check` looks at: every batch, the end of the journal, both snapshots, and that all folds to a state.
+"""What `crossdock check` verifies: every entry, the end of the journal, both snapshots, and that all folds to a state.
 
 Nothing is changed, and a server may run meanwhile. What it trims while this looks is not missing: nothing counts as
 lost that a snapshot has made superfluous.
@@ -47,7 +47,7 @@ NEWER: Final = "start the newer Crossdock again, or restore a backup that was ma
 class Report(msgspec.Struct):
     folder: str
     server: str  #: the process that has it open, "": none
-    batches: int = 0
+    entries: int = 0
     first: int = 0
     last: int = 0
     bytes: int = 0
@@ -60,7 +60,7 @@ class Report(msgspec.Struct):
 
 
 def check(data: Path, progress: Progress, lake: int = 0) -> Report:
-    """Raises NoJournal when there is nothing to check. `lake` is the last batch that the lake holds."""
+    """Raises NoJournal when there is nothing to check. `lake` is the last entry in the lake."""
     report = Report(str(data), in_use_by(data))
     try:
         reader = open_reader(data)
@@ -120,7 +120,7 @@ def _look_at_entries(
         if not intact:
             faults.append(f"batch {seq} fails its checksum")
         report.first = report.first or seq
-        report.batches += 1
+        report.entries += 1
         report.bytes += size
         progress("journal", seq - first, last - first)
         after = seq

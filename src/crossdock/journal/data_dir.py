@@ -1,4 +1,4 @@
-"""The data folder: its files, and the lock that keeps a second server out."""
+"""The data directory: its files, and the lock that keeps a second server out."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ def snapshot_name(seq: int) -> str:
 
 
 def snapshot_numbers(folder: Path) -> list[int]:
-    """The last batch of each finished snapshot in the folder, in no order."""
+    """The last entry of each finished snapshot in the data directory, in no order."""
     return [int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-*") if path.name[9:].isdigit()]
 
 

@@ -69,4 +69,4 @@ def fold(found: Recovered, seq: int, entry: JournalEntry, events: Iterable[AnyEv
     found.seq, found.wall, found.steady = seq, entry.wall, entry.steady
     state.discarded.clear()
     state.follow_ups.clear()
-    state.resolved_dependents.clear()  # what followed from it is in the same batch
+    state.resolved_dependents.clear()  # what followed from it is in the same entry

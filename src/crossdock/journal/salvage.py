@@ -1,7 +1,7 @@
 """Salvage: what can still be read of a damaged data folder, as a new folder that a server starts on.
 
-The source is only read. The newest snapshot that is whole is loaded, and every batch behind it that passes its checksum
-is folded in, in order. Batches that are missing leave jobs unknown: later events about those jobs are left out. The new
+The source is only read. The newest snapshot that is whole is loaded, and every entry after it that passes its checksum
+is folded in, in order. Entries that are missing leave jobs unknown: later events about those jobs are left out. The new
 folder holds one snapshot of the result, and continues the numbers of the old journal.
 """
 
@@ -35,7 +35,7 @@ class CannotSalvage(CrossdockError):
 class Dropped(msgspec.Struct, frozen=True):
     """An event that could not be applied: what it is about was lost."""
 
-    batch: int
+    entry: int
     event: str
     jid: str
 
@@ -43,10 +43,10 @@ class Dropped(msgspec.Struct, frozen=True):
 class Salvaged(msgspec.Struct):
     source: str
     jobs: int = 0
-    snapshot: int = 0  #: the last batch in the snapshot that was used, 0: none was
-    batches: int = 0  #: read from the journal
+    snapshot: int = 0  #: the last entry in the snapshot that was used, 0: none was
+    entries: int = 0  #: read from the journal
     last: int = 0  #: the number that the new folder continues from
-    missing: list[tuple[int, int]] = []  #: batches that were written and cannot be read, first and last of each range
+    missing: list[tuple[int, int]] = []  #: entries that were written and cannot be read, first and last of each range
     unreadable: list[str] = []  #: snapshots that fail a check
     dropped: list[Dropped] = []
 
@@ -96,7 +96,7 @@ def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
     progress("journal", 1, 1)
     if not entries and not base:
         raise CannotSalvage(f"nothing in {source} can be read: no snapshot is whole, and no batch passes its checksum")
-    report.snapshot, report.batches = base, len(entries)
+    report.snapshot, report.entries = base, len(entries)
     report.last = max([base, *entries, _marked(source)])
     report.missing = list(_gaps(base, sorted(entries), report.last))
     return _Fold(source, base, {seq: decoded(seq, entries[seq]) for seq in sorted(entries)}, report).run()

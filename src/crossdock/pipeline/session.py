@@ -26,6 +26,8 @@ TABLES: Final[Mapping[str, str]] = {
     # No checksum files and no _SUCCESS beside what delta.py moves away: Hadoop starts a chmod for each.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # A Python worker and the JVM greet each other when they connect; 15 s are too few on a machine with other work.
+    "spark.python.authenticate.socketTimeout": "600s",
 }
 LOCAL: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
@@ -33,6 +35,9 @@ LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "4",
+    # Driver and executor are one process: a late heartbeat means a busy machine, not a lost executor.
+    "spark.network.timeout": "1800s",
+    "spark.executor.heartbeatInterval": "60s",
 }
 
 

@@ -155,7 +155,7 @@ def salvage(source: Path, dest: Path, as_json: bool) -> None:
 def _salvage_lines(report: Salvaged) -> list[str]:
     missing = [f"lost: batch {first:,}" + (f" to {last:,}" if last > first else "") for first, last in report.missing]
     dropped = [
-        f"left out: {each.event} of batch {each.batch:,}" + (f", job {each.jid}" if each.jid else "")
+        f"left out: {each.event} of batch {each.entry:,}" + (f", job {each.jid}" if each.jid else "")
         for each in report.dropped
     ]
     return [

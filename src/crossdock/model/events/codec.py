@@ -71,12 +71,12 @@ from crossdock.model.events.resqu import Reserved as Reserved
 from crossdock.model.events.resqu import ResquEvent as ResquEvent
 from crossdock.model.events.resqu import Unreserved as Unreserved
 
-#: Written into each batch and snapshot; a reader refuses a newer one.
+#: Written into each entry and snapshot; a reader refuses a newer one.
 EVENT_VERSION: Final = 1
 
 
 class JournalEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One turn of the server, one row of the journal."""
+    """The events of one group commit: one row of the journal."""
 
     version: int
     wall: float
@@ -91,7 +91,7 @@ decode_entry = msgspec.msgpack.Decoder(JournalEntry).decode
 
 
 class _Versioned(msgspec.Struct, array_like=True):
-    """The beginning of a batch, of whatever version."""
+    """The beginning of an entry, of whatever version."""
 
     version: int
 
@@ -99,15 +99,16 @@ class _Versioned(msgspec.Struct, array_like=True):
 _begin = msgspec.msgpack.Decoder(_Versioned).decode
 
 
-def refuse_newer_entry(seq: int, batch: bytes, by: str = "") -> None:
-    """Raises Newer. Bytes that are no batch at all pass: decoding them says what is wrong."""
+def refuse_newer_entry(seq: int, entry: bytes, by: str = "") -> None:
+    """Raises Newer. Bytes that are no entry at all pass: decoding them says what is wrong."""
     try:
-        version = _begin(batch).version
+        version = _begin(entry).version
     except msgspec.MsgspecError:
         return
     if version > EVENT_VERSION:
         raise Newer(f"batch {seq}, of event version", version, EVENT_VERSION, by)
 
 
-def entry_checksum(seq: int, batch: bytes) -> int:
-    return zlib.crc32(batch, seq & 0xFFFFFFFF)
+def entry_checksum(seq: int, entry: bytes) -> int:
+    """CRC-32 over the entry and its number, stored beside it."""
+    return zlib.crc32(entry, seq & 0xFFFFFFFF)
