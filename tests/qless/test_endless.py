@@ -16,7 +16,7 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import THROTTLES
 from crossdock.protocols.redis.qless.key_view import QlessView
 from crossdock.protocols.redis.views import Views
-from crossdock.protocols.workq import timestamps as workq_times
+from crossdock.protocols.workq import codec as workq_times
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Door, Peer, worker

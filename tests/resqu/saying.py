@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.resqu.speaking import Direct
 
 P = "resqu-v4:"
-SHA = {dialect: sha for sha, dialect in script_hashes.KNOWN.items()}
+SHA = {dialect: sha for sha, dialect in scripts.KNOWN.items()}
 BATCH = "s:Import:54e3f968"
 
 
@@ -34,12 +34,12 @@ def worker(direct: Direct, name: str = "n~p~s~1", pool: str = "p") -> None:
 
 def commit(direct: Direct, batch: str, jobs: int) -> None:
     key = f"uncommitted:{batch}"
-    assert script(direct, script_hashes.BATCH_INIT, [key], job(f"{batch}-1", name="Import")) == 1
+    assert script(direct, scripts.BATCH_INIT, [key], job(f"{batch}-1", name="Import")) == 1
     for number in range(2, jobs + 1):
         assert direct.say("c", "LPUSHX", P + key, job(f"{batch}-{number}", name="Import")) == number
     assert direct.say("c", "EXPIRE", P + key, "600") == 1
     assert direct.say("c", "TTL", P + key) == 600
-    assert script(direct, script_hashes.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) >= 1
+    assert script(direct, scripts.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) >= 1
 
 
 def work_off(direct: Direct, name: str, batch: str) -> list[str]:
@@ -54,4 +54,4 @@ def insert(direct: Direct, at: int, interval: str = "P0Y0M0DT0H0M100S", **member
     """A plan `s_p`."""
     plan = base(**members, id="s_p", nextRun=at, recurrenceInterval=interval)
     keys = ["plan:s_p", "plan_schedule", f"plan_schedule:{at}", "plan_list:s"]
-    return script(direct, script_hashes.PLAN_INSERT, keys, plan, str(at), "s_p")
+    return script(direct, scripts.PLAN_INSERT, keys, plan, str(at), "s_p")

@@ -12,7 +12,7 @@ from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import SetMapping
 from crossdock.protocols.redis.commands.table import COMMANDS
 from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.protocols.redis.resqu import script_hashes, scripts
+from crossdock.protocols.redis.resqu import scripts
 from crossdock.protocols.redis.resqu.service import Resqu
 from tests.model import invariants
 from tests.support.conversation import Peer
@@ -21,7 +21,7 @@ from tests.support.picture import picture
 from tests.support.resp_values import read
 
 P = b"resqu-v4:"
-SHA = {dialect: sha.encode() for sha, dialect in script_hashes.KNOWN.items()}
+SHA = {dialect: sha.encode() for sha, dialect in scripts.KNOWN.items()}
 NOW = 1_794_765_345
 
 #: They close the connection, answer several times, or leave out what the commands before them did.
@@ -76,23 +76,23 @@ def call(name: str, chosen: list[bytes], args: list[bytes]) -> list[bytes]:
 
 
 FITTING = {
-    script_hashes.DEFER_ADD: ([P + b"unique:u:state", P + b"unique:u:deferred"], [b"running", text("", "u", {})]),
-    script_hashes.UNIQUE_FINALIZE: ([P + b"unique:u:state", P + b"unique:u:deferred"], [b"running"]),
-    script_hashes.BATCH_INIT: ([P + b"uncommitted:s:N:1"], [text("b1", "", {})]),
-    script_hashes.BATCH_COMMIT: ([P + b"committed", P + b"committed:s:N:1", P + b"uncommitted:s:N:1"], [b"s:N:1"]),
-    script_hashes.PLAN_INSERT: (
+    scripts.DEFER_ADD: ([P + b"unique:u:state", P + b"unique:u:deferred"], [b"running", text("", "u", {})]),
+    scripts.UNIQUE_FINALIZE: ([P + b"unique:u:state", P + b"unique:u:deferred"], [b"running"]),
+    scripts.BATCH_INIT: ([P + b"uncommitted:s:N:1"], [text("b1", "", {})]),
+    scripts.BATCH_COMMIT: ([P + b"committed", P + b"committed:s:N:1", P + b"uncommitted:s:N:1"], [b"s:N:1"]),
+    scripts.PLAN_INSERT: (
         [P + b"plan:s_p", P + b"plan_schedule", P + b"plan_schedule:%d" % (NOW + 5), P + b"plan_list:s"],
         [text("", "", plans), b"%d" % (NOW + 5), b"s_p"],
     ),
-    script_hashes.BATCH_ASSIGN: (
+    scripts.BATCH_ASSIGN: (
         [P + b"pool:p", P + b"pool:p:backlog:s", P + b"pool:p:n-0:queues", P + b"pool:p:unit_queues"],
         [b"s", b"s:N:1", b"pool:p:n-0:queues", b"n"],
     ),
-    script_hashes.BATCH_REMOVE: (
+    scripts.BATCH_REMOVE: (
         [P + b"pool:p:n-0:queues", P + b"pool:p:unit_queues", P + b"pool:p", P + b"pool:p:backlog:s", P + b"committed"],
         [b"s:N:1", b"s", b"pool:p:n-0:queues"],
     ),
-    script_hashes.UNIT_CLEAR: ([P + b"pool:p:n-0:queues", P + b"pool:p:unit_queues"], [b"pool:p:n-0:queues"]),
+    scripts.UNIT_CLEAR: ([P + b"pool:p:n-0:queues", P + b"pool:p:unit_queues"], [b"pool:p:n-0:queues"]),
 }
 fitting = st.sampled_from([call(name, *rest) for name, rest in FITTING.items()])
 any_script = st.builds(call, st.sampled_from(sorted(scripts.SCRIPTS)), st.lists(keys, max_size=5), arguments)

@@ -3,7 +3,8 @@
 import pytest
 
 from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.protocols.redis.resqu import entries, locks, plans, queue_lists, script_hashes
+from crossdock.protocols.redis.resqu import keys as resqu_keys
+from crossdock.protocols.redis.resqu import locks, plans, queue_lists, scripts
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.protocols.redis.scripts import sha1
 from tests.resqu.saying import BATCH, SHA, P, base, commit, insert, job, push
@@ -15,7 +16,7 @@ class TestScripts:
 
     @pytest.fixture
     def direct(self) -> Direct:
-        resqu = Resqu(known={sha1(self.TEXT): script_hashes.BATCH_INIT})
+        resqu = Resqu(known={sha1(self.TEXT): scripts.BATCH_INIT})
         return Direct(door=RedisProtocol(libraries=(resqu.library,), views=resqu.views))
 
     @pytest.mark.parametrize("text", [TEXT, TEXT.replace(b"\n", b"\r\n")])
@@ -27,10 +28,10 @@ class TestScripts:
 
     def test_evalsha_needs_no_load_and_what_is_not_in_the_table_is_unknown(self, direct: Direct) -> None:
         sha = sha1(self.TEXT)
-        assert direct.say("c", "SCRIPT", "EXISTS", sha, SHA[script_hashes.BATCH_INIT]) == [1, 0]
+        assert direct.say("c", "SCRIPT", "EXISTS", sha, SHA[scripts.BATCH_INIT]) == [1, 0]
         assert direct.say("c", "EVALSHA", sha, "1", f"{P}uncommitted:{BATCH}", job()) == 1
         with pytest.raises(Refused, match="NOSCRIPT"):
-            direct.say("c", "EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job())
+            direct.say("c", "EVALSHA", SHA[scripts.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job())
         other = "return 1"
         with pytest.raises(Refused, match=f"unknown script {sha1(other.encode())}"):
             direct.say("c", "EVAL", other, "0")
@@ -78,7 +79,7 @@ class TestWrongInput:
             commit(direct, BATCH, 2)
         direct.say("c", "DEL", f"{P}committed")
         keys = ("3", f"{P}committed", f"{P}committed:{BATCH}", f"{P}uncommitted:{BATCH}")
-        assert direct.say("c", "EVALSHA", SHA[script_hashes.BATCH_COMMIT], *keys, BATCH) == 1
+        assert direct.say("c", "EVALSHA", SHA[scripts.BATCH_COMMIT], *keys, BATCH) == 1
 
     @pytest.mark.parametrize(
         "words",
@@ -111,7 +112,7 @@ class TestWrongInput:
                 ("LPUSH", f"{P}unassigned", text),
                 ("RPUSH", f"{P}delayed:1900000000", text),
                 ("LPUSHX", f"{P}uncommitted:{BATCH}", text),
-                ("EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", text),
+                ("EVALSHA", SHA[scripts.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", text),
             ):
                 with pytest.raises(Refused, match="ERR invalid job: "):
                     direct.say("c", *words)
@@ -134,7 +135,7 @@ class TestLimits:
             ("LPUSH", f"{P}unassigned", job()),
             ("RPUSH", f"{P}delayed:1900000000", base()),
             ("LPUSHX", f"{P}uncommitted:{BATCH}", job()),
-            ("EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
+            ("EVALSHA", SHA[scripts.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
             ("SADD", f"{P}process:n:pool:p", "n~p~s~1"),
         ):
             with pytest.raises(Refused, match="OOM the disk is full"):
@@ -169,7 +170,7 @@ class TestLimits:
             insert(direct, 1_900_000_000)
 
     def test_a_list_that_is_too_long_is_counted(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(entries, "AT_MOST", 2)
+        monkeypatch.setattr(resqu_keys, "AT_MOST", 2)
         push(direct, "j1", "j2", "j3")
         assert direct.say("c", "LLEN", f"{P}unassigned") == 3
         with pytest.raises(Refused, match="is made of more than 2 records"):

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.resqu.speaking import SPEAKERS, Plainly, Refused, Speaker, need_php
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
 
 P = "resqu-v4:"
-SHA = {dialect: sha for sha, dialect in script_hashes.KNOWN.items()}
+SHA = {dialect: sha for sha, dialect in scripts.KNOWN.items()}
 _sources = count(1)
 
 
@@ -88,10 +88,10 @@ def test_2_and_3_unique_and_refused(speaker: Speaker, source: str) -> None:
     assert speaker.say("c", "LPUSH", f"{P}unassigned", job(source, "1", unique={"uid": source})) >= 1
     assert speaker.say("c", "SETNX", P + state, "queued") == 0
     later = job(source, unique={"uid": source, "deferrableBy": 0})
-    assert script(speaker, script_hashes.DEFER_ADD, [state, slot], "running", later) is None
+    assert script(speaker, scripts.DEFER_ADD, [state, slot], "running", later) is None
     take(speaker, job(source, "1", unique={"uid": source}))
-    assert script(speaker, script_hashes.DEFER_ADD, [state, slot], "running", later) == 1
-    assert script(speaker, script_hashes.DEFER_ADD, [state, slot], "running", later) == 0
+    assert script(speaker, scripts.DEFER_ADD, [state, slot], "running", later) == 1
+    assert script(speaker, scripts.DEFER_ADD, [state, slot], "running", later) == 0
 
 
 def test_4_delayed(speaker: Speaker, source: str) -> None:
@@ -105,28 +105,28 @@ def test_5_and_6_a_plan_and_its_end(speaker: Speaker, source: str) -> None:
     at = str(int(time.time()) + 100_000)
     plan = job(source, recurrenceInterval="P0Y1M0DT0H0M0S", nextRun=int(at), id=f"{source}_nightly")
     keys = [f"plan:{source}_nightly", "plan_schedule", f"plan_schedule:{at}", f"plan_list:{source}"]
-    assert script(speaker, script_hashes.PLAN_INSERT, keys, plan, at, f"{source}_nightly") == 1
-    assert script(speaker, script_hashes.PLAN_INSERT, keys, plan, at, f"{source}_nightly") is None
+    assert script(speaker, scripts.PLAN_INSERT, keys, plan, at, f"{source}_nightly") == 1
+    assert script(speaker, scripts.PLAN_INSERT, keys, plan, at, f"{source}_nightly") is None
     assert speaker.say("c", "SMEMBERS", f"{P}plan_list:{source}") == [f"{source}_nightly"]
     assert speaker.say("c", "GET", f"{P}plan:{source}_nightly") == plan
     assert speaker.say("c", "DEL", f"{P}plan:{source}_nightly") == 1
     assert speaker.say("c", "LREM", f"{P}plan_schedule:{at}", "0", f"{source}_nightly") == 1
     assert speaker.say("c", "SREM", f"{P}plan_list:{source}", f"{source}_nightly") == 1
-    assert script(speaker, script_hashes.PLAN_CLEAN, ["plan_schedule", f"plan_schedule:{at}"], at) is None
+    assert script(speaker, scripts.PLAN_CLEAN, ["plan_schedule", f"plan_schedule:{at}"], at) is None
     assert not speaker.say("c", "GET", f"{P}plan:{source}_nightly")
 
 
 def test_7_a_batch(speaker: Speaker, source: str) -> None:
     batch = f"{source}:Import:54e3f968"
     key = f"uncommitted:{batch}"
-    assert script(speaker, script_hashes.BATCH_INIT, [key], job(source, "1")) == 1
-    assert script(speaker, script_hashes.BATCH_INIT, [key], job(source, "x")) is None
+    assert script(speaker, scripts.BATCH_INIT, [key], job(source, "1")) == 1
+    assert script(speaker, scripts.BATCH_INIT, [key], job(source, "x")) is None
     assert speaker.say("c", "EXPIRE", P + key, "600") == 1
     assert speaker.say("c", "LPUSHX", P + key, job(source, "2")) == 2
     assert speaker.say("c", "EXPIRE", P + key, "600") == 1
     assert speaker.say("c", "LLEN", f"{P}committed:{batch}") == 0
-    assert script(speaker, script_hashes.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) >= 1
-    assert script(speaker, script_hashes.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) is None
+    assert script(speaker, scripts.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) >= 1
+    assert script(speaker, scripts.BATCH_COMMIT, ["committed", f"committed:{batch}", key], batch) is None
     assert speaker.say("c", "EXISTS", f"{P}committed:{batch}") == 1
     assert speaker.say("c", "LLEN", f"{P}committed:{batch}") == 2
     assert speaker.say("c", "LPUSHX", P + key, job(source, "3")) == 0
@@ -139,8 +139,8 @@ def test_8_a_worker_and_a_deferred_follow_up(speaker: Speaker, source: str) -> N
     speaker.say("c", "LPUSH", f"{P}unassigned", first)
     worker = take(speaker, first)
     assert speaker.say("child", "SET", P + state, "running", "XX") in ("OK", True)
-    assert script(speaker, script_hashes.DEFER_ADD, [state, slot], "running", second) == 1
-    assert script(speaker, script_hashes.UNIQUE_FINALIZE, [state, slot], "running", connection="child") == second
+    assert script(speaker, scripts.DEFER_ADD, [state, slot], "running", second) == 1
+    assert script(speaker, scripts.UNIQUE_FINALIZE, [state, slot], "running", connection="child") == second
     assert speaker.say("child", "SETNX", P + state, "queued") == 1
     at = str(int(time.time()) + 1)
     assert speaker.say("child", "RPUSH", f"{P}delayed:{at}", second) >= 1
@@ -201,8 +201,8 @@ def test_what_outlives_a_crash(tmp_path: Path) -> None:
         speaker.say("c", "SETNX", f"{P}unique:u:state", "queued")
         plan = job("s", recurrenceInterval="P1M", nextRun=int(at), id="s_p")
         keys = ["plan:s_p", "plan_schedule", f"plan_schedule:{at}", "plan_list:s"]
-        script(speaker, script_hashes.PLAN_INSERT, keys, plan, at, "s_p")
-        script(speaker, script_hashes.BATCH_INIT, ["uncommitted:s:N:00000001"], job("s", "b1"))
+        script(speaker, scripts.PLAN_INSERT, keys, plan, at, "s_p")
+        script(speaker, scripts.BATCH_INIT, ["uncommitted:s:N:00000001"], job("s", "b1"))
         speaker.close()
         server.kill()
         server.start()

@@ -7,7 +7,7 @@ import pytest
 
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.model.bench import RULES
 from tests.resqu.saying import P, base, insert, script
 from tests.resqu.speaking import Direct, Refused
@@ -92,15 +92,15 @@ class TestPlans:
         plan = base(id="s_p", nextRun=5, recurrenceInterval="PT1S")
         keys = ["plan:s_q", "plan_schedule", "plan_schedule:5", "plan_list:s"]
         with pytest.raises(Refused, match="name different plans"):
-            script(direct, script_hashes.PLAN_INSERT, keys, plan, "5", "s_p")
+            script(direct, scripts.PLAN_INSERT, keys, plan, "5", "s_p")
         with pytest.raises(Refused, match="the plan says it is 's_p' of 's', its keys 's_q' of 's'"):
-            script(direct, script_hashes.PLAN_INSERT, keys, plan, "5", "s_q")
+            script(direct, scripts.PLAN_INSERT, keys, plan, "5", "s_q")
 
     def test_the_scheduler_may_move_it_and_write_it_back(self, direct: Direct) -> None:
         at = int(direct.dispatcher.now.wall) + 10
         insert(direct, at)
         keys = ["plan_schedule", f"plan_schedule:{at}", f"plan_schedule:{at + 7}"]
-        assert script(direct, script_hashes.PLAN_MOVE, keys, str(at + 7), "s_p") is None
+        assert script(direct, scripts.PLAN_MOVE, keys, str(at + 7), "s_p") is None
         assert json.loads(direct.say("c", "GET", f"{P}plan:s_p"))["nextRun"] == at + 7
         text = base(args=["new"], id="s_p", nextRun=at, recurrenceInterval="PT50S")
         assert direct.say("c", "SET", f"{P}plan:s_p", text) == "OK"

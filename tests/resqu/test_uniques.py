@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.resqu.saying import P, base, job, push, script, worker
 from tests.resqu.speaking import Direct, Refused
 
@@ -38,9 +38,9 @@ class TestUniqueIds:
     def test_a_deferred_job_must_have_that_uid(self, direct: Direct) -> None:
         keys = ["unique:u:state", "unique:u:deferred"]
         with pytest.raises(Refused, match="does not have the unique id 'u'"):
-            script(direct, script_hashes.DEFER_ADD, keys, "running", base(unique={"uid": "v", "deferrableBy": 1}))
+            script(direct, scripts.DEFER_ADD, keys, "running", base(unique={"uid": "v", "deferrableBy": 1}))
         with pytest.raises(Refused, match="do not belong together"):
-            script(direct, script_hashes.DEFER_ADD, ["unique:u:state", "unique:v:deferred"], "running", base())
+            script(direct, scripts.DEFER_ADD, ["unique:u:state", "unique:v:deferred"], "running", base())
 
     def test_what_is_deferred_outlives_a_failure_and_comes_after_its_delay(self, direct: Direct) -> None:
         worker(direct)
@@ -49,7 +49,7 @@ class TestUniqueIds:
         direct.say("w", "RPOPLPUSH", f"{P}unassigned", f"{P}worker:n~p~s~1")
         direct.say("child", "SET", f"{P}unique:u:state", "running", "XX")
         second = base(unique={"uid": "u", "deferrableBy": 5}, args=[2])
-        assert script(direct, script_hashes.DEFER_ADD, ["unique:u:state", "unique:u:deferred"], "running", second) == 1
+        assert script(direct, scripts.DEFER_ADD, ["unique:u:state", "unique:u:deferred"], "running", second) == 1
         assert direct.say("c", "GET", f"{P}unique:u:deferred") == second
         assert direct.say("child", "DEL", f"{P}unique:u:state", f"{P}unique:u:deferred") == 2
         direct.say("w", "RPOP", f"{P}worker:n~p~s~1")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.resqu.saying import BATCH, P, commit, job, push, script, work_off, worker
 from tests.resqu.speaking import Direct, Refused
 
@@ -16,7 +16,7 @@ class TestUnits:
             direct.say("m", "ZADD", units, str(score), f"pool:b:{unit}:queues")
         direct.say("m", "LPUSH", f"{P}pool:b:n-0:queues", "x", "y")
         keys = ["pool:b:n-0:queues", "pool:b:unit_queues"]
-        assert script(direct, script_hashes.UNIT_CLEAR, keys, "pool:b:n-0:queues") is None
+        assert script(direct, scripts.UNIT_CLEAR, keys, "pool:b:n-0:queues") is None
         assert direct.say("m", "ZRANGE", units, "0", "-1", "WITHSCORES") == [
             "pool:b:n-2:queues", "1", "pool:b:n-1:queues", "2",
         ]  # fmt: skip
@@ -32,25 +32,25 @@ class TestUnits:
             assert direct.say("a", "BRPOPLPUSH", f"{P}committed", f"{P}allocator:n:batch-1", "3") == batch
             assert direct.say("a", "TTL", f"{P}committed:{batch}") == -1
             keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
-            waits = script(direct, script_hashes.BATCH_ASSIGN, keys, "s", batch, "pool:b:n-0:queues", "n")
+            waits = script(direct, scripts.BATCH_ASSIGN, keys, "s", batch, "pool:b:n-0:queues", "n")
             assert waits == (None if batch == BATCH else 1)
             assert direct.say("a", "LREM", f"{P}allocator:n:batch-1", "1", batch) == 1
         assert direct.say("w", "RPOPLPUSH", f"{P}committed:s:Import:00000002", f"{P}worker:n~b~0~1") is None
         assert work_off(direct, "n~b~0~1", BATCH) == [f"{BATCH}-1", f"{BATCH}-2"]
         keys = ["pool:b:n-0:queues", "pool:b:unit_queues", "pool:b", "pool:b:backlog:s", "committed"]
-        assert script(direct, script_hashes.BATCH_REMOVE, keys, BATCH, "s", "pool:b:n-0:queues") is None
+        assert script(direct, scripts.BATCH_REMOVE, keys, BATCH, "s", "pool:b:n-0:queues") is None
         assert direct.say("a", "LRANGE", f"{P}committed", "0", "-1") == ["s:Import:00000002"]
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
 
     def test_a_batch_needs_a_place_among_the_keys(self, direct: Direct) -> None:
         """A refused commit or assignment changes nothing, and can be said again."""
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
-        assign = (script_hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
+        assign = (scripts.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
         limit, direct.door.keys_bytes = direct.door.keys_bytes, 1
         with pytest.raises(Refused, match="OOM the key space"):
             commit(direct, BATCH, 2)
         direct.door.keys_bytes = limit
-        script(direct, script_hashes.BATCH_COMMIT, ["committed", f"committed:{BATCH}", f"uncommitted:{BATCH}"], BATCH)
+        script(direct, scripts.BATCH_COMMIT, ["committed", f"committed:{BATCH}", f"uncommitted:{BATCH}"], BATCH)
         direct.door.keys_bytes = 1
         with pytest.raises(Refused, match="OOM the key space"):
             script(direct, *assign)
@@ -66,10 +66,10 @@ class TestUnits:
         direct.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}worker:n~p~s~1", "3")
         key = f"uncommitted:{BATCH}"
         pushed = job("staged", name="Import", unique={"uid": "u"})
-        assert script(direct, script_hashes.BATCH_INIT, [key], pushed) == 1
-        assert script(direct, script_hashes.BATCH_COMMIT, ["committed", f"committed:{BATCH}", key], BATCH) == 1
+        assert script(direct, scripts.BATCH_INIT, [key], pushed) == 1
+        assert script(direct, scripts.BATCH_COMMIT, ["committed", f"committed:{BATCH}", key], BATCH) == 1
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
-        script(direct, script_hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
+        script(direct, scripts.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
         assert direct.say("w", "LRANGE", f"{P}committed:{BATCH}", "0", "-1") == [pushed], "the bytes as pushed"
         text = direct.say("w", "RPOPLPUSH", f"{P}committed:{BATCH}", f"{P}worker:n~b~0~1")
         uid = json.loads(text)["unique"]["uid"]

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from crossdock.client.base import Broken, NoServer, Refused, connect
-from crossdock.protocols.redis.resqu import script_hashes
+from crossdock.protocols.redis.resqu import scripts
 from tests.support.accounting import Kind, Op, Outcome
 from tests.support.crowd import Crowd
 from tests.support.patience import PATIENCE_S
@@ -31,7 +31,7 @@ PLANS: Final = {"plain": "", "unique": "uid-plan"}  #: and the uid of each
 WORKERS: Final = 3
 FAKTORY: Final = "faktory-1"  #: the worker of that door
 
-SHA: Final = {name: sha for sha, name in script_hashes.KNOWN.items()}
+SHA: Final = {name: sha for sha, name in scripts.KNOWN.items()}
 
 
 class ResquLoad(Crowd):
@@ -129,7 +129,7 @@ class ResquLoad(Crowd):
         keys = ("2", state, f"{P}unique:{uid}:deferred")
         text = json.dumps(self._job(name, unique={"uid": uid, "deferrableBy": defer}))
         op = Op(Kind.PUSH, by, name, time.monotonic(), 0.0, crc=crc(name))
-        defer_add = ("EVALSHA", SHA[script_hashes.DEFER_ADD], *keys, "running", text)
+        defer_add = ("EVALSHA", SHA[scripts.DEFER_ADD], *keys, "running", text)
         self.deferred += self._record(op, lambda: peer.ask_redis(*defer_add) == 1) is Outcome.OK
         self._stop.wait(0.002)
 
@@ -142,7 +142,7 @@ class ResquLoad(Crowd):
         stage, began, outcome = f"{P}uncommitted:{batch}", time.monotonic(), Outcome.REFUSED
         jobs = [json.dumps(self._job(name, "Import", id=name, queue_time=time.time())) for name in names]
         try:
-            assert peer.ask_redis("EVALSHA", SHA[script_hashes.BATCH_INIT], "1", stage, jobs[0]) == 1
+            assert peer.ask_redis("EVALSHA", SHA[scripts.BATCH_INIT], "1", stage, jobs[0]) == 1
             assert peer.ask_redis("EXPIRE", stage, "600") == 1
             for length, text in enumerate(jobs[1:], 2):
                 assert peer.ask_redis("LPUSHX", stage, text) == length
@@ -150,7 +150,7 @@ class ResquLoad(Crowd):
                 return
             outcome = Outcome.UNKNOWN
             keys = ("3", f"{P}committed", f"{P}committed:{batch}", stage)
-            assert peer.ask_redis("EVALSHA", SHA[script_hashes.BATCH_COMMIT], *keys, batch)
+            assert peer.ask_redis("EVALSHA", SHA[scripts.BATCH_COMMIT], *keys, batch)
             outcome = Outcome.OK
             self.batches += 1
             self._open += len(names)
@@ -165,7 +165,7 @@ class ResquLoad(Crowd):
         text = self._job("plan", id=plan, nextRun=at, recurrenceInterval="P0Y0M0DT0H0M1S", **unique)
         keys = (f"{P}plan:{plan}", f"{P}plan_schedule", f"{P}plan_schedule:{at}", f"{P}plan_list:s")
         with closing(self.peer("n~p~s~planner")) as peer:
-            insert = ("EVALSHA", SHA[script_hashes.PLAN_INSERT], "4", *keys)
+            insert = ("EVALSHA", SHA[scripts.PLAN_INSERT], "4", *keys)
             assert peer.ask_redis(*insert, json.dumps(text), str(at), plan) == 1
 
     def _fetch(self, peer: Peer, by: str) -> Got | None:

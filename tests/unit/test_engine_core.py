@@ -1,4 +1,4 @@
-"""The core of the engine knows no protocol: it neither imports one nor names its data."""
+"""The core of the engine knows no protocol: it does not name the data of one (test_imports.py: nor imports one)."""
 
 import ast
 from pathlib import Path
@@ -9,22 +9,10 @@ import pytest
 import crossdock
 from crossdock.engine import hooks
 from crossdock.model.protocol_data import ProtocolData, QlessData, ResquData
-from tests.unit.test_arrows import imported
 
 ENGINE: Final = Path(crossdock.__file__).parent / "engine"
 CORE: Final = ("jobs", "index", "records", "keyspace")
 DATA: Final = frozenset(each.__name__ for each in ProtocolData.__subclasses__())
-
-
-@pytest.mark.parametrize("room", CORE)
-def test_the_core_imports_no_protocol(room: str) -> None:
-    found = [
-        (file.name, name)
-        for file in (ENGINE / room).rglob("*.py")
-        for _, name in imported(ast.parse(file.read_text("utf-8")), ["crossdock", "engine", room])
-        if name.startswith(("crossdock.engine.qless", "crossdock.engine.resqu"))
-    ]
-    assert found == []
 
 
 @pytest.mark.parametrize("room", CORE)
@@ -34,17 +22,6 @@ def test_the_core_names_no_protocol_data(room: str) -> None:
         for file in (ENGINE / room).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if (isinstance(node, ast.Name) and node.id in DATA) or (isinstance(node, ast.alias) and node.name in DATA)
-    ]
-    assert found == []
-
-
-@pytest.mark.parametrize(("own", "other"), [("qless", "resqu"), ("resqu", "qless")])
-def test_protocols_of_the_engine_do_not_import_each_other(own: str, other: str) -> None:
-    found = [
-        (file.name, name)
-        for file in (ENGINE / own).rglob("*.py")
-        for _, name in imported(ast.parse(file.read_text("utf-8")), ["crossdock", "engine", own])
-        if name.startswith(f"crossdock.engine.{other}")
     ]
     assert found == []
 

@@ -81,6 +81,11 @@ def _core(importer: str, imported: str) -> bool:
     return any(is_in(importer, each) for each in _CORE) and any(is_in(imported, each) for each in _DIALECTS)
 
 
+def _engine_dialects(importer: str, imported: str) -> bool:
+    source, target = (part_of(each, "engine", _REDIS) for each in (importer, imported))
+    return source is not None and target is not None and source != target
+
+
 def _sqlite(importer: str, imported: str) -> bool:
     own = is_in(importer, "journal.sqlite") or importer == OPENS_A_JOURNAL
     return is_in(imported, "journal.sqlite") and not own
@@ -91,6 +96,7 @@ RULES: Final = (
     Rule("protocols do not import each other", _protocols),
     Rule("qless and resqu do not import each other", _redis),
     Rule("the engine's core does not import a dialect", _core),
+    Rule("qless and resqu of the engine do not import each other", _engine_dialects),
     Rule("only the module that opens a journal imports journal.sqlite", _sqlite),
 )
 
@@ -169,6 +175,7 @@ def test_a_file_imports_only_what_the_rules_allow(file: Path) -> None:
         ("from crossdock.engine.resqu.plans import parse", "engine.records.schedules"),
         ("from crossdock.engine import qless", "engine.index.queue"),
         ("def f():\n    from crossdock.engine.qless import history", "engine.keyspace.store"),
+        ("from crossdock.engine.resqu import batch_queues", "engine.qless.pop"),
         # the journal's adapter
         ("from crossdock.journal.sqlite.journal import checksum", "lake.exporter"),
         ("from crossdock.journal import sqlite", "journal.recovery"),

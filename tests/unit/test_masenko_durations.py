@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crossdock.protocols.masenko.durations import parse, show
+from crossdock.protocols.masenko.messages import parse, show
 
 SECOND = 1_000_000_000
 

@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossdock.model.job import Form
-from crossdock.protocols.masenko import ack, fetch, push
-from crossdock.protocols.masenko.go_json import NotJson, WrongType, members
-from crossdock.protocols.masenko.go_json_errors import TOO_DEEP, complaint
+from crossdock.protocols.masenko import commands, push
+from crossdock.protocols.masenko.go_json import TOO_DEEP, NotJson, WrongType, complaint, members
 from crossdock.protocols.masenko.messages import Invalid, go_quote, normal, quote
 from tests.unit.test_faktory_fuzz import spellings
 
@@ -159,12 +158,12 @@ class TestAck:
         [b'{"id":7}', b' { "id" : 7 } ', b'{"ID":7}', b'{"Id":6,"id":7}', b'{"id":7,"Id":null}', b'{"id":7,"x":[{}]}'],
     )
     def test_read(self, body: bytes) -> None:
-        assert ack.read(body, "ack") == 7
+        assert commands.read_ack(body, "ack") == 7
 
     @pytest.mark.parametrize("body", [b"{}", b'{"id":0}', b"null", b'{"id":null}', b'{"x":1}', b" null "])
     def test_missing(self, body: bytes) -> None:
         with pytest.raises(Invalid, match=r"^missing id$"):
-            ack.read(body, "ack")
+            commands.read_ack(body, "ack")
 
     @pytest.mark.parametrize(
         ("body", "why"),
@@ -192,12 +191,12 @@ class TestAck:
     def test_refused(self, body: bytes, why: str) -> None:
         for verb in ("ack", "nack"):
             with pytest.raises(Invalid) as refused:
-                ack.read(body, verb)
+                commands.read_ack(body, verb)
             assert str(refused.value) == f"unmarshal payload: {why}".replace("ackRequest", f"{verb}Request")
 
     def test_long_ones_are_cut(self) -> None:
         with pytest.raises(Invalid) as refused:
-            ack.read(b'{"id":%b}' % (b"9" * 100_000), "ack")
+            commands.read_ack(b'{"id":%b}' % (b"9" * 100_000), "ack")
         assert len(str(refused.value)) < 5_000
 
 
@@ -256,9 +255,9 @@ class TestFetch:
     def test_defaults(self, body: bytes) -> None:
         if b"timeout" in body:
             with pytest.raises(Invalid, match="greater than zero"):
-                fetch.read(body)
+                commands.read_fetch(body)
         else:
-            assert fetch.read(body) == (("default",), None)
+            assert commands.read_fetch(body) == (("default",), None)
 
     @pytest.mark.parametrize(
         ("body", "queues", "timeout"),
@@ -273,7 +272,7 @@ class TestFetch:
         ],
     )
     def test_read(self, body: bytes, queues: tuple[str, ...], timeout: int | None) -> None:
-        assert fetch.read(body) == (queues, timeout)
+        assert commands.read_fetch(body) == (queues, timeout)
 
     @pytest.mark.parametrize(
         "body",
@@ -283,17 +282,17 @@ class TestFetch:
     )
     def test_not_read(self, body: bytes) -> None:
         with pytest.raises(Invalid, match=f"^{NOT_READ}$"):
-            fetch.read(body)
+            commands.read_fetch(body)
 
     @pytest.mark.parametrize("value", [b"0", b"-1", b"null", b'"0"', b'"-1s"', b'"0s"'])
     def test_time_must_be_given(self, value: bytes) -> None:
         with pytest.raises(Invalid, match=r"^timeout must be greater than zero$"):
-            fetch.read(b'{"timeout":%b}' % value)
+            commands.read_fetch(b'{"timeout":%b}' % value)
 
     def test_many_queues(self) -> None:
         body = json.dumps({"queues": ["q"] * 1_001}).encode()
         with pytest.raises(Invalid, match=r"^FETCH takes at most 1000 queues$"):
-            fetch.read(body)
+            commands.read_fetch(body)
 
 
 @pytest.mark.parametrize(
@@ -304,10 +303,14 @@ class TestFetch:
         (push.read, b'{"Name":"a","blocked_by":[' + b"1," * 100_000 + b"1]}", "at most 255 blocked by"),
         (push.read, b'{"Name":"a","payload":[' + b"[]," * 5_000_000 + b"1]}", NOT_READ),
         (push.read, b'{"name":"a","unknown":[' + b"[]," * 5_000_000 + b"1]}", NOT_READ),
-        (partial(ack.read, verb="ack"), b'{"id":1,"unknown":[' + b"[]," * 5_000_000 + b"1]}", "unmarshal payload: "),
-        (fetch.read, b'{"Queues":[' + b'"",' * 80_000 + b'""]}', "FETCH takes at most 1000 queues"),
-        (fetch.read, b'{"queues":[' + b'"",' * 5_000_000 + b'""]}', NOT_READ),
-        (fetch.read, b'{"timeout":"' + b"1h" * 1_000_000 + b'"}', NOT_READ),
+        (
+            partial(commands.read_ack, verb="ack"),
+            b'{"id":1,"unknown":[' + b"[]," * 5_000_000 + b"1]}",
+            "unmarshal payload: ",
+        ),
+        (commands.read_fetch, b'{"Queues":[' + b'"",' * 80_000 + b'""]}', "FETCH takes at most 1000 queues"),
+        (commands.read_fetch, b'{"queues":[' + b'"",' * 5_000_000 + b'""]}', NOT_READ),
+        (commands.read_fetch, b'{"timeout":"' + b"1h" * 1_000_000 + b'"}', NOT_READ),
     ],
     ids=["long", "members", "blockers", "payload", "unknown", "settlement", "queues", "many queues", "duration"],
 )
@@ -335,7 +338,7 @@ _texts = (
 @example(b'{"')
 @example(b'{"id":1')
 def test_readers_raise_nothing_else(text: bytes) -> None:
-    for read in (push.read, fetch.read, lambda body: ack.read(body, "ack")):
+    for read in (push.read, commands.read_fetch, lambda body: commands.read_ack(body, "ack")):
         try:
             read(text)
         except Invalid as refused:

@@ -11,7 +11,7 @@ from crossdock.model.commands.core import DrawNumbers, Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.model.policies import Policy
 from crossdock.model.states import State
-from crossdock.protocols.masenko.info import SLICE as INFO_SLICE
+from crossdock.protocols.masenko.commands import SLICE as INFO_SLICE
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import SLICE
 from tests.support.dispatcher import PlainDispatcher

@@ -8,8 +8,7 @@ import pytest
 
 from crossdock.protocols.base import ReplyMemory
 from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.protocols.redis.resp.encode import encode
-from crossdock.protocols.redis.resp.parts import MANY
+from crossdock.protocols.redis.resp.encode import MANY, encode
 from crossdock.protocols.redis.resp.values import Value
 from crossdock.protocols.redis.session import RedisSession
 from tests.support.dispatcher import PlainDispatcher
@@ -99,8 +98,8 @@ def test_keys_over_half_a_million_keys_holds_everybody_up(large: RedisSession, c
 def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     made = session(1_200, resp3=resp3)
     parts, _, _ = told(made, command)
-    monkeypatch.setattr("crossdock.protocols.redis.resp.parts.MANY", 10**9)
-    monkeypatch.setattr("crossdock.protocols.redis.resp.parts.LARGE", 10**9)
+    monkeypatch.setattr("crossdock.protocols.redis.resp.encode.MANY", 10**9)
+    monkeypatch.setattr("crossdock.protocols.redis.resp.encode.LARGE", 10**9)
     at_once, _, _ = told(made, command)
     assert parts == at_once
 

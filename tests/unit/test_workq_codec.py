@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.protocols.rejection_delay import Long
-from crossdock.protocols.workq import messages as m
+from crossdock.protocols.workq import codec as m
 from crossdock.protocols.workq.codec import BLOCK_BYTES, BUDGET, Codec, Request
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from crossdock.model.job import Form, Job
 from crossdock.model.policies import Policy
 from crossdock.model.states import State
-from crossdock.protocols.workq import ids, timestamps, words
+from crossdock.protocols.workq import codec
+from crossdock.protocols.workq import job as workq_job
 
 ID = "61a444a0-6128-41c0-8078-cc757d3bd2d8"
 
@@ -27,7 +28,7 @@ class TestIds:
             for part, keep in zip(parts[1:], [*dashes, True, True, True, True], strict=False)
         )
         written = form.format(text.upper() if upper else text)
-        assert ids.parse(written.encode()) == str(one)
+        assert workq_job.parse(written.encode()) == str(one)
 
     @pytest.mark.parametrize(
         "text",
@@ -35,80 +36,80 @@ class TestIds:
          "urn:uuid:" + ID[:23], ID.replace("-", "--"), "-" + ID, ID + "\n", "٣" * 32],
     )  # fmt: skip
     def test_no_ids(self, text: str) -> None:
-        assert ids.parse(text.encode()) is None
+        assert workq_job.parse(text.encode()) is None
 
     @given(st.uuids(version=1) | st.uuids(version=3) | st.uuids(version=4) | st.uuids(version=5))
     def test_uuids_of_the_rfc_are_sound(self, one: uuid.UUID) -> None:
-        assert ids.read(str(one).encode()) == str(one)
+        assert workq_job.read(str(one).encode()) == str(one)
 
     @pytest.mark.parametrize("text", [str(uuid.UUID(int=0)), ID.replace("-41", "-01"), ID.replace("-80", "-c0")])
     def test_others_are_not(self, text: str) -> None:
-        assert ids.parse(text.encode()) == text
-        assert ids.read(text.encode()) is None
+        assert workq_job.parse(text.encode()) == text
+        assert workq_job.read(text.encode()) is None
 
     @given(st.integers(1, 2**64 - 1))
     def test_a_made_up_one_is_understood_again(self, number: int) -> None:
-        shown = ids.shown(job("some-jid", number))
-        assert ids.number(shown) == number
+        shown = workq_job.shown(job("some-jid", number))
+        assert workq_job.number(shown) == number
         made = uuid.UUID(shown)
         assert (made.version, made.variant, str(made)) == (4, uuid.RFC_4122, shown)
-        assert ids.read(shown.encode()) == shown
+        assert workq_job.read(shown.encode()) == shown
 
     @pytest.mark.parametrize("jid", [ID, "6ba7b810-9dad-11d1-80b4-00c04fd430c4"])
     def test_a_uuid_is_shown_as_it_is(self, jid: str) -> None:
-        assert ids.shown(job(jid)) == jid
-        assert ids.number(jid) == 0
+        assert workq_job.shown(job(jid)) == jid
+        assert workq_job.number(jid) == 0
 
     @pytest.mark.parametrize("jid", [ID.upper(), str(uuid.UUID(int=0)), "12345678", "", "ü" * 36, ID.replace("-", "")])
     def test_what_could_not_be_settled_again_is_not(self, jid: str) -> None:
-        assert ids.shown(job(jid, 7)) == "c205d0c0-0000-4000-8000-000000000007"
+        assert workq_job.shown(job(jid, 7)) == "c205d0c0-0000-4000-8000-000000000007"
 
 
 class TestNumbers:
     @pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"007", 7), (b"18446744073709551615", 2**64 - 1),
                                                   (b"0" * 10_000 + b"12", 12)])  # fmt: skip
     def test_unsigned(self, text: bytes, number: int) -> None:
-        assert words.unsigned(text) == words.signed(text) == number
+        assert codec.unsigned(text) == codec.signed(text) == number
 
     @pytest.mark.parametrize("text", [b"", b"-", b"+", b"x", b"1_0", b"1.0", b" 1", b"0x1", b"18446744073709551616",
                                       b"9" * 1_000_000, "٣".encode(), b"--1", b"+-1", b"1e3"])  # fmt: skip
     def test_neither(self, text: bytes) -> None:
-        assert words.unsigned(text) is None
-        assert words.signed(text) is None
+        assert codec.unsigned(text) is None
+        assert codec.signed(text) is None
 
     @pytest.mark.parametrize(("text", "number"), [(b"-4", -4), (b"+4", 4), (b"-0", 0), (b"-007", -7)])
     def test_signed_alone(self, text: bytes, number: int) -> None:
-        assert words.signed(text) == number
-        assert words.unsigned(text) is None
+        assert codec.signed(text) == number
+        assert codec.unsigned(text) is None
 
     def test_a_bound(self) -> None:
-        assert (words.unsigned(b"100", 100), words.unsigned(b"101", 100)) == (100, None)
+        assert (codec.unsigned(b"100", 100), codec.unsigned(b"101", 100)) == (100, None)
 
 
 class TestNames:
     @pytest.mark.parametrize("name", [b"a", b"A-z_0.9", b"-4", b"n" * 255, b"..", b"_"])
     def test_good(self, name: bytes) -> None:
-        assert words.name(name) == name.decode()
+        assert codec.name(name) == name.decode()
 
     @pytest.mark.parametrize("name", [b"", b"n" * 256, b"a b", b"a/b", b"\xc3\xbc", b"\0", b"a\n", b"\xff", b"a=b"])
     def test_bad(self, name: bytes) -> None:
-        assert words.name(name) is None
+        assert codec.name(name) is None
 
 
 class TestTimes:
     @given(st.datetimes())
     def test_there_and_back(self, at: object) -> None:
         text = f"{at:%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + "Z"
-        parsed = timestamps.parse(text.encode())
+        parsed = codec.parse(text.encode())
         assert parsed is not None
-        assert timestamps.stamp(parsed) == text.encode()
+        assert codec.stamp(parsed) == text.encode()
 
     def test_a_fraction(self) -> None:
-        whole = timestamps.parse(b"2026-11-15T17:55:45Z")
+        whole = codec.parse(b"2026-11-15T17:55:45Z")
         assert whole is not None
-        assert timestamps.parse(b"2026-11-15T17:55:45.25Z") == whole + 0.25
-        assert timestamps.parse(b"2026-11-15T17:55:45." + b"9" * 10_000 + b"Z") == pytest.approx(whole + 1)
-        assert timestamps.stamp(whole + 0.9) == b"2026-11-15T17:55:45Z"
+        assert codec.parse(b"2026-11-15T17:55:45.25Z") == whole + 0.25
+        assert codec.parse(b"2026-11-15T17:55:45." + b"9" * 10_000 + b"Z") == pytest.approx(whole + 1)
+        assert codec.stamp(whole + 0.9) == b"2026-11-15T17:55:45Z"
 
     @pytest.mark.parametrize(
         "text",
@@ -118,8 +119,8 @@ class TestTimes:
          b"2026-11-15T17:55:45Z "],
     )  # fmt: skip
     def test_no_times(self, text: bytes) -> None:
-        assert timestamps.parse(text) is None
+        assert codec.parse(text) is None
 
     def test_beyond_the_calendar(self) -> None:
-        assert timestamps.stamp(1e18) == b"9999-12-31T23:59:59Z"
-        assert timestamps.stamp(-1e18) == b"0001-01-01T00:00:00Z"
+        assert codec.stamp(1e18) == b"9999-12-31T23:59:59Z"
+        assert codec.stamp(-1e18) == b"0001-01-01T00:00:00Z"

@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.client.base import LEFT, Broken, Closes, Refused, Taken, connect
-from crossdock.protocols.workq import messages
+from crossdock.protocols.workq import codec
 from crossdock.protocols.workq.codec import Codec
 
 TIMEOUT_S: Final = 30.0
@@ -33,9 +33,9 @@ class WorkqClient(Closes):
         self._send(f"lease {' '.join(queues)} {round(wait_s * 1_000)}")
         line = self._stream.line()
         self._stream.patience(self._timeout_s)
-        if line + END == messages.TIMEOUT:
+        if line + END == codec.TIMEOUT:
             return None
-        _expect(line, messages.ONE)
+        _expect(line, codec.ONE)
         head = self._stream.line()
         words = head.decode("ascii", "replace").split(" ")
         if len(words) not in (3, 4) or not words[-1].isdecimal():  # the TTR is told or not, as the server is set
@@ -61,7 +61,7 @@ class WorkqClient(Closes):
 
     def _ok(self, line: str, block: bytes) -> None:
         self._send(line, block)
-        _expect(self._stream.line(), messages.OK)
+        _expect(self._stream.line(), codec.OK)
 
     def close(self) -> None:
         self._stream.close()

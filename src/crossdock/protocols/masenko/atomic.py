@@ -13,8 +13,8 @@ from crossdock.engine.queries.jobs import jobs_by_number
 from crossdock.model.commands.core import Claim, DrawNumbers, Succeed, Transaction
 from crossdock.model.job import Extra, Links, Number, Spec, Token
 from crossdock.protocols.base import Dispatcher
-from crossdock.protocols.masenko import ack, push
-from crossdock.protocols.masenko.ids import newest, shown
+from crossdock.protocols.masenko import commands, push
+from crossdock.protocols.masenko.commands import newest, shown
 from crossdock.protocols.masenko.messages import ECHO, OK, VIA, Invalid, error
 
 #: What upstream's log holds of one transaction.
@@ -62,7 +62,7 @@ class Atomic:
             if verb == b"PUSH":
                 self._push(body)
             elif verb == b"ACK":
-                self._steps.append(ack.read(body, "ack"))
+                self._steps.append(commands.read_ack(body, "ack"))
                 self._write(_ACK_RECORD, "")
             else:
                 self._wrong = f"{verb[:ECHO].decode('utf-8', 'replace')} is not allowed in transaction."

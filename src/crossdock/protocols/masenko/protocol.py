@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from crossdock.protocols.base import Dispatcher
-from crossdock.protocols.masenko import durations
-from crossdock.protocols.masenko.ids import skip_zero
+from crossdock.protocols.masenko import messages
+from crossdock.protocols.masenko.commands import skip_zero
 from crossdock.protocols.masenko.messages import VIA
 from crossdock.protocols.masenko.session import MasenkoSession
 
@@ -16,7 +16,7 @@ class MasenkoProtocol:
     def __init__(self, *, heartbeat_s: float = 45.0, line_bytes: int = 16 * 1024 * 1024) -> None:
         self.heartbeat_s = heartbeat_s
         self.heartbeat_ns = round(heartbeat_s * 1e9)
-        self.heartbeat = durations.show(self.heartbeat_ns)
+        self.heartbeat = messages.show(self.heartbeat_ns)
         self.line_bytes = line_bytes
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> MasenkoSession:

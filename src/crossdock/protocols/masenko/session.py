@@ -11,10 +11,9 @@ from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, Lea
 from crossdock.model.job import LeaseBinding, Number, Token
 from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Slices, Wait, again, give_back
 from crossdock.protocols.line_reader import TOO_LONG, Lines
-from crossdock.protocols.masenko import ack, fetch, push
+from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.atomic import Atomic, blocked
-from crossdock.protocols.masenko.ids import newest, shown
-from crossdock.protocols.masenko.info import info
+from crossdock.protocols.masenko.commands import info, newest, shown
 from crossdock.protocols.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
 from crossdock.protocols.rejection_delay import Long, gathered, is_in_vain, late, refused_late, rested
 
@@ -124,7 +123,7 @@ class MasenkoSession:
     def _fetch(self, body: bytes) -> Answer:
         door = self._door
         try:
-            queues, timeout_ns = fetch.read(body)
+            queues, timeout_ns = commands.read_fetch(body)
         except Invalid as refused:
             return error(str(refused))
         if timeout_ns is None:
@@ -158,7 +157,7 @@ class MasenkoSession:
 
     def _ack(self, body: bytes) -> Answer:
         try:
-            number = newest(ack.read(body, "ack"), self._dispatcher, self._held)
+            number = newest(commands.read_ack(body, "ack"), self._dispatcher, self._held)
         except Invalid as refused:
             return error(str(refused))
         if number is None:
@@ -167,7 +166,7 @@ class MasenkoSession:
 
     def _nack(self, body: bytes) -> Answer:
         try:
-            number = newest(ack.read(body, "nack"), self._dispatcher, self._held)
+            number = newest(commands.read_ack(body, "nack"), self._dispatcher, self._held)
         except Invalid as refused:
             return error(str(refused))
         if number is None:

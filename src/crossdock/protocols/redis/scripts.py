@@ -14,8 +14,7 @@ from crossdock.engine.queries.records import loaded_scripts
 from crossdock.model.commands.keyspace import ForgetScripts, KnowScript
 from crossdock.protocols.redis.commands.command import Command, Subcommands, container
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.resp.numbers import whole
-from crossdock.protocols.redis.resp.values import NO_SCRIPT, OK, Error, Result, Value
+from crossdock.protocols.redis.resp.values import NO_SCRIPT, OK, Error, Result, Value, whole
 
 #: Of a text that may be somebody's script; the largest that is known has a tenth of that.
 TEXT_BYTES: Final = 1024 * 1024

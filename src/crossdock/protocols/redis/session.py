@@ -12,9 +12,8 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.pubsub import leave_all
 from crossdock.protocols.redis.resp import values
 from crossdock.protocols.redis.resp.decode import Fault, Request, Requests
-from crossdock.protocols.redis.resp.encode import encode
-from crossdock.protocols.redis.resp.parts import LARGE as LONG
-from crossdock.protocols.redis.resp.parts import bulk_in_parts, in_parts, is_long
+from crossdock.protocols.redis.resp.encode import LARGE as LONG
+from crossdock.protocols.redis.resp.encode import bulk_in_parts, encode, in_parts, is_long
 from crossdock.protocols.redis.resp.values import Block, Error, Hang, Result, Simple, Value
 from crossdock.protocols.redis.views import run
 from crossdock.protocols.rejection_delay import LARGE, Long, refused_late, rested

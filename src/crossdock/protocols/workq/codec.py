@@ -1,14 +1,168 @@
-"""Bytes in, commands out: lines that end in CR LF, some followed by a block of announced length (page section 1).
+"""Workq's wire format: replies and errors, words of a command line, times, and the reader of requests."""
 
-A command that is refused before its block is read leaves the block in the stream, where it is read as the next
-command: that is how upstream behaves, and what its clients see (1.3).
-"""
-
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from crossdock.protocols.rejection_delay import LARGE, Long, received
-from crossdock.protocols.workq import messages
-from crossdock.protocols.workq.words import NO_FLAGS, Flags, apart, signed
+
+OK: Final = b"+OK\r\n"
+ONE: Final = b"+OK 1\r\n"
+NONE: Final = b"+OK 0\r\n"
+NOT_FOUND: Final = b"-NOT-FOUND\r\n"
+TIMEOUT: Final = b"-TIMEOUT\r\n"  #: a blank behind it would be refused by the Go client
+
+
+def client_error(text: str) -> bytes:
+    return b"-CLIENT-ERROR %b\r\n" % text.encode()
+
+
+def server_error(text: str) -> bytes:
+    return b"-SERVER-ERROR %b\r\n" % text.encode("utf-8", "replace").replace(b"\r", b"").replace(b"\n", b" ")
+
+
+UNKNOWN_COMMAND: Final = client_error("Unknown command")
+INVALID_ARGS: Final = client_error("Invalid command args")
+INVALID_FLAGS: Final = client_error("Invalid command flags")
+INVALID_PAYLOAD_SIZE: Final = client_error("Invalid payload size")
+INVALID_RESULT_SIZE: Final = client_error("Invalid result size")
+INVALID_ID: Final = client_error("Invalid ID")
+INVALID_NAME: Final = client_error("Invalid Name")
+INVALID_TTR: Final = client_error("Invalid TTR")
+INVALID_TTL: Final = client_error("Invalid TTL")
+INVALID_TIME: Final = client_error("Invalid Time")
+INVALID_PRIORITY: Final = client_error("Invalid Priority")
+INVALID_MAX_ATTEMPTS: Final = client_error("Invalid Max Attempts")
+INVALID_MAX_FAILS: Final = client_error("Invalid Max Fails")
+INVALID_WAIT: Final = client_error("Invalid wait timeout")
+INVALID_OFFSET: Final = client_error("Invalid cursor offset")
+INVALID_LIMIT: Final = client_error("Invalid limit")
+DUPLICATE_JOB: Final = client_error("Duplicate job")
+DUPLICATE_RESULT: Final = client_error("Duplicate result")
+
+
+class Invalid(Exception):
+    """A command that is refused; `reply` is what its client hears."""
+
+    def __init__(self, reply: bytes) -> None:
+        super().__init__(reply)
+        self.reply = reply
+
+
+def result(ident: str, ok: bool, body: bytes) -> bytes:
+    """How a job ended, told to `run` and `result`."""
+    return ONE + b"%b %d %d\r\n%b\r\n" % (ident.encode(), ok, len(body), body)
+
+
+# The words of a command line: flags (page 1.1), numbers (1.2) and names (section 2).
+
+
+Flags = dict[bytes, bytes]
+NO_FLAGS: Final[Flags] = {}
+
+_FLAGS_AT_MOST: Final = 100  #: of which three are known
+
+NAME_BYTES: Final = 255
+_NAME: Final = re.compile(rb"[A-Za-z0-9_.-]+")
+_SPELLED: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_UNSPELLED: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_UINT64_DIGITS: Final = 20
+_UINT64: Final = 2**64 - 1
+
+
+def apart(tokens: list[bytes]) -> tuple[list[bytes], Flags]:
+    """Positional words, and flags wherever they stand. `-priority=1=2` means 1. Raises Invalid."""
+    words: list[bytes] = []
+    flags: Flags = {}
+    for token in tokens:
+        if not token.startswith(b"-") or b"=" not in token:
+            words.append(token)
+            continue
+        key, value, *_ = token[1:].split(b"=", 2)
+        if not key or not value or key in flags or len(flags) == _FLAGS_AT_MOST:
+            raise Invalid(INVALID_FLAGS)
+        flags[key] = value
+    return words, flags
+
+
+def unsigned(text: bytes, most: int = _UINT64) -> int | None:
+    """Decimal digits and nothing else, leading zeros allowed; None for anything else, and beyond `most`."""
+    if not text.isdigit():
+        return None
+    if len(text) > _UINT64_DIGITS:
+        text = text.lstrip(b"0")  # a number of a million digits would cost seconds
+        if len(text) > _UINT64_DIGITS:
+            return None
+    number = int(text or b"0")
+    return number if number <= most else None
+
+
+def signed(text: bytes) -> int | None:
+    """Digits behind at most one sign; None for anything else."""
+    sign = text[:1]
+    if sign != b"-" and sign != b"+":
+        return unsigned(text)
+    number = unsigned(text[1:])
+    return -number if number is not None and sign == b"-" else number
+
+
+def name(text: bytes) -> str | None:
+    """The name of jobs and of their queue; None if it cannot be one."""
+    return _known(text) if len(text) <= NAME_BYTES else None
+
+
+@lru_cache(maxsize=4_096)
+def _known(text: bytes) -> str | None:
+    return text.decode() if _NAME.fullmatch(text) else None
+
+
+def spells(text: str) -> bool:
+    """Could this name of a queue, of whatever door, be said here?"""
+    return len(text) <= NAME_BYTES and _SPELLED.fullmatch(text) is not None
+
+
+def spelled(text: str) -> bytes:
+    """The name with `?` for what cannot be said: a line end in it would begin a line of our reply."""
+    return (text if spells(text) else _UNSPELLED.sub("?", text)).encode()
+
+
+# Times as Workq reads and writes them: UTC, capital T and Z, no offset (page section 2).
+
+
+_STAMP: Final = re.compile(rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FRACTION: Final = 10  #: digits that can matter to a float
+_FIRST: Final = -62_135_596_800  #: the years 1 to 9999
+_LAST: Final = 253_402_300_799
+
+
+def parse(text: bytes) -> float | None:
+    """Seconds since 1970; None unless it is a real date in that one form. A fraction of a second is tolerated."""
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        return None
+    *fields, fraction = match.groups()
+    year, month, day, hour, minute, second = map(int, fields)
+    try:
+        whole = (datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH).total_seconds()
+    except ValueError:
+        return None
+    return whole + float(fraction[:_FRACTION]) if fraction else whole
+
+
+@lru_cache(maxsize=1_024)
+def stamp(at: float) -> bytes:
+    """Whole seconds. A time beyond the calendar is shown as its first or last second."""
+    seconds = min(max(_FIRST, at), _LAST) // 1
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19].encode() + b"Z"
+
+
+# Bytes in, commands out: lines that end in CR LF, some followed by a block of announced length (page section 1).
+#
+# A command that is refused before its block is read leaves the block in the stream, where it is read as the next
+# command: that is how upstream behaves, and what its clients see (1.3).
+
 
 BUDGET: Final = 1_058_576  #: bytes of one command, its block and both line ends included
 BLOCK_BYTES: Final = 1_048_576
@@ -38,11 +192,11 @@ class _Shape(NamedTuple):
 
 
 _SHAPES: Final = {
-    b"add": _Shape(6, 6, messages.INVALID_PAYLOAD_SIZE),
-    b"schedule": _Shape(7, 7, messages.INVALID_PAYLOAD_SIZE),
-    b"run": _Shape(6, 6, messages.INVALID_PAYLOAD_SIZE),
-    b"complete": _Shape(3, 3, messages.INVALID_PAYLOAD_SIZE),
-    b"fail": _Shape(3, 3, messages.INVALID_RESULT_SIZE),
+    b"add": _Shape(6, 6, INVALID_PAYLOAD_SIZE),
+    b"schedule": _Shape(7, 7, INVALID_PAYLOAD_SIZE),
+    b"run": _Shape(6, 6, INVALID_PAYLOAD_SIZE),
+    b"complete": _Shape(3, 3, INVALID_PAYLOAD_SIZE),
+    b"fail": _Shape(3, 3, INVALID_RESULT_SIZE),
     b"result": _Shape(3, 3),
     b"lease": _Shape(3, _ANY),
     b"delete": _Shape(2, 2),
@@ -125,7 +279,7 @@ class Codec:
 
 def _line(line: bytes) -> _Read | _Head:
     if len(line) > _BLANKS_AT_MOST and line.count(b" ") > _BLANKS_AT_MOST:
-        return messages.INVALID_ARGS if line.partition(b" ")[0] in _SHAPES else messages.UNKNOWN_COMMAND
+        return INVALID_ARGS if line.partition(b" ")[0] in _SHAPES else UNKNOWN_COMMAND
     words = line.split(b" ")
     shape = _SHAPES.get(words[0])
     if b"" in words:
@@ -134,13 +288,13 @@ def _line(line: bytes) -> _Read | _Head:
     if b"=" in line:
         try:
             words, flags = apart(words)
-        except messages.Invalid as wrong:
+        except Invalid as wrong:
             return wrong.reply
     if shape is None:
-        return messages.UNKNOWN_COMMAND
+        return UNKNOWN_COMMAND
     least, most, wrong_size = shape
     if not least <= len(words) <= most:
-        return messages.INVALID_ARGS
+        return INVALID_ARGS
     if not wrong_size:
         return words, flags, b""
     size = signed(words[-1])

@@ -17,11 +17,10 @@ from crossdock.engine.queries.queues import (
 from crossdock.engine.queries.records import totals
 from crossdock.model.job import Job
 from crossdock.protocols.base import Answer, Dispatcher, Slices
-from crossdock.protocols.workq import ids, messages
-from crossdock.protocols.workq.job_view import record
-from crossdock.protocols.workq.messages import Invalid
-from crossdock.protocols.workq.timestamps import stamp
-from crossdock.protocols.workq.words import Flags, name, spells, unsigned
+from crossdock.protocols.workq import codec
+from crossdock.protocols.workq import job as workq_job
+from crossdock.protocols.workq.codec import Flags, Invalid, name, spells, stamp, unsigned
+from crossdock.protocols.workq.job import record
 
 if TYPE_CHECKING:
     from crossdock.protocols.workq.protocol import WorkqProtocol
@@ -42,16 +41,16 @@ def inspect(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words, flags: 
     """`inspect <object> …`. Raises Invalid."""
     known = _OBJECTS.get(words[1])
     if known is None:
-        raise Invalid(messages.UNKNOWN_COMMAND)
+        raise Invalid(codec.UNKNOWN_COMMAND)
     count, look = known
     if len(words) != count or flags:
-        raise Invalid(messages.INVALID_ARGS)
+        raise Invalid(codec.INVALID_ARGS)
     return look(door, dispatcher, words)
 
 
 def _server(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
-    return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
+    return codec.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         door.connections,
         totals(dispatcher.state).evicted,
         stamp(door.started),
@@ -106,7 +105,7 @@ def _scheduled_jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words)
     """Of higher priority first, then by time (5.8)."""
     queue, offset, limit = _page_of(dispatcher, words)
     if not scheduled_count(dispatcher.state, queue.name):
-        return messages.NONE
+        return codec.NONE
     return _page_of_jobs(page_of_scheduled(dispatcher.state, queue, offset, offset + limit))
 
 
@@ -131,11 +130,11 @@ def _in_parts(jobs: list[Job]) -> Slices:
 
 def _job(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Any UUID will do to ask."""
-    ident = ids.parse(words[2])
+    ident = workq_job.parse(words[2])
     if ident is None:
-        raise Invalid(messages.INVALID_ID)
+        raise Invalid(codec.INVALID_ID)
     job = find(dispatcher, ident)
-    return messages.NOT_FOUND if job is None else _replies([record(job)])
+    return codec.NOT_FOUND if job is None else _replies([record(job)])
 
 
 def find(dispatcher: Dispatcher, ident: str) -> Job | None:
@@ -144,9 +143,9 @@ def find(dispatcher: Dispatcher, ident: str) -> Job | None:
     job = newest_job(state, ident)
     if job is not None:
         return job
-    if ident.startswith(ids.MADE_UP):
-        job = job_by_number(state, ids.number(ident))
-        if job is not None and ids.shown(job) == ident:
+    if ident.startswith(workq_job.MADE_UP):
+        job = job_by_number(state, workq_job.number(ident))
+        if job is not None and workq_job.shown(job) == ident:
             return job
     return None
 
@@ -154,14 +153,14 @@ def find(dispatcher: Dispatcher, ident: str) -> Job | None:
 def _named(text: bytes) -> str:
     queue = name(text)
     if queue is None:
-        raise Invalid(messages.INVALID_NAME)
+        raise Invalid(codec.INVALID_NAME)
     return queue
 
 
 def _known(dispatcher: Dispatcher, queue: str) -> Queue:
     known = queue_named(dispatcher.state, queue)
     if known is None:
-        raise Invalid(messages.NOT_FOUND)
+        raise Invalid(codec.NOT_FOUND)
     return known
 
 
@@ -169,9 +168,9 @@ def _page(words: Words) -> tuple[int, int]:
     """The last two words."""
     offset, limit = unsigned(words[-2], _OFFSET), unsigned(words[-1], LIMIT)
     if offset is None:
-        raise Invalid(messages.INVALID_OFFSET)
+        raise Invalid(codec.INVALID_OFFSET)
     if not limit:
-        raise Invalid(messages.INVALID_LIMIT)
+        raise Invalid(codec.INVALID_LIMIT)
     return offset, limit
 
 

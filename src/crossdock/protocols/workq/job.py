@@ -1,14 +1,16 @@
-"""The Workq job: from the words of `add`, `schedule` and `run` to a `Spec`, each check at its place (page 4.1)."""
+"""The Workq job: ids, from the words of `add`, `schedule` and `run` to a `Spec`, and as `inspect` shows it."""
 
+import re
 from functools import lru_cache
 from typing import Final
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Extra, Form, Links, Spec, WorkqData
+from crossdock.model.job import Extra, Form, Job, Links, Number, Spec, WorkqData
 from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
-from crossdock.protocols.workq import ids, messages, timestamps
-from crossdock.protocols.workq.messages import Invalid
-from crossdock.protocols.workq.words import NO_FLAGS, Flags, name, signed, unsigned
+from crossdock.model.states import State
+from crossdock.protocols.payload import as_bytes
+from crossdock.protocols.workq import codec
+from crossdock.protocols.workq.codec import NO_FLAGS, Flags, Invalid, name, signed, spelled, stamp, unsigned
 
 DAY_MS: Final = 86_400_000  #: the longest TTR, and the longest wait
 TRIES: Final = 255
@@ -24,8 +26,8 @@ _ANY_ID: Final = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 def added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
     """`add <id> <name> <ttr> <ttl> <payload-size>`. Raises Invalid."""
     _, raw, named, ttr, ttl, _ = words
-    ident = ids.parse(raw)
-    if not flags and ident is not None and ids.sound(ident) and len(named) + len(ttr) + len(ttl) <= _SHORT:
+    ident = parse(raw)
+    if not flags and ident is not None and sound(ident) and len(named) + len(ttr) + len(ttl) <= _SHORT:
         alike = _alike(named, ttr, ttl)
         if alike is not None:
             queue, policy, extra = alike
@@ -45,11 +47,11 @@ def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Policy, Extra] | 
 
 
 def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
-    ident, ttr, ttl = _begin(words, flags), _digits(words[3], messages.INVALID_TTR), _ttl(words[4])
+    ident, ttr, ttl = _begin(words, flags), _digits(words[3], codec.INVALID_TTR), _ttl(words[4])
     attempts, fails, priority = _options(flags) if flags else (0, 0, 0)
     queue = _end(ident, words[2], ttr)
     if not ttl:
-        raise Invalid(messages.INVALID_TTL)
+        raise Invalid(codec.INVALID_TTL)
     return Spec(
         ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), 0.0, _extra(ttl, 0.0, fails)
     )
@@ -58,16 +60,16 @@ def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
 def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spec:
     """`schedule <id> <name> <ttr> <ttl> <time> <payload-size>`. A time that has passed will do while its TTL has not.
     Raises Invalid."""
-    ident, ttr, ttl = _begin(words, flags), _digits(words[3], messages.INVALID_TTR), _ttl(words[4])
-    time = timestamps.parse(words[5])
+    ident, ttr, ttl = _begin(words, flags), _digits(words[3], codec.INVALID_TTR), _ttl(words[4])
+    time = codec.parse(words[5])
     if time is None:
-        raise Invalid(messages.INVALID_TIME)
+        raise Invalid(codec.INVALID_TIME)
     attempts, fails, priority = _options(flags) if flags else (0, 0, 0)
     queue = _end(ident, words[2], ttr)
     if not ttl:
-        raise Invalid(messages.INVALID_TTL)
+        raise Invalid(codec.INVALID_TTL)
     if time + ttl / 1_000 <= now.wall:
-        raise Invalid(messages.INVALID_TIME)
+        raise Invalid(codec.INVALID_TIME)
     return Spec(
         ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), time, _extra(ttl, time, fails)
     )
@@ -76,7 +78,7 @@ def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spe
 def foreground(words: list[bytes], flags: Flags, payload: bytes) -> tuple[Spec, int]:
     """`run <id> <name> <ttr> <wait-timeout> <payload-size>`: its job, and how long to wait (ms). Raises Invalid."""
     ident = _begin(words, flags, 1)
-    ttr = _digits(words[3], messages.INVALID_TTR)
+    ttr = _digits(words[3], codec.INVALID_TTR)
     priority = _priority(flags)
     wait = timeout(words[4])
     queue = _end(ident, words[2], ttr)
@@ -86,29 +88,29 @@ def foreground(words: list[bytes], flags: Flags, payload: bytes) -> tuple[Spec, 
 def timeout(text: bytes) -> int:
     wait = unsigned(text, DAY_MS)
     if wait is None:
-        raise Invalid(messages.INVALID_WAIT)
+        raise Invalid(codec.INVALID_WAIT)
     return wait
 
 
 def _begin(words: list[bytes], flags: Flags, most_flags: int = 3) -> str:
     """What is checked first: unknown flags pass, too many do not."""
     if len(flags) > most_flags:
-        raise Invalid(messages.INVALID_ARGS)
-    ident = ids.parse(words[1])
+        raise Invalid(codec.INVALID_ARGS)
+    ident = parse(words[1])
     if ident is None:
-        raise Invalid(messages.INVALID_ID)
+        raise Invalid(codec.INVALID_ID)
     return ident
 
 
 def _end(ident: str, named: bytes, ttr: int) -> str:
     """What is checked once all can be read; the name."""
-    if not ids.sound(ident):
-        raise Invalid(messages.INVALID_ID)
+    if not sound(ident):
+        raise Invalid(codec.INVALID_ID)
     queue = name(named)
     if queue is None:
-        raise Invalid(messages.INVALID_NAME)
+        raise Invalid(codec.INVALID_NAME)
     if not 1 <= ttr <= DAY_MS:
-        raise Invalid(messages.INVALID_TTR)
+        raise Invalid(codec.INVALID_TTR)
     return queue
 
 
@@ -121,24 +123,24 @@ def _digits(text: bytes, wrong: bytes) -> int:
 
 def _ttl(text: bytes) -> int:
     """Up to 2^64 - 1 ms, as the seed has it (section 10, row 7)."""
-    return _digits(text, messages.INVALID_TTL)
+    return _digits(text, codec.INVALID_TTL)
 
 
 def _options(flags: Flags) -> tuple[int, int, int]:
     """Attempts, fails, priority; each 0 unless given."""
     attempts = unsigned(flags.get(b"max-attempts", b"0"), TRIES)
     if attempts is None:
-        raise Invalid(messages.INVALID_MAX_ATTEMPTS)
+        raise Invalid(codec.INVALID_MAX_ATTEMPTS)
     fails = unsigned(flags.get(b"max-fails", b"0"), TRIES)
     if fails is None:
-        raise Invalid(messages.INVALID_MAX_FAILS)
+        raise Invalid(codec.INVALID_MAX_FAILS)
     return attempts, fails, _priority(flags)
 
 
 def _priority(flags: Flags) -> int:
     priority = signed(flags.get(b"priority", b"0"))
     if priority is None or not LOWEST <= priority <= HIGHEST:
-        raise Invalid(messages.INVALID_PRIORITY)
+        raise Invalid(codec.INVALID_PRIORITY)
     return priority
 
 
@@ -170,3 +172,108 @@ def _extra(ttl: int, time: float, fails: int) -> Extra:
 
 
 _FOREGROUND: Final = Extra(protocol_data=WorkqData(), links=Links(foreground=True))
+
+
+# Job ids (page section 3): read leniently (section 10, rows 8 and 9), shown in canonical form.
+#
+# A job of another door whose jid Workq could not spell is shown as a UUID made from its number (MODEL section 9), and
+# that UUID is understood again.
+
+
+_CANONICAL: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_LENIENT: Final = re.compile(
+    rb"(?:urn:uuid:|(\{))?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})(?(1)\})",
+    re.IGNORECASE,
+)
+
+#: Version 4 and the variant of RFC 4122; what a client draws at random begins like this once in 2**56 times.
+MADE_UP: Final = "c205d0c0-0000-400"
+_MADE_UP: Final = re.compile(MADE_UP + "([0-9a-f])-8([0-9a-f]{3})-([0-9a-f]{12})")
+
+
+def parse(text: bytes) -> str | None:
+    """The canonical form of what can be read as a UUID, else None."""
+    if _CANONICAL.fullmatch(text):
+        return text.decode()
+    match = _LENIENT.fullmatch(text)
+    return None if match is None else b"-".join(match.groups()[1:]).lower().decode()
+
+
+def sound(ident: str) -> bool:
+    """Is this canonical UUID one of RFC 4122, or of its successor? The nil UUID and others are not."""
+    return ident[14] in "12345678" and ident[19] in "89ab"
+
+
+def read(text: bytes) -> str | None:
+    """`parse` and `sound` in one, where nothing is checked in between."""
+    ident = parse(text)
+    return ident if ident is not None and sound(ident) else None
+
+
+def shown(job: Job) -> str:
+    """A jid as it is if this door would take it as an id."""
+    jid = job.jid
+    if len(jid) == 36 and jid.isascii() and _CANONICAL.fullmatch(jid.encode()) and sound(jid):
+        return jid
+    number = job.number
+    return f"{MADE_UP}{number >> 60 & 0xF:x}-8{number >> 48 & 0xFFF:03x}-{number & 0xFFFFFFFFFFFF:012x}"
+
+
+def number(ident: str) -> Number:
+    """The number a made-up id was made from; 0: it is none."""
+    match = _MADE_UP.fullmatch(ident)
+    return 0 if match is None else int("".join(match.groups()), 16)
+
+
+# A job as `inspect` shows it (page 5.8), of whatever door; and its result, if it has ended.
+
+
+_NEW, _COMPLETED, _FAILED, _PENDING, _LEASED = range(5)
+
+#: Where attempts do not tell the difference: one that was tried before, or failed without, is pending and not new.
+_STATES: Final = {
+    State.LEASED: _LEASED,
+    State.RETRYING: _PENDING,
+    State.COMPLETE: _COMPLETED,
+    State.FAILED: _FAILED,
+    State.DEAD: _FAILED,
+}
+
+
+def record(job: Job) -> bytes:
+    policy, payload = job.policy, as_bytes(job)
+    protocol_data = (
+        job.extra.protocol_data if job.extra is not None and isinstance(job.extra.protocol_data, WorkqData) else None
+    )
+    time = protocol_data.time if protocol_data is not None else job.due if job.state is State.SCHEDULED else 0.0
+    state = _STATES.get(job.state, _PENDING if job.attempts or job.failures else _NEW)
+    fails = protocol_data.max_fails if protocol_data is not None else min(max(policy.max_failures, -1) + 1, TRIES)
+    lines = (
+        b"%b %d" % (shown(job).encode(), 13 if time else 12),
+        b"name %b" % spelled(job.queue),
+        b"ttr %d" % round((policy.lease_s or LEASE_S) * 1_000),
+        b"ttl %d" % (protocol_data.ttl_ms if protocol_data is not None else 0),
+        b"payload-size %d" % len(payload),
+        b"payload %b" % payload,
+        b"max-attempts %d" % policy.max_attempts,
+        b"attempts %d" % job.attempts,
+        b"max-fails %d" % fails,
+        b"fails %d" % job.failures,
+        b"priority %d" % min(max(job.priority, LOWEST), HIGHEST),
+        b"state %d" % state,
+        b"created %b" % stamp(job.created),
+        *((b"time %b" % stamp(time),) if time else ()),
+        b"",
+    )
+    return b"\r\n".join(lines)
+
+
+def outcome(job: Job) -> tuple[bool, bytes] | None:
+    """Success and result of a job that has ended and is kept; None: it has not ended."""
+    if job.state is State.COMPLETE or job.state is State.FAILED:
+        result = job.extra.result if job.extra is not None else None
+        return job.state is State.COMPLETE, b"" if result is None else result.body
+    if job.state is State.DEAD:
+        error = job.extra.error if job.extra is not None else None
+        return False, b"" if error is None or error.lost else error.message.encode()
+    return None

@@ -16,13 +16,11 @@ from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, JobResult
 from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.rejection_delay import Long, rested
-from crossdock.protocols.workq import ids, messages
-from crossdock.protocols.workq.codec import Codec, Request
+from crossdock.protocols.workq import codec
+from crossdock.protocols.workq import job as workq_job
+from crossdock.protocols.workq.codec import OK, TIMEOUT, Codec, Flags, Invalid, Request, name
 from crossdock.protocols.workq.inspect import find, inspect
-from crossdock.protocols.workq.job import DAY_MS, LEASE_S, added, foreground, scheduled, timeout
-from crossdock.protocols.workq.job_view import outcome
-from crossdock.protocols.workq.messages import OK, TIMEOUT, Invalid
-from crossdock.protocols.workq.words import Flags, name
+from crossdock.protocols.workq.job import DAY_MS, LEASE_S, added, foreground, outcome, scheduled, timeout
 
 if TYPE_CHECKING:
     from crossdock.protocols.workq.protocol import WorkqProtocol
@@ -42,8 +40,8 @@ _ALL: Final = frozenset(State) - {State.GONE}
 _UNLEASED: Final = _ALL - {State.LEASED}
 _SETTLED: Final = {
     Verdict.DONE: OK,
-    Verdict.UNKNOWN: messages.NOT_FOUND,
-    Verdict.FINISHED: messages.DUPLICATE_RESULT,
+    Verdict.UNKNOWN: codec.NOT_FOUND,
+    Verdict.FINISHED: codec.DUPLICATE_RESULT,
 }
 
 
@@ -76,7 +74,7 @@ class WorkqSession:
         """The codec tells of it at its place among the requests."""
 
     def crowded(self, connections: int) -> Close:
-        return Close(messages.server_error(f"Too many connections: {connections}"))
+        return Close(codec.server_error(f"Too many connections: {connections}"))
 
     def farewell(self) -> bytes:
         """Nothing: a client would take it for the reply to its next command."""
@@ -96,12 +94,12 @@ class WorkqSession:
 
     def _enqueue(self, spec: Spec) -> bytes | None:
         """Why it was not taken in; None: it was."""
-        if spec.jid.startswith(ids.MADE_UP) and find(self._dispatcher, spec.jid) is not None:
-            return messages.DUPLICATE_JOB
+        if spec.jid.startswith(workq_job.MADE_UP) and find(self._dispatcher, spec.jid) is not None:
+            return codec.DUPLICATE_JOB
         no_room = self._dispatcher.no_room(1)
         if no_room is not None:
-            return messages.server_error(no_room)
-        return messages.DUPLICATE_JOB if self._dispatcher.do(Enqueue(VIA, [spec], unless_live=True)) else None
+            return codec.server_error(no_room)
+        return codec.DUPLICATE_JOB if self._dispatcher.do(Enqueue(VIA, [spec], unless_live=True)) else None
 
     def _run(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         """Wait for a worker, then for its result; a lease that ends ends it all (section 10, row 12)."""
@@ -116,8 +114,8 @@ class WorkqSession:
         def told(ended: JobResult) -> Answer:
             self._running = 0
             if ended.settled:
-                return messages.result(ident, ended.ok, ended.body)
-            return TIMEOUT if ended.lapsed else messages.NOT_FOUND
+                return codec.result(ident, ended.ok, ended.body)
+            return TIMEOUT if ended.lapsed else codec.NOT_FOUND
 
         def late(_: bool) -> Answer:
             job = job_by_number(self._dispatcher.state, number)
@@ -134,21 +132,21 @@ class WorkqSession:
         wait = timeout(words[2])
         job = find(self._dispatcher, ident)
         if job is None:
-            return messages.NOT_FOUND
+            return codec.NOT_FOUND
         over = outcome(job)
         if over is not None:
-            return messages.result(ident, *over)
+            return codec.result(ident, *over)
         if not wait:
             return TIMEOUT
 
         def told(ended: JobResult) -> Answer:
-            return messages.result(ident, ended.ok, ended.body) if ended.settled else messages.NOT_FOUND
+            return codec.result(ident, ended.ok, ended.body) if ended.settled else codec.NOT_FOUND
 
         return Wait((), self._dispatcher.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
 
     def _lease(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         if flags or len(words) > NAMES_AT_MOST + 2:
-            return messages.INVALID_ARGS
+            return codec.INVALID_ARGS
         wait = timeout(words[-1])
         return self._try_lease(_names(words[1:-1]), self._dispatcher.now.steady + wait / 1_000, not wait)
 
@@ -172,10 +170,10 @@ class WorkqSession:
         if job.origin == VIA and qless_data(job) is None:  # a recurring job of qless may have come by this very lease
             ident, payload = job.jid, job.payload
         else:
-            ident, payload = ids.shown(job), as_bytes(job)
+            ident, payload = workq_job.shown(job), as_bytes(job)
         self._given.remember(ident, job, self._dispatcher)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
-        return messages.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
+        return codec.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
@@ -193,7 +191,11 @@ class WorkqSession:
         goes as far as no other door has the job."""
         held = self._given.newest(ident)
         number = 0
-        if ident.startswith(ids.MADE_UP) and (job := find(self._dispatcher, ident)) is not None and job.jid != ident:
+        if (
+            ident.startswith(workq_job.MADE_UP)
+            and (job := find(self._dispatcher, ident)) is not None
+            and job.jid != ident
+        ):
             ident, number = job.jid, job.number
         return ident, _FREE if held is None and not number else Claim(VIA, "", held, True, number)
 
@@ -205,13 +207,13 @@ class WorkqSession:
     def _delete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         """Any UUID will do; one that no job can have is not found (section 10, row 17)."""
         if flags:
-            return messages.INVALID_ARGS
-        ident = ids.parse(words[1])
+            return codec.INVALID_ARGS
+        ident = workq_job.parse(words[1])
         if ident is None:
-            return messages.INVALID_ID
+            return codec.INVALID_ID
         job = find(self._dispatcher, ident)
         if job is None or not self._remove(job.number, "deleted", _ALL):
-            return messages.NOT_FOUND
+            return codec.NOT_FOUND
         return OK
 
     def _remove(self, number: Number, why: str, states: frozenset[State]) -> int:
@@ -224,10 +226,10 @@ class WorkqSession:
 def _ident(words: list[bytes], flags: Flags) -> str:
     """Of `complete`, `fail` and `result`: no flags, then the id."""
     if flags:
-        raise Invalid(messages.INVALID_ARGS)
-    ident = ids.read(words[1])
+        raise Invalid(codec.INVALID_ARGS)
+    ident = workq_job.read(words[1])
     if ident is None:
-        raise Invalid(messages.INVALID_ID)
+        raise Invalid(codec.INVALID_ID)
     return ident
 
 
@@ -243,7 +245,7 @@ def _read_names(words: tuple[bytes, ...]) -> tuple[str, ...]:
     for word in words:
         queue = name(word)
         if queue is None:
-            raise Invalid(messages.INVALID_NAME)
+            raise Invalid(codec.INVALID_NAME)
         found[queue] = None
     return tuple(found)
 

@@ -9,8 +9,7 @@ from crossdock.protocols.redis.commands.command import WRITE, Command, Subcomman
 from crossdock.protocols.redis.commands.connection import DATABASES, REDIS_VERSION
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import pattern
-from crossdock.protocols.redis.resp.numbers import INT64, whole
-from crossdock.protocols.redis.resp.values import OK, SYNTAX, Error, Result, Verbatim, shown
+from crossdock.protocols.redis.resp.values import INT64, OK, SYNTAX, Error, Result, Verbatim, shown, whole
 
 VIA: Final = "redis"
 

@@ -3,10 +3,10 @@
 from typing import Final
 
 from crossdock.protocols.redis import pubsub, scripts
-from crossdock.protocols.redis.commands import client, connection, server, transaction
+from crossdock.protocols.redis.commands import connection, server, transaction
 from crossdock.protocols.redis.commands.command import BLOCKS, GROWS, STRANGER, WRITE, Command, Subcommands, container
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.keys import blocking, generic, hashes, lists, sets, sorted_sets, strings
+from crossdock.protocols.redis.keys import generic, hashes, lists, sets, sorted_sets, strings
 from crossdock.protocols.redis.resp.values import SYNTAX, Result, Simple, Value
 
 _FLAGS: Final = ((GROWS, b"denyoom"), (BLOCKS, b"blocking"), (STRANGER, b"no_auth"))
@@ -54,7 +54,7 @@ _COMMAND: Final[Subcommands] = {
 
 _ALL: Final = (
     *connection.COMMANDS,
-    *client.COMMANDS,
+    *connection.CLIENT_COMMANDS,
     *server.COMMANDS,
     *transaction.COMMANDS,
     *pubsub.COMMANDS,
@@ -62,7 +62,7 @@ _ALL: Final = (
     *generic.COMMANDS,
     *strings.COMMANDS,
     *lists.COMMANDS,
-    *blocking.COMMANDS,
+    *lists.BLOCKING_COMMANDS,
     *sets.COMMANDS,
     *hashes.COMMANDS,
     *sorted_sets.COMMANDS,

@@ -6,8 +6,7 @@ from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import fields, refuse_large
-from crossdock.protocols.redis.resp.numbers import INT64, whole
-from crossdock.protocols.redis.resp.values import OK, Error, Result, arity
+from crossdock.protocols.redis.resp.values import INT64, OK, Error, Result, arity, whole
 
 
 def _put(context: Context, name: bytes, args: list[bytes]) -> int:

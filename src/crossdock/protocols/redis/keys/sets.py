@@ -7,8 +7,7 @@ from crossdock.model.commands.keyspace import ChangeMembers, DropKeys, Kind
 from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import members
-from crossdock.protocols.redis.resp.numbers import positive
-from crossdock.protocols.redis.resp.values import SYNTAX, Result
+from crossdock.protocols.redis.resp.values import SYNTAX, Result, positive
 
 
 def _drop(context: Context, key: bytes, gone: list[bytes]) -> int:

@@ -7,8 +7,7 @@ from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.generic import from_now, invalid_end
 from crossdock.protocols.redis.keys.values import refuse_large, string
-from crossdock.protocols.redis.resp.numbers import INT64, whole
-from crossdock.protocols.redis.resp.values import OK, SYNTAX, Error, Result
+from crossdock.protocols.redis.resp.values import INT64, OK, SYNTAX, Error, Result, whole
 from crossdock.protocols.redis.views import find
 
 #: The words of SET that name an end: by how much they are milliseconds, and whether they are a time of day.

@@ -15,7 +15,8 @@ from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.redis.keys.values import pattern as compiled
-from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_lists, settings, settle, workers
+from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_lists, settings, settle
+from crossdock.protocols.redis.qless import queues as qless_queues
 from crossdock.protocols.redis.qless.arguments import Raised, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.job_lists import Reversed, spanned
@@ -118,8 +119,8 @@ def jobs(call: Call) -> Reply:
 def some_workers(call: Call) -> Reply:
     """now [worker] [first] [last]"""
     if call[0]:
-        return workers.workers(call.also(call[0]))
-    rows: Any = cjson.read(str(workers.workers(call.also())))
+        return qless_queues.workers(call.also(call[0]))
+    rows: Any = cjson.read(str(qless_queues.workers(call.also())))
     listed = rows if isinstance(rows, list) else []
     first, last = _rank(call[1], 0), _rank(call[2], -1)
     return cjson.write(listed[spanned(len(listed), first, last)])
@@ -174,7 +175,7 @@ def tags(call: Call) -> Reply:
 
 def deregister(call: Call) -> Reply:
     known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in workers_seen(call.state))
-    workers.deregister(call)
+    qless_queues.deregister(call)
     return known
 
 

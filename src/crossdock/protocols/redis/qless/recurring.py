@@ -26,7 +26,7 @@ from crossdock.protocols.redis.qless.arguments import (
     tags,
 )
 from crossdock.protocols.redis.qless.call import Call, Reply
-from crossdock.protocols.redis.qless.put_options import throttle_names, without
+from crossdock.protocols.redis.qless.put import throttle_names, without
 
 
 def recur(call: Call) -> Reply:

@@ -17,7 +17,6 @@ from crossdock.protocols.redis.qless import (
     settings,
     settle,
     throttles,
-    workers,
 )
 from crossdock.protocols.redis.qless.arguments import Raised, number
 from crossdock.protocols.redis.qless.call import Call, Reply
@@ -105,7 +104,7 @@ def unfail(call: Call) -> Reply:
 
 
 def workers_counts(call: Call) -> Reply:
-    return _list(workers.workers)(call.also())
+    return _list(queues.workers)(call.also())
 
 
 def config_get(call: Call) -> Reply:
@@ -177,8 +176,8 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "throttle.pending": throttles.pending,
     "throttle.release": throttles.release,
     "throttle.set": throttles.set_one,
-    "worker.forget": workers.deregister,
-    "worker.jobs": workers.workers,
+    "worker.forget": queues.deregister,
+    "worker.jobs": queues.workers,
     "workers.counts": workers_counts,
 }
 

@@ -16,7 +16,6 @@ from crossdock.protocols.redis.qless import (
     settings,
     settle,
     throttles,
-    workers,
 )
 from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import (
@@ -63,8 +62,8 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "retry": settle.retry,
     "heartbeat": settle.heartbeat,
     "timeout": settle.timeout,
-    "workers": workers.workers,
-    "worker.deregister": workers.deregister,
+    "workers": queues.workers,
+    "worker.deregister": queues.deregister,
     "config.get": settings.get,
     "config.set": settings.put,
     "config.unset": settings.unset,

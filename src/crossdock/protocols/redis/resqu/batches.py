@@ -11,8 +11,8 @@ from crossdock.model.commands.resqu import CommitResquBatch, KeepResquBatch, Ope
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.generic import from_now
 from crossdock.protocols.redis.resp.values import Error, Result, Value
-from crossdock.protocols.redis.resqu import entries, job_view, units
-from crossdock.protocols.redis.resqu.keys import Name
+from crossdock.protocols.redis.resqu import job_view, keys, units
+from crossdock.protocols.redis.resqu.keys import KeyName
 from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
 from crossdock.protocols.redis.resqu.specs import VIA, Specs
 from crossdock.protocols.redis.views import refuse_if_no_place
@@ -28,7 +28,7 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     return 1 if context.dispatcher.do(OpenResquBatch(VIA, name, source, job_name, spec)) else None
 
 
-def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def lpushx(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     stage = name.name.decode()
     known = queries.batch(context.dispatcher.state, stage)
@@ -86,5 +86,5 @@ def read_batch(state: EngineState, key: bytes, name: str) -> Entry | None:
 
 def _jobs(state: EngineState, key: bytes, name: str, end: float) -> Entry | None:
     """The next one stands at the tail."""
-    entries.refuse_if_long(key, queries.length(state, name))
-    return entries.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(state, name)))), end)
+    keys.refuse_if_long(key, queries.length(state, name))
+    return keys.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(state, name)))), end)

@@ -28,10 +28,9 @@ from crossdock.model.commands.resqu import (
 from crossdock.model.job import Job
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import members
-from crossdock.protocols.redis.resp.numbers import whole
-from crossdock.protocols.redis.resp.values import Error
-from crossdock.protocols.redis.resqu import entries, job_view
-from crossdock.protocols.redis.resqu.keys import Kind, Name
+from crossdock.protocols.redis.resp.values import Error, whole
+from crossdock.protocols.redis.resqu import job_view, keys
+from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName
 from crossdock.protocols.redis.resqu.specs import VIA
 
 #: Rows of expired jobs, some hundred each, that one pop passes over.
@@ -44,7 +43,7 @@ def key_of(key: bytes) -> str:
     return key[len(KEY_PREFIX) :].decode()
 
 
-def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes | None:
+def take(context: Context, source: KeyName, target: KeyName, buffer: bytes) -> bytes | None:
     """Pop from a list of jobs into a buffer; the answer, None while there is none."""
     lost = _again(context, target, buffer)
     if lost is not None:
@@ -62,7 +61,7 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
     return text
 
 
-def _again(context: Context, target: Name, buffer: bytes) -> bytes | None:
+def _again(context: Context, target: KeyName, buffer: bytes) -> bytes | None:
     """What was popped before and never put on: the answer to it was lost. What a worker has lost meanwhile is not."""
     state = context.dispatcher.state
     full = queries.buffer(state, key_of(buffer))
@@ -74,12 +73,12 @@ def _again(context: Context, target: Name, buffer: bytes) -> bytes | None:
     return None
 
 
-def _next(context: Context, source: Name, target: Name) -> Job | None:
+def _next(context: Context, source: KeyName, target: KeyName) -> Job | None:
     dispatcher = context.dispatcher
-    if target.kind is Kind.ALLOCATOR:
+    if target.kind is KeyKind.ALLOCATOR:
         return dispatcher.do(TakeNext(VIA, UNASSIGNED))
     worker = target.name.decode()
-    if source.kind is Kind.BATCH:
+    if source.kind is KeyKind.BATCH:
         return dispatcher.do(LeaseFromResquBatch(VIA, source.name.decode(), worker, BUFFER_TERMS))
     command = LeaseNext(VIA, (queue_of(source),), worker, BUFFER_TERMS)
     for _ in range(_ROWS):
@@ -89,16 +88,16 @@ def _next(context: Context, source: Name, target: Name) -> Job | None:
     return None
 
 
-def queue_of(name: Name) -> str:
-    return UNASSIGNED if name.kind is Kind.UNASSIGNED else name.name.decode()
+def queue_of(name: KeyName) -> str:
+    return UNASSIGNED if name.kind is KeyKind.UNASSIGNED else name.name.decode()
 
 
-def put_on(context: Context, buffer: bytes, target: Name) -> bytes | None:
+def put_on(context: Context, buffer: bytes, target: KeyName) -> bytes | None:
     """RPOPLPUSH from an allocator's buffer to a pool's list, or back."""
     return context.dispatcher.do(PutOn(VIA, key_of(buffer), queue_of(target)))
 
 
-def rpop(context: Context, name: Name, args: list[bytes]) -> bytes | None:
+def rpop(context: Context, name: KeyName, args: list[bytes]) -> bytes | None:
     """A worker that is in its set is done with its job; of one that is not, it was lost."""
     if len(args) > 1:
         raise Error(b"ERR '%b' holds one element: RPOP takes no count there" % args[0][:128])
@@ -127,7 +126,7 @@ def read(context: Context, key: bytes) -> Entry | None:
     state = context.dispatcher.state
     full = queries.buffer(state, key_of(key))
     if full is not None:
-        return entries.listed(key, [full.text])
+        return keys.listed(key, [full.text])
     return live_entry(state, key, context.dispatcher.now)
 
 

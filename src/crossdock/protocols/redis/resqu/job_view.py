@@ -4,10 +4,13 @@ from typing import Final
 
 import msgspec
 
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.records import progress_of
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import SHOWN_AS
 from crossdock.model.job import Form, Job, ResquData, Spec
 from crossdock.protocols.payload import as_value
-from crossdock.protocols.redis.resqu import payload
+from crossdock.protocols.redis.resqu import keys, payload
 from crossdock.protocols.redis.resqu.specs import added
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -71,3 +74,24 @@ def _args(job: Job) -> bytes:
     if job.form is Form.JSON and job.payload.lstrip()[:1] in (b"{", b"["):
         return job.payload
     return b'{"payload":%b}' % as_value(job)
+
+
+# `job:<id>:status`: what has become of a monitored job, for a day after its last change (protocol page 11).
+
+
+#: A track's words, and Resqu's for the same.
+_WORDS: Final = {
+    "enqueued": b"waiting",
+    "working": b"running",
+    "failed": b"retried",
+    "success": b"finished",
+    "dead": b"failed",
+}
+
+
+def read(state: EngineState, jid: str) -> Entry | None:
+    track = progress_of(state, jid)
+    if track is None or track.state not in _WORDS:
+        return None
+    text = b'{"status":"%b","updated":%d}' % (_WORDS[track.state], track.updated)
+    return keys.string(text, track.until)

@@ -8,8 +8,8 @@ from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
-from crossdock.protocols.redis.resqu import entries
-from crossdock.protocols.redis.resqu.keys import Kind, Name
+from crossdock.protocols.redis.resqu import keys
+from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName
 from crossdock.protocols.redis.resqu.specs import VIA, Specs
 
 _HAS: Final = "resqu holds"  #: in a connection's memo: its end must be told
@@ -55,12 +55,12 @@ def set_(context: Context, uid: str, args: list[bytes]) -> Result:
     return OK if context.dispatcher.do(Mark(uid, _heeds(context), running)) else None
 
 
-def delete(context: Context, named: list[Name]) -> int:
+def delete(context: Context, named: list[KeyName]) -> int:
     """DEL of both keys is one saying."""
     done = 0
     for uid in dict.fromkeys(each.name for each in named):
         kinds = {each.kind for each in named if each.name == uid}
-        command = Unlock(uid.decode(), _heeds(context), Kind.STATE in kinds, Kind.DEFERRED in kinds)
+        command = Unlock(uid.decode(), _heeds(context), KeyKind.STATE in kinds, KeyKind.DEFERRED in kinds)
         done += context.dispatcher.do(command)
     return done
 
@@ -83,8 +83,8 @@ def finalise(context: Context, uid: str, args: list[bytes], *, nothing: Value) -
     return done.deferred or nothing
 
 
-def read(state: EngineState, kind: Kind, uid: str) -> Entry | None:
-    if kind is Kind.DEFERRED:
-        return entries.string(queries.deferred(state, uid))
+def read(state: EngineState, kind: KeyKind, uid: str) -> Entry | None:
+    if kind is KeyKind.DEFERRED:
+        return keys.string(queries.deferred(state, uid))
     job_state = queries.unique_state(state, uid)
-    return entries.string(None if job_state is None else job_state.encode())
+    return keys.string(None if job_state is None else job_state.encode())

@@ -14,7 +14,7 @@ from crossdock.model.records import Schedule
 from crossdock.protocols.job_spec import PLAN_BYTES, PLANS_AT_MOST
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
-from crossdock.protocols.redis.resqu import entries
+from crossdock.protocols.redis.resqu import keys
 from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
 from crossdock.protocols.redis.resqu.specs import Specs
 
@@ -91,18 +91,18 @@ def text(record: Schedule) -> bytes:
 
 def read(state: EngineState, plan: str) -> Entry | None:
     record = queries.plan(state, plan)
-    return None if record is None else entries.string(text(record))
+    return None if record is None else keys.string(text(record))
 
 
 def of_source(state: EngineState, key: bytes, source: str) -> Entry | None:
-    return entries.members(key, (plan.encode() for plan in queries.plans_of(state, source)))
+    return keys.members(key, (plan.encode() for plan in queries.plans_of(state, source)))
 
 
 def at_second(state: EngineState, key: bytes, at: int) -> Entry | None:
     due = schedules_due(state, float(at), float(at + 1))
-    return entries.listed(key, (record.plan.encode() for record in due if record.plan))
+    return keys.listed(key, (record.plan.encode() for record in due if record.plan))
 
 
 def times(state: EngineState, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, schedule_count(state))
-    return entries.seconds(int(due) for due, _ in queries.schedule(state))
+    keys.refuse_if_long(key, schedule_count(state))
+    return keys.seconds(int(due) for due, _ in queries.schedule(state))

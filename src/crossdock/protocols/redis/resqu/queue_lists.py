@@ -1,17 +1,24 @@
-"""`unassigned` and the pools' lists: jobs of a queue, the newest at the head, taken from the tail."""
+"""Resqu's lists of jobs: `unassigned`, the pools' lists, delayed jobs, and RPOPLPUSH between them."""
 
+from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.queries.jobs import scheduled_jobs
 from crossdock.engine.queries.queues import jobs_in_turn, queue_named
+from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.queries import waiting_beside
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.resp.values import Error, Result
-from crossdock.protocols.redis.resqu import entries, job_view
-from crossdock.protocols.redis.resqu.keys import Name
+from crossdock.protocols.redis.keys import lists
+from crossdock.protocols.redis.resp.decode import integer
+from crossdock.protocols.redis.resp.values import NULL_ARRAY, SYNTAX, Block, Error, Result, whole
+from crossdock.protocols.redis.resqu import buffers, job_view, keys
+from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
+from crossdock.protocols.redis.resqu.payload import LATEST
 from crossdock.protocols.redis.resqu.specs import VIA, Specs
 
 # Looked up once: a member of an enumeration costs as much as a call.
@@ -42,7 +49,7 @@ def push(context: Context, spec: Spec) -> None:
         raise Error(f"ERR a job with the id '{spec.jid}' is there already, pushed through another door")
 
 
-def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def lpush(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
     refuse_if_full(context, len(args) - 1)
     if len(args) == 2:
@@ -57,10 +64,129 @@ def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
     return waiting_beside(context.dispatcher.state, spec) or 1
 
 
-def read(state: EngineState, key: bytes, queue: str) -> Entry | None:
+def read_list(state: EngineState, key: bytes, queue: str) -> Entry | None:
     found = queue_named(state, queue)
     if found is None or not found.waiting:
         return None
-    entries.refuse_if_long(key, found.waiting)
+    keys.refuse_if_long(key, found.waiting)
     jobs = list(jobs_in_turn(state, found))
-    return entries.listed(key, (job_view.text(job) for job in reversed(jobs)))
+    return keys.listed(key, (job_view.text(job) for job in reversed(jobs)))
+
+
+# RPOPLPUSH and its like between Resqu's lists: which is popped into which buffer, and put on which list.
+
+
+_JOBS = frozenset({KeyKind.UNASSIGNED, KeyKind.POOL, KeyKind.BATCH})
+_PLAIN = frozenset({KeyKind.PLAIN, KeyKind.ALLOCATOR})
+
+
+def _names(args: list[bytes]) -> tuple[KeyName, KeyName]:
+    return read_key(args[0]), read_key(args[1])
+
+
+def _refused(args: list[bytes]) -> Error:
+    return Error(b"ERR nothing is moved from '%b' to '%b'" % (args[0][:128], args[1][:128]))
+
+
+def _fits(source: KeyName, target: KeyName) -> bool:
+    """An allocator takes from what is unassigned, a worker from a pool's list or a batch."""
+    if target.kind is KeyKind.ALLOCATOR:
+        return source.kind is KeyKind.UNASSIGNED
+    return target.kind is KeyKind.WORKER and source.kind in _JOBS
+
+
+def rpoplpush(context: Context, args: list[bytes]) -> Result:
+    source, target = _names(args)
+    if _fits(source, target):
+        return buffers.take(context, source, target, args[1])
+    if source.kind is KeyKind.ALLOCATOR and target.kind in (KeyKind.POOL, KeyKind.UNASSIGNED):
+        return buffers.put_on(context, args[0], target)
+    if source.kind in _PLAIN and target.kind in _PLAIN and not _has_job(context, source, args[0]):
+        return lists.rpoplpush(context, args)  # a batch's id on its way
+    raise _refused(args)
+
+
+def brpoplpush(context: Context, args: list[bytes]) -> Result:
+    source, target = _names(args)
+    if _fits(source, target) and source.kind is not KeyKind.BATCH:
+        until = lists.deadline(context, args[2])
+        topic = buffers.queue_of(source)
+        return _wait(lambda: buffers.take(context, source, target, args[1]), topic, until)
+    if source.kind in _PLAIN and target.kind in _PLAIN and not _has_job(context, source, args[0]):
+        return lists.brpoplpush(context, args)
+    raise _refused(args)
+
+
+def _wait(attempt: Callable[[], bytes | None], topic: str, until: float) -> Result:
+    found = attempt()
+    if found is not None:
+        return found
+    return Block((topic,), until, lambda: _wait(attempt, topic, until), NULL_ARRAY, None)
+
+
+def _has_job(context: Context, name: KeyName, key: bytes) -> bool:
+    return name.kind is KeyKind.ALLOCATOR and buffers.holds(context, key)
+
+
+# `delayed:<second>` and `delayed_queue_schedule`: jobs that wait for their time (protocol page 7).
+#
+# The server releases them by itself, in the instant they are due. So what is due is not there any more when Resqu's own
+# scheduler looks for it: it finds nothing to do.
+
+
+_PUSHED: Final = "resqu delayed"  #: in a connection's memo: the second it pushed to last, and how many there were then
+
+
+def second(key: bytes, name: bytes) -> int:
+    found = integer(name)
+    if found is None or abs(found) > LATEST:
+        raise Error(b"ERR '%b' does not end in a second since 1970" % key[:128])
+    return found
+
+
+def rpush(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
+    at = second(args[0], name.name)
+    refuse_if_full(context, len(args) - 1)
+    found = [specs.delayed(text, at) for text in args[1:]]
+    with context.dispatcher.together():
+        for spec in found:
+            push(context, spec)
+        there = max(len(found), delayed_length(context.dispatcher.state, at))
+    context.memo[_PUSHED] = (at, there == len(found))
+    return there
+
+
+def zadd(context: Context, args: list[bytes]) -> Result:
+    """It follows each RPUSH, which has done all there is to do."""
+    pairs = args[1:]
+    if len(pairs) % 2:
+        raise SYNTAX
+    new = 0
+    for score, member in zip(pairs[::2], pairs[1::2], strict=True):
+        if whole(score) != whole(member):
+            raise Error(b"ERR each member of '%b' is its own score" % args[0][:128])
+        new += context.memo.pop(_PUSHED, None) == (whole(score), True)
+    return new
+
+
+def delayed_length(state: EngineState, at: int) -> int:
+    return queries.delayed_counts(state).get(at, 0)
+
+
+def read_delayed(state: EngineState, key: bytes, at: int) -> Entry | None:
+    """Of those of a second, a deferred one's may be a fraction behind it."""
+    there = delayed_length(state, at)
+    if not there:
+        return None
+    ours = (
+        job_view.base(job)
+        for job in scheduled_jobs(state, float(at), float(at + 1))
+        if job_view.face_of(job) is not None
+    )
+    return keys.listed(key, islice(ours, there))
+
+
+def times(state: EngineState, key: bytes) -> Entry | None:
+    seconds = queries.delayed_counts(state)
+    keys.refuse_if_long(key, len(seconds))
+    return keys.seconds(seconds)

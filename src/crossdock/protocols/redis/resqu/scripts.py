@@ -1,21 +1,69 @@
-"""Resqu's scripts, answered natively (protocol page 4). Each names its keys and what it needs of them."""
+"""Resqu's scripts, known by the SHA-1 of their texts and answered natively (protocol page 4).
+
+The texts themselves are not kept: nothing runs them.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import Error, Value
-from crossdock.protocols.redis.resqu import batches, delayed, locks, plans, script_hashes, units
-from crossdock.protocols.redis.resqu.keys import Kind, Name, read
+from crossdock.protocols.redis.resqu import batches, locks, plans, queue_lists, units
+from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.redis.scripts import Call
+
+DEFER_ADD: Final = "resqu/defer-add"
+PLAN_INSERT: Final = "resqu/plan-insert"
+PLAN_INSERT_OLD: Final = "resqu/plan-insert-old"  #: does not list plans by source
+PLAN_CLEAN: Final = "resqu/plan-clean"
+BATCH_INIT: Final = "resqu/batch-init"
+BATCH_COMMIT: Final = "resqu/batch-commit"
+
+UNIQUE_FINALIZE: Final = "resqu/unique-finalize"
+UNIQUE_FINALIZE_OLD: Final = "resqu/unique-finalize-old"  #: says nil where the later one says 1
+BATCH_ASSIGN: Final = "resqu/batch-assign"
+BATCH_ASSIGN_OLD: Final = "resqu/batch-assign-old"  #: knows no backlog
+BATCH_REMOVE: Final = "resqu/batch-remove"
+UNIT_CLEAR: Final = "resqu/unit-clear"
+PLAN_MOVE: Final = "resqu/plan-move"
+
+#: What the client sends. BATCH_COMMIT of 1.0.0 to 1.0.2 left the batch its end, a fault no client wants back.
+CLIENT: Final[Mapping[str, str]] = {
+    "b41f445ce957025d83be8dbc13dfb3526aabfdc8": DEFER_ADD,
+    "1277edc1645a391ac7c09501f12242426da7fda4": PLAN_INSERT,
+    "8deb90a8842644440a2a27f085f063661145f5c3": PLAN_CLEAN,
+    "05d3317f882a369c1e0e4fb5c8c4c9a36aa05565": BATCH_INIT,
+    "989a65da06a228c7cf82f6856b13a9db90ddcbc8": BATCH_COMMIT,
+    "ba6fc8fdbd0ffd8418b6d2df4d3b3fb194b55065": BATCH_COMMIT,
+    "21ec9ecb02701c908e206116eb2c63ecb9954ebb": BATCH_COMMIT,  # this and the next two: development versions
+    "dcb02e12e01286697785b1bbbe6c2930a5da09d2": BATCH_INIT,
+    "f11a3e3e281d5b46c43717ae27f71c25e1832897": PLAN_INSERT_OLD,
+}
+
+#: What servers 4.0.0 to 4.1.4 send beside.
+SERVER: Final[Mapping[str, str]] = {
+    "97ab219769ea58a253d4a3ec787d62f5144ddfb3": UNIQUE_FINALIZE,
+    "fcbe7c6b70b28ac7a7a4b8610cad327f2bbafe54": UNIQUE_FINALIZE_OLD,
+    "91350fcf1083b494d6c1530ac514c4821794c62d": BATCH_ASSIGN,
+    "901ea7e93ffa551a0735fb16d8818d5374b716a9": BATCH_ASSIGN_OLD,
+    "ab50003ac4f04cf8dcc4706abb9b4ace899019a7": BATCH_REMOVE,
+    "e03ede0d8e71dc27cbc070a7f7318648bb2ae8fd": UNIT_CLEAR,
+    "11e1f623205ec4e7c2142ff5a9de7acd03325a42": UNIT_CLEAR,
+    "23508a616ede1a60f4adbf7b3c40b75cf8e98f12": PLAN_MOVE,
+}
+
+KNOWN: Final[Mapping[str, str]] = {**CLIENT, **SERVER}
+
+
+# Resqu's scripts, answered natively (protocol page 4). Each names its keys and what it needs of them.
 
 
 class Asked(NamedTuple):
     context: Context
     specs: Specs
     keys: list[bytes]
-    names: list[Name]
+    names: list[KeyName]
     args: list[bytes]
 
     def name(self, index: int = 0) -> str:
@@ -26,7 +74,7 @@ class Asked(NamedTuple):
 
 
 class Script(NamedTuple):
-    keys: tuple[Kind, ...]
+    keys: tuple[KeyKind, ...]
     args: int
     act: Callable[[Asked], Value]
 
@@ -47,7 +95,7 @@ def _finalise_old(asked: Asked) -> Value:
 
 
 def _plan_insert(asked: Asked) -> Value:
-    at = delayed.second(asked.keys[2], asked.names[2].name)
+    at = queue_lists.second(asked.keys[2], asked.names[2].name)
     if asked.args[1] != b"%d" % at or asked.args[2] != asked.names[0].name:
         raise Error("ERR the plan's keys and arguments name different plans or seconds")
     source = asked.name(3) if len(asked.names) > 3 else asked.name().partition("_")[0]
@@ -60,7 +108,7 @@ def _plan_clean(asked: Asked) -> Value:
 
 
 def _plan_move(asked: Asked) -> Value:
-    at = delayed.second(asked.keys[2], asked.names[2].name)
+    at = queue_lists.second(asked.keys[2], asked.names[2].name)
     if asked.args[0] != b"%d" % at:
         raise Error("ERR the plan's keys and arguments name different seconds")
     plans.move(asked.context, asked.word(1), at)
@@ -95,22 +143,22 @@ def _same(asked: Asked, one: int, other: int) -> None:
         raise Error(b"ERR '%b' and '%b' do not belong together" % (asked.keys[one][:128], asked.keys[other][:128]))
 
 
-_UNIT: Final = (Kind.PLAIN,) * 4
+_UNIT: Final = (KeyKind.PLAIN,) * 4
 
 SCRIPTS: Final[Mapping[str, Script]] = {
-    script_hashes.DEFER_ADD: Script((Kind.STATE, Kind.DEFERRED), 2, _defer_add),
-    script_hashes.PLAN_INSERT: Script((Kind.PLAN, Kind.PLAN_TIMES, Kind.PLANS_AT, Kind.PLANS_OF), 3, _plan_insert),
-    script_hashes.PLAN_INSERT_OLD: Script((Kind.PLAN, Kind.PLAN_TIMES, Kind.PLANS_AT), 3, _plan_insert),
-    script_hashes.PLAN_CLEAN: Script((Kind.PLAN_TIMES, Kind.PLANS_AT), 1, _plan_clean),
-    script_hashes.BATCH_INIT: Script((Kind.STAGE,), 1, _batch_init),
-    script_hashes.BATCH_COMMIT: Script((Kind.PLAIN, Kind.BATCH, Kind.STAGE), 1, _batch_commit),
-    script_hashes.UNIQUE_FINALIZE: Script((Kind.STATE, Kind.DEFERRED), 1, _finalise),
-    script_hashes.UNIQUE_FINALIZE_OLD: Script((Kind.STATE, Kind.DEFERRED), 1, _finalise_old),
-    script_hashes.BATCH_ASSIGN: Script(_UNIT, 4, _batch_assign),
-    script_hashes.BATCH_ASSIGN_OLD: Script(_UNIT, 3, _batch_assign),
-    script_hashes.BATCH_REMOVE: Script((*_UNIT, Kind.PLAIN), 3, _batch_remove),
-    script_hashes.UNIT_CLEAR: Script(_UNIT[:2], 1, _unit_clear),
-    script_hashes.PLAN_MOVE: Script((Kind.PLAN_TIMES, Kind.PLANS_AT, Kind.PLANS_AT), 2, _plan_move),
+    DEFER_ADD: Script((KeyKind.STATE, KeyKind.DEFERRED), 2, _defer_add),
+    PLAN_INSERT: Script((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_OF), 3, _plan_insert),
+    PLAN_INSERT_OLD: Script((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 3, _plan_insert),
+    PLAN_CLEAN: Script((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 1, _plan_clean),
+    BATCH_INIT: Script((KeyKind.STAGE,), 1, _batch_init),
+    BATCH_COMMIT: Script((KeyKind.PLAIN, KeyKind.BATCH, KeyKind.STAGE), 1, _batch_commit),
+    UNIQUE_FINALIZE: Script((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise),
+    UNIQUE_FINALIZE_OLD: Script((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise_old),
+    BATCH_ASSIGN: Script(_UNIT, 4, _batch_assign),
+    BATCH_ASSIGN_OLD: Script(_UNIT, 3, _batch_assign),
+    BATCH_REMOVE: Script((*_UNIT, KeyKind.PLAIN), 3, _batch_remove),
+    UNIT_CLEAR: Script(_UNIT[:2], 1, _unit_clear),
+    PLAN_MOVE: Script((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_AT), 2, _plan_move),
 }
 
 
@@ -127,8 +175,8 @@ def answer(call: Call, specs: Specs) -> Value:
         raise Error(f"ERR {what}: names must be UTF-8") from None
 
 
-def _name(what: str, key: bytes, kind: Kind) -> Name:
-    name = read(key)
+def _name(what: str, key: bytes, kind: KeyKind) -> KeyName:
+    name = read_key(key)
     if name.kind is not kind:
         raise Error(b"ERR %b: '%b' is not a key of the kind it takes there" % (what.encode(), key[:128]))
     return name

@@ -20,23 +20,14 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import lists, sets
 from crossdock.protocols.redis.keys.values import members
 from crossdock.protocols.redis.resp.values import Error, Result
-from crossdock.protocols.redis.resqu import (
-    batches,
-    buffers,
-    delayed,
-    job_status,
-    key_names,
-    list_moves,
-    locks,
-    plans,
-    queue_lists,
-)
-from crossdock.protocols.redis.resqu.keys import Kind, Name, read
+from crossdock.protocols.redis.resqu import batches, buffers, job_view, locks, plans, queue_lists
+from crossdock.protocols.redis.resqu import keys as resqu_keys
+from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.redis.views import Page, Pass, hashed, refuse_if_full
 
-#: Of a command on a kind of key; `Name` is the key that was read
-OnKey = Callable[[Specs, Name, Context, list[bytes]], Result]
+#: Of a command on a kind of key; `KeyName` is the key that was read
+OnKey = Callable[[Specs, KeyName, Context, list[bytes]], Result]
 
 
 class ResquView:
@@ -46,10 +37,10 @@ class ResquView:
         self.specs = specs
 
     def owns(self, key: bytes) -> bool:
-        return read(key).kind is not Kind.PLAIN
+        return read_key(key).kind is not KeyKind.PLAIN
 
     def act(self, name: bytes, key: bytes) -> Act:
-        found = read(key)
+        found = read_key(key)
         act = _ACTS.get((found.kind, name))
         if act is None:
             return partial(self._rest, name)
@@ -70,24 +61,24 @@ class ResquView:
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         _refuse_unknown(key)
-        name = read(key)
+        name = read_key(key)
         try:
             return _READS[name.kind](context, name, key)
         except UnicodeDecodeError:
             raise _not_text(key) from None
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        return key_names.keys(context.dispatcher.state)
+        return resqu_keys.keys(context.dispatcher.state)
 
     def page(self, context: Context, place: int, count: int) -> Page:
         return hashed(self.keys(context), place, count)
 
     def kind(self, key: bytes) -> Type:
-        return key_names.TYPES.get(read(key).kind, Type.STRING)
+        return resqu_keys.TYPES.get(read_key(key).kind, Type.STRING)
 
     def _delete(self, context: Context, keys: list[bytes]) -> int:
         """Both keys of a lock in one go say one thing."""
-        named = [(key, read(key)) for key in keys]
+        named = [(key, read_key(key)) for key in keys]
         for key, name in named:
             _refuse_unknown(key)
             if name.kind not in _DELETES and name.kind not in _LOCKS:
@@ -98,7 +89,7 @@ class ResquView:
 
 
 def _refuse_unknown(key: bytes) -> None:
-    if key.startswith(KEY_PREFIX) and read(key).kind is Kind.UNKNOWN:
+    if key.startswith(KEY_PREFIX) and read_key(key).kind is KeyKind.UNKNOWN:
         raise Error(b"ERR unknown key '%b': Resqu V4 has none of that name" % key[:128])
 
 
@@ -114,51 +105,51 @@ def _not_text(key: bytes) -> Error:
     return Error(b"ERR names must be UTF-8: '%b'" % key[:128])
 
 
-def _refuse_name(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _refuse_name(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     raise _not_text(args[0])
 
 
-def _nothing(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _nothing(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     """The server has done it, or will by itself."""
     return 0
 
 
-def _empty(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _empty(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     return None
 
 
-def _queue_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _queue_length(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     return waiting_count(context.dispatcher.state, buffers.queue_of(name))
 
 
-def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _batch_length(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     state, batch = context.dispatcher.state, name.name.decode()
     there = (
         queries.committed(state, batch)
-        if name.kind is Kind.BATCH
+        if name.kind is KeyKind.BATCH
         else queries.uncommitted(state, batch, context.dispatcher.now)
     )
     return 0 if there is None else queries.length(state, batch)
 
 
-def _exists_batch(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _exists_batch(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
         raise Pass
     return int(bool(_batch_length(specs, name, context, args)))
 
 
-def _due(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _due(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     """What is due is taken care of: up to a time nothing is shown, without end all that is to come."""
     if args[2].lower().lstrip(b"+") != b"inf":
         return []
     raise Pass
 
 
-def _lrem_buffer(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _lrem_buffer(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     return buffers.discard(context, args) if buffers.holds(context, args[0]) else lists.lrem(context, args)
 
 
-def _srem_process(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _srem_process(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     there = members(context, args[0])
     left = [member for member in dict.fromkeys(args[1:]) if member in there]
     with context.dispatcher.together():
@@ -167,83 +158,87 @@ def _srem_process(specs: Specs, name: Name, context: Context, args: list[bytes])
     return done
 
 
-def _sadd_process(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+def _sadd_process(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     refuse_if_full(context, args)
     return sets.sadd(context, args)
 
 
 _MOVES: Final[dict[bytes, Callable[[Context, list[bytes]], Result]]] = {
-    b"rpoplpush": list_moves.rpoplpush,
-    b"brpoplpush": list_moves.brpoplpush,
+    b"rpoplpush": queue_lists.rpoplpush,
+    b"brpoplpush": queue_lists.brpoplpush,
 }
 
-_LOCKS: Final = (Kind.STATE, Kind.DEFERRED)
+_LOCKS: Final = (KeyKind.STATE, KeyKind.DEFERRED)
 
-_ACTS: Final[dict[tuple[Kind, bytes], OnKey]] = {
-    (Kind.UNASSIGNED, b"lpush"): queue_lists.lpush,
-    (Kind.UNASSIGNED, b"llen"): _queue_length,
-    (Kind.POOL, b"llen"): _queue_length,
-    (Kind.BATCH, b"llen"): _batch_length,
-    (Kind.BATCH, b"exists"): _exists_batch,
-    (Kind.BATCH, b"persist"): _nothing,
-    (Kind.STAGE, b"llen"): _batch_length,
-    (Kind.STAGE, b"exists"): _exists_batch,
-    (Kind.STAGE, b"lpushx"): batches.lpushx,
-    (Kind.STAGE, b"expire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1_000),
-    (Kind.STAGE, b"pexpire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1),
-    (Kind.ALLOCATOR, b"lrem"): _lrem_buffer,
-    (Kind.WORKER, b"rpop"): lambda _, name, context, args: buffers.rpop(context, name, args),
-    (Kind.STATE, b"setnx"): lambda _, name, context, args: locks.setnx(context, name.name.decode(), args),
-    (Kind.STATE, b"set"): lambda _, name, context, args: locks.set_(context, name.name.decode(), args),
-    (Kind.DELAYED, b"rpush"): delayed.rpush,
-    (Kind.DELAYED, b"llen"): lambda _, name, context, args: delayed.length(
-        context.dispatcher.state, delayed.second(args[0], name.name)
+_ACTS: Final[dict[tuple[KeyKind, bytes], OnKey]] = {
+    (KeyKind.UNASSIGNED, b"lpush"): queue_lists.lpush,
+    (KeyKind.UNASSIGNED, b"llen"): _queue_length,
+    (KeyKind.POOL, b"llen"): _queue_length,
+    (KeyKind.BATCH, b"llen"): _batch_length,
+    (KeyKind.BATCH, b"exists"): _exists_batch,
+    (KeyKind.BATCH, b"persist"): _nothing,
+    (KeyKind.STAGE, b"llen"): _batch_length,
+    (KeyKind.STAGE, b"exists"): _exists_batch,
+    (KeyKind.STAGE, b"lpushx"): batches.lpushx,
+    (KeyKind.STAGE, b"expire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1_000),
+    (KeyKind.STAGE, b"pexpire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1),
+    (KeyKind.ALLOCATOR, b"lrem"): _lrem_buffer,
+    (KeyKind.WORKER, b"rpop"): lambda _, name, context, args: buffers.rpop(context, name, args),
+    (KeyKind.STATE, b"setnx"): lambda _, name, context, args: locks.setnx(context, name.name.decode(), args),
+    (KeyKind.STATE, b"set"): lambda _, name, context, args: locks.set_(context, name.name.decode(), args),
+    (KeyKind.DELAYED, b"rpush"): queue_lists.rpush,
+    (KeyKind.DELAYED, b"llen"): lambda _, name, context, args: queue_lists.delayed_length(
+        context.dispatcher.state, queue_lists.second(args[0], name.name)
     ),
-    (Kind.DELAYED, b"lpop"): _empty,
-    (Kind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: delayed.zadd(context, args),
-    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(
+    (KeyKind.DELAYED, b"lpop"): _empty,
+    (KeyKind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: queue_lists.zadd(context, args),
+    (KeyKind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(
         queries.delayed_counts(context.dispatcher.state)
     ),
-    (Kind.DELAYED_TIMES, b"zrem"): _nothing,
-    (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),
-    (Kind.PLANS_AT, b"lpop"): _empty,
-    (Kind.PLANS_AT, b"lrem"): lambda _, name, context, args: plans.lrem(
-        context, delayed.second(args[0], name.name), args[2]
+    (KeyKind.DELAYED_TIMES, b"zrem"): _nothing,
+    (KeyKind.DELAYED_TIMES, b"zrangebyscore"): _due,
+    (KeyKind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),
+    (KeyKind.PLANS_AT, b"lpop"): _empty,
+    (KeyKind.PLANS_AT, b"lrem"): lambda _, name, context, args: plans.lrem(
+        context, queue_lists.second(args[0], name.name), args[2]
     ),
-    (Kind.PLAN_TIMES, b"zrem"): _nothing,
-    (Kind.PLAN_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLANS_OF, b"srem"): lambda _, name, context, args: plans.srem(context, name.name.decode(), args[1:]),
-    (Kind.PROCESSES, b"sadd"): _sadd_process,
-    (Kind.PROCESSES, b"srem"): _srem_process,
+    (KeyKind.PLAN_TIMES, b"zrem"): _nothing,
+    (KeyKind.PLAN_TIMES, b"zrangebyscore"): _due,
+    (KeyKind.PLANS_OF, b"srem"): lambda _, name, context, args: plans.srem(context, name.name.decode(), args[1:]),
+    (KeyKind.PROCESSES, b"sadd"): _sadd_process,
+    (KeyKind.PROCESSES, b"srem"): _srem_process,
 }
 
-_DELETES: Final[dict[Kind, Callable[[Context, Name, bytes], int]]] = {
-    Kind.PLAN: lambda context, name, key: plans.delete(context, name.name.decode()),
-    Kind.STAGE: lambda context, name, key: batches.delete(context, name.name.decode()),
-    Kind.DELAYED: lambda context, name, key: 0,
-    Kind.PLANS_AT: lambda context, name, key: 0,
+_DELETES: Final[dict[KeyKind, Callable[[Context, KeyName, bytes], int]]] = {
+    KeyKind.PLAN: lambda context, name, key: plans.delete(context, name.name.decode()),
+    KeyKind.STAGE: lambda context, name, key: batches.delete(context, name.name.decode()),
+    KeyKind.DELAYED: lambda context, name, key: 0,
+    KeyKind.PLANS_AT: lambda context, name, key: 0,
 }
 
-_READS: Final[dict[Kind, Callable[[Context, Name, bytes], Entry | None]]] = {
-    Kind.UNASSIGNED: lambda context, name, key: queue_lists.read(context.dispatcher.state, key, buffers.queue_of(name)),
-    Kind.POOL: lambda context, name, key: queue_lists.read(context.dispatcher.state, key, buffers.queue_of(name)),
-    Kind.BATCH: lambda context, name, key: batches.read_batch(context.dispatcher.state, key, name.name.decode()),
-    Kind.STAGE: lambda context, name, key: batches.read_stage(context, key, name.name.decode()),
-    Kind.ALLOCATOR: lambda context, name, key: buffers.read(context, key),
-    Kind.WORKER: lambda context, name, key: buffers.read(context, key),
-    Kind.STATE: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
-    Kind.DEFERRED: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
-    Kind.DELAYED: lambda context, name, key: delayed.read(
-        context.dispatcher.state, key, delayed.second(key, name.name)
+_READS: Final[dict[KeyKind, Callable[[Context, KeyName, bytes], Entry | None]]] = {
+    KeyKind.UNASSIGNED: lambda context, name, key: queue_lists.read_list(
+        context.dispatcher.state, key, buffers.queue_of(name)
     ),
-    Kind.DELAYED_TIMES: lambda context, name, key: delayed.times(context.dispatcher.state, key),
-    Kind.PLAN: lambda context, name, key: plans.read(context.dispatcher.state, name.name.decode()),
-    Kind.PLANS_AT: lambda context, name, key: plans.at_second(
-        context.dispatcher.state, key, delayed.second(key, name.name)
+    KeyKind.POOL: lambda context, name, key: queue_lists.read_list(
+        context.dispatcher.state, key, buffers.queue_of(name)
     ),
-    Kind.PLAN_TIMES: lambda context, name, key: plans.times(context.dispatcher.state, key),
-    Kind.PLANS_OF: lambda context, name, key: plans.of_source(context.dispatcher.state, key, name.name.decode()),
-    Kind.STATUS: lambda context, name, key: job_status.read(context.dispatcher.state, name.name.decode()),
-    Kind.PROCESSES: lambda context, name, key: live_entry(context.dispatcher.state, key, context.dispatcher.now),
+    KeyKind.BATCH: lambda context, name, key: batches.read_batch(context.dispatcher.state, key, name.name.decode()),
+    KeyKind.STAGE: lambda context, name, key: batches.read_stage(context, key, name.name.decode()),
+    KeyKind.ALLOCATOR: lambda context, name, key: buffers.read(context, key),
+    KeyKind.WORKER: lambda context, name, key: buffers.read(context, key),
+    KeyKind.STATE: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
+    KeyKind.DEFERRED: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),
+    KeyKind.DELAYED: lambda context, name, key: queue_lists.read_delayed(
+        context.dispatcher.state, key, queue_lists.second(key, name.name)
+    ),
+    KeyKind.DELAYED_TIMES: lambda context, name, key: queue_lists.times(context.dispatcher.state, key),
+    KeyKind.PLAN: lambda context, name, key: plans.read(context.dispatcher.state, name.name.decode()),
+    KeyKind.PLANS_AT: lambda context, name, key: plans.at_second(
+        context.dispatcher.state, key, queue_lists.second(key, name.name)
+    ),
+    KeyKind.PLAN_TIMES: lambda context, name, key: plans.times(context.dispatcher.state, key),
+    KeyKind.PLANS_OF: lambda context, name, key: plans.of_source(context.dispatcher.state, key, name.name.decode()),
+    KeyKind.STATUS: lambda context, name, key: job_view.read(context.dispatcher.state, name.name.decode()),
+    KeyKind.PROCESSES: lambda context, name, key: live_entry(context.dispatcher.state, key, context.dispatcher.now),
 }

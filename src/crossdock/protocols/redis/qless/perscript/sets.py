@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.engine.qless import queries
-from crossdock.protocols.redis.qless import job_lists, queues, settings, workers
+from crossdock.protocols.redis.qless import job_lists, queues, settings
 from crossdock.protocols.redis.qless import recurring as qless_recurring
 from crossdock.protocols.redis.qless.arguments import Raised, array, data, finite, number, options
 from crossdock.protocols.redis.qless.call import Reply
@@ -34,7 +34,7 @@ def all_queues(script: Script) -> Reply:
 
 
 def all_workers(script: Script) -> Reply:
-    return workers.workers(script.unified(script.time(0, 'Workers(): Arg "now" missing or not a number: '), script[1]))
+    return queues.workers(script.unified(script.time(0, 'Workers(): Arg "now" missing or not a number: '), script[1]))
 
 
 def stats(script: Script) -> Reply:
@@ -118,5 +118,5 @@ SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
     "recur": recurring,
     "pause": as_it_is(queues.pause),
     "unpause": as_it_is(queues.unpause),
-    "deregister_workers": as_it_is(workers.deregister),
+    "deregister_workers": as_it_is(queues.deregister),
 }
