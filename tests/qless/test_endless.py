@@ -108,7 +108,7 @@ def test_the_end_of_a_throttle_is_told_in_64_bits(seconds: str) -> None:
     dispatcher.dialect = THROTTLES
     dispatcher.call("throttle.set", "1", "t", "2", seconds)
     assert 0 < dispatcher.call("throttle.ttl", "1", "t") < 2**63
-    context = cast(Any, SimpleNamespace(dispatcher=dispatcher, door=SimpleNamespace(views=Views((QlessView(),)))))
+    context = cast(Any, SimpleNamespace(dispatcher=dispatcher, protocol=SimpleNamespace(views=Views((QlessView(),)))))
     for told in (generic.ttl, generic.pttl):
         left = told(context, [b"ql:th:t"])
         assert isinstance(left, int) and 0 < left < 2**63

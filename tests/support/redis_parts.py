@@ -9,14 +9,14 @@ from crossdock.model.commands.keyspace import Kind, SetKey
 from crossdock.protocols.redis.commands.command import Act
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import Block, Error, Result, Value
-from crossdock.protocols.redis.scripts import Call, Library, ScriptError, sha1
+from crossdock.protocols.redis.scripts import Library, ScriptCall, ScriptError, sha1
 from crossdock.protocols.redis.views import Page, Pass, hashed
 
 ECHO: Final = b"return\necho()"
 ECHO_SHA: Final = sha1(ECHO)
 
 
-def _echo(call: Call) -> Value:
+def _echo(call: ScriptCall) -> Value:
     """Answers what it was called with. `fail` raises, `both` sets two keys, `tell` publishes."""
     match call.args:
         case [b"fail", text]:

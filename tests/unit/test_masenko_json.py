@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crossdock.model.job import Form
 from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.go_json import TOO_DEEP, NotJson, WrongType, complaint, members
-from crossdock.protocols.masenko.messages import Invalid, go_quote, normal, quote
+from crossdock.protocols.masenko.messages import InvalidRequest, go_quote, normal, quote
 from tests.unit.test_faktory_fuzz import spellings
 
 NOT_READ = "cannot unmarshal payload"
@@ -58,7 +58,7 @@ class TestPush:
         + [b'{"Name":"a","Retry":NaN}', b'{"Name":"a","x":Infinity}', b'{"Name":"a",}', b'{"Name":"a"'],
     )
     def test_not_read(self, body: bytes) -> None:
-        with pytest.raises(Invalid, match=f"^{NOT_READ}$"):
+        with pytest.raises(InvalidRequest, match=f"^{NOT_READ}$"):
             push.read(body)
 
     @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ class TestPush:
         ],
     )
     def test_refused(self, body: bytes, why: str) -> None:
-        with pytest.raises(Invalid) as refused:
+        with pytest.raises(InvalidRequest) as refused:
             push.read(body)
         assert str(refused.value) == why
 
@@ -162,7 +162,7 @@ class TestAck:
 
     @pytest.mark.parametrize("body", [b"{}", b'{"id":0}', b"null", b'{"id":null}', b'{"x":1}', b" null "])
     def test_missing(self, body: bytes) -> None:
-        with pytest.raises(Invalid, match=r"^missing id$"):
+        with pytest.raises(InvalidRequest, match=r"^missing id$"):
             commands.read_ack(body, "ack")
 
     @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ class TestAck:
     )
     def test_refused(self, body: bytes, why: str) -> None:
         for verb in ("ack", "nack"):
-            with pytest.raises(Invalid) as refused:
+            with pytest.raises(InvalidRequest) as refused:
                 commands.read_ack(body, verb)
             assert str(refused.value) == f"unmarshal payload: {why}".replace("ackRequest", f"{verb}Request")
 
     def test_long_ones_are_cut(self) -> None:
-        with pytest.raises(Invalid) as refused:
+        with pytest.raises(InvalidRequest) as refused:
             commands.read_ack(b'{"id":%b}' % (b"9" * 100_000), "ack")
         assert len(str(refused.value)) < 5_000
 
@@ -254,7 +254,7 @@ class TestFetch:
     @pytest.mark.parametrize("body", [b"", b"{}", b"null", b" {}", b'{"x":1}', b'{"timeout":"0s","timeout":null}'])
     def test_defaults(self, body: bytes) -> None:
         if b"timeout" in body:
-            with pytest.raises(Invalid, match="greater than zero"):
+            with pytest.raises(InvalidRequest, match="greater than zero"):
                 commands.read_fetch(body)
         else:
             assert commands.read_fetch(body) == (("default",), None)
@@ -281,17 +281,17 @@ class TestFetch:
         + [b'{"timeout":9223372036854775808}'],
     )
     def test_not_read(self, body: bytes) -> None:
-        with pytest.raises(Invalid, match=f"^{NOT_READ}$"):
+        with pytest.raises(InvalidRequest, match=f"^{NOT_READ}$"):
             commands.read_fetch(body)
 
     @pytest.mark.parametrize("value", [b"0", b"-1", b"null", b'"0"', b'"-1s"', b'"0s"'])
     def test_time_must_be_given(self, value: bytes) -> None:
-        with pytest.raises(Invalid, match=r"^timeout must be greater than zero$"):
+        with pytest.raises(InvalidRequest, match=r"^timeout must be greater than zero$"):
             commands.read_fetch(b'{"timeout":%b}' % value)
 
     def test_many_queues(self) -> None:
         body = json.dumps({"queues": ["q"] * 1_001}).encode()
-        with pytest.raises(Invalid, match=r"^FETCH takes at most 1000 queues$"):
+        with pytest.raises(InvalidRequest, match=r"^FETCH takes at most 1000 queues$"):
             commands.read_fetch(body)
 
 
@@ -316,7 +316,7 @@ class TestFetch:
 )
 def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, why: str) -> None:
     began = time.process_time()
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidRequest, match=why):
         read(body)
     assert time.process_time() - began < 0.5
 
@@ -341,7 +341,7 @@ def test_readers_raise_nothing_else(text: bytes) -> None:
     for read in (push.read, commands.read_fetch, lambda body: commands.read_ack(body, "ack")):
         try:
             read(text)
-        except Invalid as refused:
+        except InvalidRequest as refused:
             str(refused).encode()
     with suppress(NotJson, WrongType):
         members(text, ("id",))

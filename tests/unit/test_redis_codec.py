@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.protocols.redis.resp import decode
-from crossdock.protocols.redis.resp.decode import Fault, Request, Requests, integer, split
+from crossdock.protocols.redis.resp.decode import Fault, Requests, RespRequest, integer, split
 from crossdock.protocols.redis.resp.encode import encode
 from crossdock.protocols.redis.resp.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
 from crossdock.protocols.rejection_delay import Long
@@ -20,7 +20,7 @@ def array(*words: bytes) -> bytes:
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
-def read(*chunks: bytes, trusted: bool = True) -> list[Request]:
+def read(*chunks: bytes, trusted: bool = True) -> list[RespRequest]:
     requests = Requests(LIMIT, trusted)
     return [request for chunk in chunks for request in requests.receive(chunk)]
 

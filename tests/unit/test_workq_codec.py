@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from crossdock.protocols.rejection_delay import Long
 from crossdock.protocols.workq import codec as m
-from crossdock.protocols.workq.codec import BLOCK_BYTES, BUDGET, Codec, Request
+from crossdock.protocols.workq.codec import BLOCK_BYTES, BUDGET, Codec, WorkqRequest
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 ADD = b"add %b ping 1000 60000 " % ID
 
 
-def read(*chunks: bytes) -> tuple[list[Request], bool]:
+def read(*chunks: bytes) -> tuple[list[WorkqRequest], bool]:
     """What was found, and whether the stream was broken at its end."""
     codec = Codec()
     found = [request for chunk in chunks for request in codec.receive(chunk)]
@@ -23,7 +23,7 @@ def read(*chunks: bytes) -> tuple[list[Request], bool]:
     return found[:-1] if broken else found, broken
 
 
-def one(data: bytes) -> Request:
+def one(data: bytes) -> WorkqRequest:
     found, broken = read(data)
     assert not broken
     (request,) = found

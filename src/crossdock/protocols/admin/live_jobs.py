@@ -14,11 +14,11 @@ LOOKED_AT_MOST: Final = 1_000
 _SLICE: Final = 250
 
 
-class _Jobs(Chosen, tag="jobs"):
+class _JobsPage(Chosen, tag="jobs"):
     limit: Limit = 200
 
 
-_decode = msgspec.json.Decoder(_Jobs).decode
+_decode = msgspec.json.Decoder(_JobsPage).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -32,7 +32,7 @@ def page(dispatcher: Dispatcher, text: bytes) -> bytes:
         raise ValueError(str(error)) from error
 
 
-def _page(dispatcher: Dispatcher, request: _Jobs) -> bytes:
+def _page(dispatcher: Dispatcher, request: _JobsPage) -> bytes:
     state, now = dispatcher.state, dispatcher.now
     wanted = selection.wanted(request, state, now)
     rows: list[views.View] = []

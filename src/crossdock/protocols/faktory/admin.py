@@ -39,8 +39,8 @@ TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead
 _Act = Callable[[list[Number]], Command[int]]
 
 #: A job, and whether it matched. A look that finds nobody is work, too: a million unknown jids must not go in one step.
-_Looked: TypeAlias = tuple[Job | None, bool]
-_NOBODY: Final[_Looked] = (None, False)
+_Match: TypeAlias = tuple[Job | None, bool]
+_NOBODY: Final[_Match] = (None, False)
 
 
 def _acts(via: str, target: State) -> dict[str, _Act]:
@@ -78,7 +78,7 @@ def _work(dispatcher: Dispatcher, act: _Act, target: State, wanted: FilterBody |
     return OK
 
 
-def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
+def _slices(looked: Iterator[_Match]) -> Iterator[list[Number]]:
     """Up to SLICE jobs looked at a time, fewer when they are big; the ones that matched."""
     numbers: list[Number] = []
     left = SLICE
@@ -94,7 +94,7 @@ def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
     yield numbers
 
 
-def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
+def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Match]:
     state = dispatcher.state
     if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
         seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
@@ -188,7 +188,7 @@ def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
 VERSION = "1.10.0"
 
 
-def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
+def info(protocol: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
     state, now, ticked = dispatcher.state, dispatcher.now, dispatcher.ticked
     sizes = {job_state: len(shelf) for job_state, shelf in indexed_states(state).items()}
     queues = {queue.name: queue.waiting for queue in sorted(listed_queues(state), key=attrgetter("name"))}
@@ -215,7 +215,7 @@ def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
                     "Dead": task(ticked.purged, sizes[State.DEAD]),
                     "Retries": task(ticked.retried, sizes[State.RETRYING]),
                     "Scheduled": task(ticked.scheduled, sizes[State.SCHEDULED]),
-                    "Workers": {"reaped": door.workers.reaped, "size": len(door.workers.by_wid)},
+                    "Workers": {"reaped": protocol.workers.reaped, "size": len(protocol.workers.by_wid)},
                 },
                 "total_failures": total.failures,
                 "total_processed": total.processed,
@@ -225,10 +225,10 @@ def info(door: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
             "server": {
                 "description": "Crossdock",
                 "faktory_version": VERSION,
-                "uptime": int(now.steady - (now.steady if door.started is None else door.started)),
-                "connections": door.connections,
-                "command_count": door.commands,
-                "used_memory_mb": door.memory_mb(),
+                "uptime": int(now.steady - (now.steady if protocol.started is None else protocol.started)),
+                "connections": protocol.connections,
+                "command_count": protocol.commands,
+                "used_memory_mb": protocol.memory_mb(),
             },
         }
     )

@@ -33,7 +33,7 @@ class FailureBody(msgspec.Struct):
     retry_count: Int64 | None = None
 
 
-def told(body: FailBody, jid: str, claim: Claim) -> Fail:
+def fail_command(body: FailBody, jid: str, claim: Claim) -> Fail:
     return Fail(
         jid,
         claim,

@@ -77,7 +77,7 @@ SILENT: Final = Close(b"")
 _decode = msgspec.json.Decoder(HelloBody).decode
 
 
-def read_hello(door: "FaktoryProtocol", challenge: "Challenge | None", line: bytes) -> HelloBody | Close:
+def read_hello(protocol: "FaktoryProtocol", challenge: "Challenge | None", line: bytes) -> HelloBody | Close:
     verb, _, body = line.partition(b" ")
     if verb != b"HELLO" or not body.startswith(b"{"):
         return SILENT
@@ -85,7 +85,7 @@ def read_hello(door: "FaktoryProtocol", challenge: "Challenge | None", line: byt
         hello = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return SILENT
-    if challenge is not None and not door.admits(challenge, hello.v or 0, hello.pwdhash or ""):
+    if challenge is not None and not protocol.admits(challenge, hello.v or 0, hello.pwdhash or ""):
         return Close(error("Invalid password"))
     if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
         return Close(error(f"wid must not be longer than {NAME_BYTES} bytes"))

@@ -118,11 +118,11 @@ def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Sli
         if some or in_vain:
             yield rest(in_vain * held_up)
     if len(refused) > _SLICE:
-        return (yield from _told(refused))
+        return (yield from _refusals_reply(refused))
     return bulk(_encode(dict(sorted(refused.items()))))
 
 
-def _told(refused: dict[str, str]) -> Slices:
+def _refusals_reply(refused: dict[str, str]) -> Slices:
     """As many as a large request may have, sorted and told slice by slice."""
     jids, runs = iter(refused), []
     while run := sorted(islice(jids, _SLICE)):

@@ -12,7 +12,7 @@ from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
 from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Wait, again, give_back
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
-from crossdock.protocols.faktory.failure import told
+from crossdock.protocols.faktory.failure import fail_command
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.messages import (
     NULL,
@@ -52,13 +52,13 @@ _mutate_body = msgspec.json.Decoder(MutateBody).decode
 
 
 class FaktorySession:
-    def __init__(self, door: "FaktoryProtocol", dispatcher: Dispatcher, hang_up: Callable[[], None]) -> None:
-        self._door = door
+    def __init__(self, protocol: "FaktoryProtocol", dispatcher: Dispatcher, hang_up: Callable[[], None]) -> None:
+        self._protocol = protocol
         self._dispatcher = dispatcher
         self._hang_up = hang_up
-        self._lines = Lines(door.line_bytes, first=BEFORE_HELLO)
+        self._lines = Lines(protocol.line_bytes, first=BEFORE_HELLO)
         self.receive = self._lines.receive
-        self._challenge = door.challenge()
+        self._challenge = protocol.challenge()
         self._worker: Worker | None = None
         self._given = IssuedLeases()
         self._wid = ""
@@ -78,7 +78,7 @@ class FaktorySession:
         act = _VERBS.get(verb)
         if act is None:
             return error(b"unknown command " + verb)
-        self._door.commands += 1
+        self._protocol.commands += 1
         if not blank and verb in _NO_ARGUMENT:
             return _NO_ARGUMENT[verb]
         return act(self, body)
@@ -89,7 +89,7 @@ class FaktorySession:
         act = _VERBS.get(verb)
         if act is None:
             return error(b"unknown command " + verb)
-        self._door.commands += 1
+        self._protocol.commands += 1
         body = memoryview(line)[len(verb) + 1 :]
         if verb == b"PUSH":
             return push_large(self._dispatcher, VIA, body)
@@ -103,7 +103,7 @@ class FaktorySession:
     def broken(self) -> Answer | None:
         if not self._lines.overrun:
             return None
-        return refused_late(Close(error(TOO_LONG)), self._door.line_bytes) if self.identified else SILENT
+        return refused_late(Close(error(TOO_LONG)), self._protocol.line_bytes) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Close:
         return Close(error(f"too many connections: {connections}"))
@@ -114,18 +114,18 @@ class FaktorySession:
     def closed(self) -> None:
         if self.identified:
             self.identified = False
-            self._door.connections -= 1
+            self._protocol.connections -= 1
             if self._worker is not None:
-                self._door.workers.leave(self._worker, self._hang_up)
+                self._protocol.workers.leave(self._worker, self._hang_up)
 
     def _hello(self, line: bytes) -> Answer:
-        hello = read_hello(self._door, self._challenge, line)
+        hello = read_hello(self._protocol, self._challenge, line)
         if isinstance(hello, Close):
             return hello
         self.identified = True
-        self._door.connections += 1
+        self._protocol.connections += 1
         if hello.wid:
-            self._worker = self._door.workers.join(newcomer(hello, self._dispatcher.now), self._hang_up)
+            self._worker = self._protocol.workers.join(newcomer(hello, self._dispatcher.now), self._hang_up)
             self._given = self._worker.given
             self._wid = hello.wid
         return OK
@@ -185,7 +185,7 @@ class FaktorySession:
         jid = failure.jid
         if not jid:
             return error("missing JID")
-        if not self._dispatcher.do(told(failure, jid, self._claim(jid))):
+        if not self._dispatcher.do(fail_command(failure, jid, self._claim(jid))):
             return error(f"Job not found {jid}")
         self._given.forget(jid)
         return OK
@@ -195,7 +195,7 @@ class FaktorySession:
             beat = _beat_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return error(b"invalid BEAT " + body)
-        worker = self._door.workers.by_wid.get(beat.wid or "")
+        worker = self._protocol.workers.by_wid.get(beat.wid or "")
         if worker is None:
             return error(f"unknown worker {beat.wid or ''}")
         worker.beat_at = self._dispatcher.now.steady
@@ -204,10 +204,10 @@ class FaktorySession:
         return OK if worker.state == RUNNING else bulk(b'{"state":"%b"}' % worker.state.encode())
 
     def _info(self, body: bytes) -> Answer:
-        return bulk(info(self._door, self._dispatcher))
+        return bulk(info(self._protocol, self._dispatcher))
 
     def _flush(self, body: bytes) -> Answer:
-        if not self._door.may_flush:
+        if not self._protocol.may_flush:
             return error("FLUSH is off while a door listens beyond loopback; set server.flush = true")
         self._dispatcher.do(Flush(VIA))
         return OK

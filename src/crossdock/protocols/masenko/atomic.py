@@ -15,7 +15,7 @@ from crossdock.model.job import Extra, Links, Number, Spec, Token
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.commands import newest, shown
-from crossdock.protocols.masenko.messages import ECHO, OK, VIA, Invalid, error
+from crossdock.protocols.masenko.messages import ECHO, OK, VIA, InvalidRequest, error
 
 #: What upstream's log holds of one transaction.
 LOG_BYTES: Final = 1_000_000
@@ -66,16 +66,16 @@ class Atomic:
                 self._write(_ACK_RECORD, "")
             else:
                 self._wrong = f"{verb[:ECHO].decode('utf-8', 'replace')} is not allowed in transaction."
-        except Invalid as wrong:
+        except InvalidRequest as wrong:
             self._wrong = f"message {self._lines - 1}: {verb.decode()}: {wrong}"
 
     def _push(self, body: bytes) -> None:
         read = push.read(body)
         for blocker in read.blockers:
             if blocker == 0:
-                raise Invalid("cannot self reference in blocked by")
+                raise InvalidRequest("cannot self reference in blocked by")
             if blocker < -self._pushes:
-                raise Invalid("invalid relative task position in blocked by")
+                raise InvalidRequest("invalid relative task position in blocked by")
         self._pushes += 1
         self._write(read.size, read.too_big)
         if self._too_big:

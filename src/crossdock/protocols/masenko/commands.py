@@ -14,8 +14,8 @@ from crossdock.model.commands.core import DrawNumbers
 from crossdock.model.job import Number
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.masenko import messages
-from crossdock.protocols.masenko.go_json import NotJson, Value, WrongType, complaint, members
-from crossdock.protocols.masenko.messages import ECHO, Invalid, quote
+from crossdock.protocols.masenko.go_json import GoValue, NotJson, WrongType, complaint, members
+from crossdock.protocols.masenko.messages import ECHO, InvalidRequest, quote
 from crossdock.protocols.masenko.push import NAME_BYTES, NOT_READ
 
 #: Each one named costs a look at every stir; upstream has no limit.
@@ -50,7 +50,7 @@ def _read(body: bytes) -> Fetch:
     if not body:
         return Fetch(("default",), None)
     if len(body) > _BODY_BYTES:
-        raise Invalid(NOT_READ)
+        raise InvalidRequest(NOT_READ)
     try:
         request = _decode_fetch(body)
         given = request.timeout
@@ -58,9 +58,9 @@ def _read(body: bytes) -> Fetch:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         named, timeout = _read_fetch_as_go_does(body)
     if timeout is not None and timeout <= 0:
-        raise Invalid("timeout must be greater than zero")
+        raise InvalidRequest("timeout must be greater than zero")
     if len(named) > QUEUES_AT_MOST:
-        raise Invalid(f"FETCH takes at most {QUEUES_AT_MOST} queues")
+        raise InvalidRequest(f"FETCH takes at most {QUEUES_AT_MOST} queues")
     # A name cut at the limit of a name cannot be a queue's.
     return Fetch(tuple(name[: NAME_BYTES + 1] for name in named), timeout)
 
@@ -86,11 +86,11 @@ def _read_fetch_as_go_does(body: bytes) -> tuple[tuple[str, ...], int | None]:
             else:
                 timeout = _timeout(value)
     except (NotJson, WrongType, ValueError) as error:
-        raise Invalid(NOT_READ) from error
+        raise InvalidRequest(NOT_READ) from error
     return named, timeout
 
 
-def _timeout(value: Value) -> int:
+def _timeout(value: GoValue) -> int:
     """A null is read by Go's own method of that type, and makes it zero."""
     return messages.parse(value.string()) if value.kind == "string" else value.integer(-_INT64, _INT64 - 1)
 
@@ -117,7 +117,7 @@ def read_ack(body: bytes, verb: str) -> int:
         task = 0
     task = task or _read_ack_as_go_does(body, verb)  # the decoder takes -0 for a number without a sign
     if not task:
-        raise Invalid(MISSING)
+        raise InvalidRequest(MISSING)
     return task
 
 
@@ -130,11 +130,11 @@ def _read_ack_as_go_does(body: bytes, verb: str) -> int:
             except WrongType as error:
                 wrong = wrong or f"{error} into Go struct field {verb}Request.id of type uint32"
     except NotJson as error:
-        raise Invalid(f"unmarshal payload: {complaint(body)}") from error
+        raise InvalidRequest(f"unmarshal payload: {complaint(body)}") from error
     except WrongType as error:
         wrong = f"{error} into Go value of type proto.{verb}Request"
     if wrong:
-        raise Invalid(f"unmarshal payload: json: cannot unmarshal {wrong[:ECHO]}")
+        raise InvalidRequest(f"unmarshal payload: json: cannot unmarshal {wrong[:ECHO]}")
     return task
 
 

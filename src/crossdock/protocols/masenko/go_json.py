@@ -35,7 +35,7 @@ class WrongType(Exception):
         self.name = name  #: of the member; empty: the value itself is no object
 
 
-class Value(NamedTuple):
+class GoValue(NamedTuple):
     """A member's value: its text, and what it means. Numbers are not read: they stay text."""
 
     text: str
@@ -63,7 +63,7 @@ class Value(NamedTuple):
             raise WrongType(f"number {self.text}")
         return int(self.text)
 
-    def items(self) -> Iterator["Value"]:
+    def items(self) -> Iterator["GoValue"]:
         """One after the other, each a step of Python: take no more than are needed."""
         if self.kind == "null":
             return
@@ -95,12 +95,12 @@ def _after(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _value(text: str, at: int) -> tuple[Value, int]:
+def _value(text: str, at: int) -> tuple[GoValue, int]:
     meaning, end = _scan(text, at)
-    return Value(text[at:end], meaning), end
+    return GoValue(text[at:end], meaning), end
 
 
-def _pairs(text: str) -> Iterator[tuple[str, Value]]:
+def _pairs(text: str) -> Iterator[tuple[str, GoValue]]:
     """The members of the one object this text is, in order."""
     at = _after(text, 1)
     while text[at] != "}":
@@ -121,7 +121,7 @@ def _pairs(text: str) -> Iterator[tuple[str, Value]]:
         raise ValueError("text after the object")
 
 
-def members(body: bytes, names: Iterable[str]) -> list[tuple[str, Value]]:
+def members(body: bytes, names: Iterable[str]) -> list[tuple[str, GoValue]]:
     """The members called one of `names`, whatever their case, in order. None of a null.
 
     Raises NotJson, also for a text nested too deeply, too long or with too many members, or WrongType if it is no

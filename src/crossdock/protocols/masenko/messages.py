@@ -37,7 +37,7 @@ _REMARKABLE: Final = b" \t\r\n<>&\xe2"
 _encode = msgspec.json.Encoder().encode
 
 
-class Invalid(Exception):
+class InvalidRequest(Exception):
     """A request that is not acceptable; the text is for the client."""
 
 

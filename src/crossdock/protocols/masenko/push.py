@@ -12,8 +12,8 @@ import msgspec
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.policies import Backoff, DependencyLoss, Disposition, LeaseExpiry, Policy
 from crossdock.protocols.json import too_deep
-from crossdock.protocols.masenko.go_json import NotJson, Value, WrongType, members
-from crossdock.protocols.masenko.messages import Invalid, go_quote, normal
+from crossdock.protocols.masenko.go_json import GoValue, NotJson, WrongType, members
+from crossdock.protocols.masenko.messages import InvalidRequest, go_quote, normal
 
 NAME_BYTES: Final = 255
 PAYLOAD_BYTES: Final = 65_535
@@ -27,7 +27,7 @@ _ABSENT: Final = msgspec.Raw(b"")
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class PushBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class TaskBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Any other key, and any null, makes the decoder refuse; then `_read_as_go_does` looks again."""
 
     name: str = ""
@@ -39,10 +39,10 @@ class PushBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     blocked_by: tuple[_Int64, ...] = ()
 
 
-_decode = msgspec.json.Decoder(PushBody).decode
+_decode = msgspec.json.Decoder(TaskBody).decode
 
 
-class Push(NamedTuple):
+class PushRequest(NamedTuple):
     spec: Spec
     blockers: tuple[int, ...]  #: as sent: ids, and positions within a transaction
     payload_bytes: int  #: as sent
@@ -57,7 +57,7 @@ class Push(NamedTuple):
         return _RECORD + names + self.payload_bytes + 4 * len(self.blockers)
 
 
-def read(body: bytes) -> Push:
+def read(body: bytes) -> PushRequest:
     """Steps 1 to 4 of the page; step 5 is the caller's, who knows of transactions. Raises Invalid."""
     try:
         request = _decode(body)
@@ -71,13 +71,13 @@ def read(body: bytes) -> Push:
     due = 0.0 if request.execute_at is None else _due(request.execute_at)
     text = bytes(request.payload)
     if len(text) > 2 * JSON_DEPTH and too_deep(text, JSON_DEPTH):
-        raise Invalid(NOT_READ)
+        raise InvalidRequest(NOT_READ)
     if not _is_name(queue) or (deadqueue and not _is_name(deadqueue)):
-        raise Invalid(f"invalid queue name {go_quote(queue)}")
+        raise InvalidRequest(f"invalid queue name {go_quote(queue)}")
     if not _is_name(name):
-        raise Invalid(f"invalid task name {go_quote(name)}")
+        raise InvalidRequest(f"invalid task name {go_quote(name)}")
     if len(request.blocked_by) > BLOCKERS_AT_MOST:
-        raise Invalid(f"at most {BLOCKERS_AT_MOST} blocked by task IDs can be provided")
+        raise InvalidRequest(f"at most {BLOCKERS_AT_MOST} blocked by task IDs can be provided")
     spec = Spec(
         new_jid(),
         queue,
@@ -91,7 +91,7 @@ def read(body: bytes) -> Push:
     )
     size = len(text)
     plain = size <= PAYLOAD_BYTES and len(queue) < _SHORT and len(name) < _SHORT and len(deadqueue) < _SHORT
-    return Push(spec, request.blocked_by, size, "" if plain else _too_big(queue, name, deadqueue, size))
+    return PushRequest(spec, request.blocked_by, size, "" if plain else _too_big(queue, name, deadqueue, size))
 
 
 def new_jid() -> str:
@@ -159,16 +159,16 @@ def _due(text: str) -> float:
             raise ValueError("not RFC 3339 with a zone")
         return max(0.0, datetime.fromisoformat(text).timestamp())
     except (ValueError, OverflowError) as error:
-        raise Invalid(NOT_READ) from error
+        raise InvalidRequest(NOT_READ) from error
 
 
-def _read_as_go_does(body: bytes) -> PushBody:
+def _read_as_go_does(body: bytes) -> TaskBody:
     try:
         found = {name: value for name, value in members(body, _FIELDS) if _checked(name, value)}
     except (NotJson, WrongType) as error:
-        raise Invalid(NOT_READ) from error
+        raise InvalidRequest(NOT_READ) from error
     payload, retry, due, blockers = map(found.get, ("payload", "retry", "execute_at", "blocked_by"))
-    return PushBody(
+    return TaskBody(
         found["name"].string() if "name" in found else "",
         found["queue"].string() if "queue" in found else "default",
         _ABSENT if payload is None else msgspec.Raw(payload.text.encode()),
@@ -179,15 +179,15 @@ def _read_as_go_does(body: bytes) -> PushBody:
     )
 
 
-def _blockers(value: Value) -> tuple[int, ...]:
+def _blockers(value: GoValue) -> tuple[int, ...]:
     """One more than there may be is enough to be refused."""
     return tuple(item.integer(-(2**63), 2**63 - 1) for item in islice(value.items(), BLOCKERS_AT_MOST + 1))
 
 
-_FIELDS: Final = frozenset(PushBody.__struct_fields__)
+_FIELDS: Final = frozenset(TaskBody.__struct_fields__)
 
 
-def _checked(name: str, value: Value) -> bool:
+def _checked(name: str, value: GoValue) -> bool:
     """Is there something to keep? A null leaves a name or number as it was. Raises WrongType, Invalid."""
     if name == "payload":
         return True

@@ -14,7 +14,7 @@ from crossdock.protocols.line_reader import TOO_LONG, Lines
 from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.atomic import Atomic, blocked
 from crossdock.protocols.masenko.commands import info, newest, shown
-from crossdock.protocols.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
+from crossdock.protocols.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, InvalidRequest, error, task
 from crossdock.protocols.rejection_delay import Long, gathered, is_in_vain, late, refused_late, rested
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ SLICE: Final = 500
 
 
 class MasenkoSession:
-    def __init__(self, door: "MasenkoProtocol", dispatcher: Dispatcher) -> None:
-        self._door = door
+    def __init__(self, protocol: "MasenkoProtocol", dispatcher: Dispatcher) -> None:
+        self._protocol = protocol
         self._dispatcher = dispatcher
-        self._lines = Lines(door.line_bytes)
+        self._lines = Lines(protocol.line_bytes)
         self.receive = self._lines.receive
         self.identified = True  # there is no handshake
-        self.silence_s = door.heartbeat_s
+        self.silence_s = protocol.heartbeat_s
         self.heard = dispatcher.now.steady
         self._held: dict[Number, Token] = {}
         self._atomic: Atomic | None = None
@@ -62,7 +62,7 @@ class MasenkoSession:
         return act(self, body)
 
     def broken(self) -> Answer | None:
-        return refused_late(Close(error(TOO_LONG)), self._door.line_bytes) if self._lines.overrun else None
+        return refused_late(Close(error(TOO_LONG)), self._protocol.line_bytes) if self._lines.overrun else None
 
     def crowded(self, connections: int) -> Close:
         return Close(error(f"too many connections: {connections}"))
@@ -103,7 +103,7 @@ class MasenkoSession:
         dispatcher = self._dispatcher
         try:
             read = push.read(body)
-        except Invalid as refused:
+        except InvalidRequest as refused:
             return error(str(refused))
         spec = read.spec
         if read.blockers:
@@ -121,15 +121,15 @@ class MasenkoSession:
         return b'OK {"id":%d}\n' % shown(number)
 
     def _fetch(self, body: bytes) -> Answer:
-        door = self._door
+        protocol = self._protocol
         try:
             queues, timeout_ns = commands.read_fetch(body)
-        except Invalid as refused:
+        except InvalidRequest as refused:
             return error(str(refused))
         if timeout_ns is None:
-            timeout_ns = door.heartbeat_ns // 2
-        elif timeout_ns > door.heartbeat_ns:
-            return error(f"timeout must be smaller than the heartbeat frequency {door.heartbeat}")
+            timeout_ns = protocol.heartbeat_ns // 2
+        elif timeout_ns > protocol.heartbeat_ns:
+            return error(f"timeout must be smaller than the heartbeat frequency {protocol.heartbeat}")
         if not queues:
             return EMPTY
         return self._try_fetch(queues, self._dispatcher.now.steady + timeout_ns / 1e9)
@@ -158,7 +158,7 @@ class MasenkoSession:
     def _ack(self, body: bytes) -> Answer:
         try:
             number = newest(commands.read_ack(body, "ack"), self._dispatcher, self._held)
-        except Invalid as refused:
+        except InvalidRequest as refused:
             return error(str(refused))
         if number is None:
             return _NOT_ACQUIRED
@@ -167,7 +167,7 @@ class MasenkoSession:
     def _nack(self, body: bytes) -> Answer:
         try:
             number = newest(commands.read_ack(body, "nack"), self._dispatcher, self._held)
-        except Invalid as refused:
+        except InvalidRequest as refused:
             return error(str(refused))
         if number is None:
             return _NOT_ACQUIRED

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Context:
-    def __init__(self, door: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
-        self.door = door
+    def __init__(self, protocol: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
+        self.protocol = protocol
         self.dispatcher = dispatcher
         self.number = number  #: CLIENT ID
         self.resp3 = False
-        self.identified = not door.has_password
+        self.identified = not protocol.has_password
         self.name = b""
         self.granted: list[LeaseRef] | None = None  #: by the request in hand; the session returns them with its answer
         self.database = 0

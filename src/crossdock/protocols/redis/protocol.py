@@ -67,7 +67,7 @@ class RedisProtocol:
         for herald in self._heralds:
             herald(dispatcher, events)
 
-    def told(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
+    def notification(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
         """A published text on the wire: made once for all who hear it by the same name and protocol."""
         what = (pattern, channel, text, resp3)
         if what != self._told[0]:

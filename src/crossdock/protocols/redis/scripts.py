@@ -30,7 +30,7 @@ _BAD_COUNT: Final = Error("ERR Bad number of keys provided")
 Divided: TypeAlias = tuple[list[bytes], list[bytes]]
 
 
-class Call(msgspec.Struct, frozen=True):
+class ScriptCall(msgspec.Struct, frozen=True):
     """One call of a script: `handle` of its library gets it."""
 
     context: Context
@@ -44,7 +44,7 @@ class ScriptError(Exception):
     """A script's own error: the client finds its text where Redis 7 puts it (qless page 1.3)."""
 
 
-Handler: TypeAlias = Callable[[Call], Value]
+Handler: TypeAlias = Callable[[ScriptCall], Value]
 
 
 class Library(NamedTuple):
@@ -95,9 +95,9 @@ def _load(context: Context, text: bytes) -> tuple[str, str]:
     """The hash of a text and its dialect, remembered from now on."""
     sha = sha1(text)
     known = loaded_scripts(context.dispatcher.state).get(sha)
-    if known is not None and known in context.door.scripts.handlers:
+    if known is not None and known in context.protocol.scripts.handlers:
         return sha, known
-    dialect = context.door.scripts.dialect(text)
+    dialect = context.protocol.scripts.dialect(text)
     if dialect is None:
         raise Error(f"ERR unknown script {sha}: this server runs no Lua, it knows the scripts of qless and Resqu V4")
     if len(loaded_scripts(context.dispatcher.state)) >= LOADED_AT_MOST:
@@ -114,7 +114,7 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    loaded, at_once = loaded_scripts(context.dispatcher.state), context.door.scripts.at_once
+    loaded, at_once = loaded_scripts(context.dispatcher.state), context.protocol.scripts.at_once
     known = loaded.get(sha) or at_once.get(sha) or _unknown(sha, args)
     return _call(context, known, args, sha)
 
@@ -127,7 +127,7 @@ def _unknown(sha: str, args: list[bytes]) -> str:
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
-    functions, name = context.door.scripts.functions, args[0]
+    functions, name = context.protocol.scripts.functions, args[0]
     if name not in functions:  # Redis finds it in any case
         name = name.lower()
     dialect = functions.get(name) or _no_function()
@@ -161,14 +161,14 @@ def _call(
     place: str = "user_script",  #: what an error gives as its place
 ) -> Value:
     keys, rest = ([], args[2:]) if args[1] == b"0" else divide(args)
-    handler = context.door.scripts.handlers.get(dialect)
+    handler = context.protocol.scripts.handlers.get(dialect)
     if handler is None:
         raise NO_SCRIPT
     try:
         if not context.dispatcher.waiting:  # so nobody could be served in between
-            return handler(Call(context, dialect, keys, rest, script))
+            return handler(ScriptCall(context, dialect, keys, rest, script))
         with context.dispatcher.together():
-            return handler(Call(context, dialect, keys, rest, script))
+            return handler(ScriptCall(context, dialect, keys, rest, script))
     except ScriptError as error:
         raise Error(f"ERR {place}:1: {error} script: {script}, on @{place}:1.") from error
 
@@ -178,7 +178,7 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded, at_once = loaded_scripts(context.dispatcher.state), context.door.scripts.at_once
+    loaded, at_once = loaded_scripts(context.dispatcher.state), context.protocol.scripts.at_once
     return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 

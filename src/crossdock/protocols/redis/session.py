@@ -11,7 +11,7 @@ from crossdock.protocols.redis.commands.transaction import QUEUE_AT_MOST, WORD_B
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.pubsub import leave_all
 from crossdock.protocols.redis.resp import values
-from crossdock.protocols.redis.resp.decode import Fault, Request, Requests
+from crossdock.protocols.redis.resp.decode import Fault, Requests, RespRequest
 from crossdock.protocols.redis.resp.encode import LARGE as LONG
 from crossdock.protocols.redis.resp.encode import bulk_in_parts, encode, in_parts, is_long
 from crossdock.protocols.redis.resp.values import Block, Error, Hang, Result, Simple, Value
@@ -31,16 +31,16 @@ _HTTP: Final = frozenset({b"post", b"host:"})
 
 
 class RedisSession(Context):
-    def __init__(self, door: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
-        super().__init__(door, dispatcher, number)
-        self._requests = Requests(door.request_bytes, trusted=self.identified)
-        self.receive: Callable[[bytes], list[Request]] = self._requests.receive
+    def __init__(self, protocol: "RedisProtocol", dispatcher: Dispatcher, number: int) -> None:
+        super().__init__(protocol, dispatcher, number)
+        self._requests = Requests(protocol.request_bytes, trusted=self.identified)
+        self.receive: Callable[[bytes], list[RespRequest]] = self._requests.receive
         self.push: Callable[[bytes], None] = lambda data: None
 
     def greeting(self) -> bytes:
         return b""
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: RespRequest) -> Answer:
         if not isinstance(request, list):
             return self._unusual(request)
         command = COMMANDS.get(request[0])
@@ -58,7 +58,7 @@ class RedisSession(Context):
             return self._refuse_as(command, request, lambda name: values.NO_AUTH)
         if (self.channels or self.patterns) and not self.resp3 and not command.flags & LISTENING:
             return self._refuse_as(command, request, values.not_while_subscribed)
-        self.door.commands += 1
+        self.protocol.commands += 1
         if self.queued is not None and not command.flags & AT_ONCE:
             return self._queue(command, request)
         try:
@@ -90,7 +90,7 @@ class RedisSession(Context):
         try:
             refused = error(command.full_name(request[1:]))
         except Error as wrong:
-            return self._refuse(wrong.told())
+            return self._refuse(wrong.reply())
         if command.name == b"exec":
             end(self)
             refused = values.exec_refused(refused)
@@ -103,9 +103,9 @@ class RedisSession(Context):
             try:
                 command.full_name(request[1:])
             except Error as wrong:
-                return self._refuse(wrong.told())
+                return self._refuse(wrong.reply())
         self.queued_bytes += sum(map(len, request)) + WORD_BYTES * len(request)
-        if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
+        if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.protocol.request_bytes:
             return self._refuse(Error("ERR the transaction is too large"))
         self.queued.append((command, request[1:]))
         return encode(_QUEUED, self.resp3)
@@ -138,7 +138,7 @@ class RedisSession(Context):
         """The request failed before its reply was made."""
         if self.granted is not None:
             leases, self.granted = self.granted, None
-            give_back(self.dispatcher, self.door.name, leases)
+            give_back(self.dispatcher, self.protocol.name, leases)
 
     def _ask(self, block: Block, late: bool) -> Answer:
         if late:
@@ -146,7 +146,7 @@ class RedisSession(Context):
         try:
             return self._answer(block.again())
         except Error as error:
-            return self._reply(error.told())
+            return self._reply(error.reply())
         except Exception:
             self._give_back()
             raise
@@ -160,7 +160,7 @@ class RedisSession(Context):
                 value: Value = end.value
                 break
             except Error as error:
-                value = error.told()
+                value = error.reply()
                 break
             except Exception:
                 self._give_back()
@@ -181,13 +181,13 @@ class RedisSession(Context):
         return b""
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
-        self.push(self.door.told(pattern, channel, text, self.resp3))
+        self.push(self.protocol.notification(pattern, channel, text, self.resp3))
 
     def trust(self) -> None:
         self.identified = self._requests.trusted = True
 
     def distrust(self) -> None:
-        self.identified = self._requests.trusted = not self.door.has_password
+        self.identified = self._requests.trusted = not self.protocol.has_password
 
     def broken(self) -> Close | None:
         return None  # the fault is a request of its own, so that it is answered behind those before it
@@ -200,6 +200,6 @@ class RedisSession(Context):
 
     def closed(self) -> None:
         leave_all(self)
-        self.door.sessions.pop(self.number, None)
+        self.protocol.sessions.pop(self.number, None)
         for act in self.on_close:
             act()

@@ -109,7 +109,7 @@ class Views:
 
 def find(context: Context, key: bytes) -> Entry | None:
     """What is under that key, shown or plain."""
-    view = context.door.views.of(key)
+    view = context.protocol.views.of(key)
     if view is not None:
         return view.read(context, key)
     return live_entry(context.dispatcher.state, key, context.dispatcher.now)
@@ -119,7 +119,7 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
     """One command: views first, then the plain key space, if it has room. An Error is a result like others."""
     try:
         if command.first:
-            views = context.door.views
+            views = context.protocol.views
             if command.last == 1:  # most have one key, their first word
                 act = views.act(command.name, args[0])
             elif command.name in _DELETES:
@@ -136,7 +136,7 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
                 refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
-        return error.told()
+        return error.reply()
 
 
 def _passed(context: Context, command: Command, args: list[bytes]) -> Result:
@@ -147,7 +147,7 @@ def _passed(context: Context, command: Command, args: list[bytes]) -> Result:
 
 
 def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
-    of = context.door.views.of
+    of = context.protocol.views.of
     done = 0
     for view in {of(key): None for key in args}:
         if view is None:
@@ -166,7 +166,7 @@ def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
 
 
 def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
-    key = next(key for key in command.keys(args) if context.door.views.of(key) is not None)
+    key = next(key for key in command.keys(args) if context.protocol.views.of(key) is not None)
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
@@ -179,7 +179,7 @@ def no_place(state: EngineState, limit: int, words: Iterable[bytes]) -> str | No
 
 def refuse_if_no_place(context: Context, words: Iterable[bytes]) -> None:
     """Before plain keys grow by what is told of jobs that are there already."""
-    full = no_place(context.dispatcher.state, context.door.keys_bytes, words)
+    full = no_place(context.dispatcher.state, context.protocol.keys_bytes, words)
     if full is not None:
         raise Error(full)
 

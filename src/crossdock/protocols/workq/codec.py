@@ -42,7 +42,7 @@ DUPLICATE_JOB: Final = client_error("Duplicate job")
 DUPLICATE_RESULT: Final = client_error("Duplicate result")
 
 
-class Invalid(Exception):
+class InvalidCommand(Exception):
     """A command that is refused; `reply` is what its client hears."""
 
     def __init__(self, reply: bytes) -> None:
@@ -81,7 +81,7 @@ def apart(tokens: list[bytes]) -> tuple[list[bytes], Flags]:
             continue
         key, value, *_ = token[1:].split(b"=", 2)
         if not key or not value or key in flags or len(flags) == _FLAGS_AT_MOST:
-            raise Invalid(INVALID_FLAGS)
+            raise InvalidCommand(INVALID_FLAGS)
         flags[key] = value
     return words, flags
 
@@ -180,7 +180,7 @@ _LINES_A_S: Final = 1e8
 
 
 #: None: the peer broke the grammar for good, and nothing follows.
-Request: TypeAlias = _Read | Long[_Read] | None
+WorkqRequest: TypeAlias = _Read | Long[_Read] | None
 
 
 class _Shape(NamedTuple):
@@ -224,8 +224,8 @@ class Codec:
         self._need = 0  #: bytes of the block and its line end
         self._broken = False
 
-    def receive(self, data: bytes) -> list[Request]:
-        found: list[Request] = []
+    def receive(self, data: bytes) -> list[WorkqRequest]:
+        found: list[WorkqRequest] = []
         kept, head, at = self._kept, self._head, 0
         if kept or head is not None or self._broken:
             if self._broken:
@@ -269,7 +269,7 @@ class Codec:
             at, head = end + 2, None
         return found
 
-    def _break(self, found: list[Request]) -> list[Request]:
+    def _break(self, found: list[WorkqRequest]) -> list[WorkqRequest]:
         """Nothing is said to it (section 1), but what came before is answered."""
         self._broken = True
         self._kept.clear()
@@ -288,7 +288,7 @@ def _line(line: bytes) -> _Read | _Head:
     if b"=" in line:
         try:
             words, flags = apart(words)
-        except Invalid as wrong:
+        except InvalidCommand as wrong:
             return wrong.reply
     if shape is None:
         return UNKNOWN_COMMAND

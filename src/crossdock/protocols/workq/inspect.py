@@ -19,7 +19,7 @@ from crossdock.model.job import Job
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.workq import codec
 from crossdock.protocols.workq import job as workq_job
-from crossdock.protocols.workq.codec import Flags, Invalid, name, spells, stamp, unsigned
+from crossdock.protocols.workq.codec import Flags, InvalidCommand, name, spells, stamp, unsigned
 from crossdock.protocols.workq.job import record
 
 if TYPE_CHECKING:
@@ -37,31 +37,31 @@ PART_BYTES: Final = 64 * 1024
 Words = list[bytes]
 
 
-def inspect(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words, flags: Flags) -> Answer:
+def inspect(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words, flags: Flags) -> Answer:
     """`inspect <object> …`. Raises Invalid."""
     known = _OBJECTS.get(words[1])
     if known is None:
-        raise Invalid(codec.UNKNOWN_COMMAND)
+        raise InvalidCommand(codec.UNKNOWN_COMMAND)
     count, look = known
     if len(words) != count or flags:
-        raise Invalid(codec.INVALID_ARGS)
-    return look(door, dispatcher, words)
+        raise InvalidCommand(codec.INVALID_ARGS)
+    return look(protocol, dispatcher, words)
 
 
-def _server(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
+def _server(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
     return codec.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
-        door.connections,
+        protocol.connections,
         totals(dispatcher.state).evicted,
-        stamp(door.started),
+        stamp(protocol.started),
     )
 
 
-def _queue(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
+def _queue(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     return _replies([_lengths(dispatcher, _known(dispatcher, _named(words[2])))])
 
 
-def _queues(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
+def _queues(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
     names = [queue.name for queue in listed_queues(dispatcher.state)]
@@ -95,13 +95,13 @@ def _lengths(dispatcher: Dispatcher, queue: Queue) -> bytes:
     return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
-def _jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
+def _jobs(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(dispatcher, words)
     return _page_of_jobs(page_of_ready(dispatcher.state, queue, offset, offset + limit))
 
 
-def _scheduled_jobs(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
+def _scheduled_jobs(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
     """Of higher priority first, then by time (5.8)."""
     queue, offset, limit = _page_of(dispatcher, words)
     if not scheduled_count(dispatcher.state, queue.name):
@@ -128,11 +128,11 @@ def _in_parts(jobs: list[Job]) -> Slices:
     return part
 
 
-def _job(door: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
+def _job(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
     """Any UUID will do to ask."""
     ident = workq_job.parse(words[2])
     if ident is None:
-        raise Invalid(codec.INVALID_ID)
+        raise InvalidCommand(codec.INVALID_ID)
     job = find(dispatcher, ident)
     return codec.NOT_FOUND if job is None else _replies([record(job)])
 
@@ -153,14 +153,14 @@ def find(dispatcher: Dispatcher, ident: str) -> Job | None:
 def _named(text: bytes) -> str:
     queue = name(text)
     if queue is None:
-        raise Invalid(codec.INVALID_NAME)
+        raise InvalidCommand(codec.INVALID_NAME)
     return queue
 
 
 def _known(dispatcher: Dispatcher, queue: str) -> Queue:
     known = queue_named(dispatcher.state, queue)
     if known is None:
-        raise Invalid(codec.NOT_FOUND)
+        raise InvalidCommand(codec.NOT_FOUND)
     return known
 
 
@@ -168,9 +168,9 @@ def _page(words: Words) -> tuple[int, int]:
     """The last two words."""
     offset, limit = unsigned(words[-2], _OFFSET), unsigned(words[-1], LIMIT)
     if offset is None:
-        raise Invalid(codec.INVALID_OFFSET)
+        raise InvalidCommand(codec.INVALID_OFFSET)
     if not limit:
-        raise Invalid(codec.INVALID_LIMIT)
+        raise InvalidCommand(codec.INVALID_LIMIT)
     return offset, limit
 
 

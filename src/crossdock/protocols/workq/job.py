@@ -10,7 +10,7 @@ from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.workq import codec
-from crossdock.protocols.workq.codec import NO_FLAGS, Flags, Invalid, name, signed, spelled, stamp, unsigned
+from crossdock.protocols.workq.codec import NO_FLAGS, Flags, InvalidCommand, name, signed, spelled, stamp, unsigned
 
 DAY_MS: Final = 86_400_000  #: the longest TTR, and the longest wait
 TRIES: Final = 255
@@ -41,7 +41,7 @@ def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Policy, Extra] | 
     words = [b"add", _ANY_ID, named, ttr, ttl, b"0"]
     try:
         one = _added(words, NO_FLAGS, b"")
-    except Invalid:
+    except InvalidCommand:
         return None
     return (one.queue, one.policy, one.extra) if one.extra is not None else None
 
@@ -51,7 +51,7 @@ def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
     attempts, fails, priority = _options(flags) if flags else (0, 0, 0)
     queue = _end(ident, words[2], ttr)
     if not ttl:
-        raise Invalid(codec.INVALID_TTL)
+        raise InvalidCommand(codec.INVALID_TTL)
     return Spec(
         ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), 0.0, _extra(ttl, 0.0, fails)
     )
@@ -63,13 +63,13 @@ def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spe
     ident, ttr, ttl = _begin(words, flags), _digits(words[3], codec.INVALID_TTR), _ttl(words[4])
     time = codec.parse(words[5])
     if time is None:
-        raise Invalid(codec.INVALID_TIME)
+        raise InvalidCommand(codec.INVALID_TIME)
     attempts, fails, priority = _options(flags) if flags else (0, 0, 0)
     queue = _end(ident, words[2], ttr)
     if not ttl:
-        raise Invalid(codec.INVALID_TTL)
+        raise InvalidCommand(codec.INVALID_TTL)
     if time + ttl / 1_000 <= now.wall:
-        raise Invalid(codec.INVALID_TIME)
+        raise InvalidCommand(codec.INVALID_TIME)
     return Spec(
         ident, queue, queue, payload, Form.RAW, priority, _policy(ttr, attempts, fails), time, _extra(ttl, time, fails)
     )
@@ -88,36 +88,36 @@ def foreground(words: list[bytes], flags: Flags, payload: bytes) -> tuple[Spec, 
 def timeout(text: bytes) -> int:
     wait = unsigned(text, DAY_MS)
     if wait is None:
-        raise Invalid(codec.INVALID_WAIT)
+        raise InvalidCommand(codec.INVALID_WAIT)
     return wait
 
 
 def _begin(words: list[bytes], flags: Flags, most_flags: int = 3) -> str:
     """What is checked first: unknown flags pass, too many do not."""
     if len(flags) > most_flags:
-        raise Invalid(codec.INVALID_ARGS)
+        raise InvalidCommand(codec.INVALID_ARGS)
     ident = parse(words[1])
     if ident is None:
-        raise Invalid(codec.INVALID_ID)
+        raise InvalidCommand(codec.INVALID_ID)
     return ident
 
 
 def _end(ident: str, named: bytes, ttr: int) -> str:
     """What is checked once all can be read; the name."""
     if not sound(ident):
-        raise Invalid(codec.INVALID_ID)
+        raise InvalidCommand(codec.INVALID_ID)
     queue = name(named)
     if queue is None:
-        raise Invalid(codec.INVALID_NAME)
+        raise InvalidCommand(codec.INVALID_NAME)
     if not 1 <= ttr <= DAY_MS:
-        raise Invalid(codec.INVALID_TTR)
+        raise InvalidCommand(codec.INVALID_TTR)
     return queue
 
 
 def _digits(text: bytes, wrong: bytes) -> int:
     number = unsigned(text)
     if number is None:
-        raise Invalid(wrong)
+        raise InvalidCommand(wrong)
     return number
 
 
@@ -130,17 +130,17 @@ def _options(flags: Flags) -> tuple[int, int, int]:
     """Attempts, fails, priority; each 0 unless given."""
     attempts = unsigned(flags.get(b"max-attempts", b"0"), TRIES)
     if attempts is None:
-        raise Invalid(codec.INVALID_MAX_ATTEMPTS)
+        raise InvalidCommand(codec.INVALID_MAX_ATTEMPTS)
     fails = unsigned(flags.get(b"max-fails", b"0"), TRIES)
     if fails is None:
-        raise Invalid(codec.INVALID_MAX_FAILS)
+        raise InvalidCommand(codec.INVALID_MAX_FAILS)
     return attempts, fails, _priority(flags)
 
 
 def _priority(flags: Flags) -> int:
     priority = signed(flags.get(b"priority", b"0"))
     if priority is None or not LOWEST <= priority <= HIGHEST:
-        raise Invalid(codec.INVALID_PRIORITY)
+        raise InvalidCommand(codec.INVALID_PRIORITY)
     return priority
 
 

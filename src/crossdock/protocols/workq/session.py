@@ -18,7 +18,7 @@ from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.rejection_delay import Long, rested
 from crossdock.protocols.workq import codec
 from crossdock.protocols.workq import job as workq_job
-from crossdock.protocols.workq.codec import OK, TIMEOUT, Codec, Flags, Invalid, Request, name
+from crossdock.protocols.workq.codec import OK, TIMEOUT, Codec, Flags, InvalidCommand, WorkqRequest, name
 from crossdock.protocols.workq.inspect import find, inspect
 from crossdock.protocols.workq.job import DAY_MS, LEASE_S, added, foreground, outcome, scheduled, timeout
 
@@ -46,8 +46,8 @@ _SETTLED: Final = {
 
 
 class WorkqSession:
-    def __init__(self, door: "WorkqProtocol", dispatcher: Dispatcher) -> None:
-        self._door = door
+    def __init__(self, protocol: "WorkqProtocol", dispatcher: Dispatcher) -> None:
+        self._protocol = protocol
         self._dispatcher = dispatcher
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
@@ -57,7 +57,7 @@ class WorkqSession:
     def greeting(self) -> bytes:
         return b""
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: WorkqRequest) -> Answer:
         if request is None:
             return Close(b"")
         if isinstance(request, bytes):
@@ -67,7 +67,7 @@ class WorkqSession:
         words, flags, block = request
         try:
             return _VERBS[words[0]](self, words, flags, block)
-        except Invalid as refused:
+        except InvalidCommand as refused:
             return refused.reply
 
     def broken(self) -> None:
@@ -82,7 +82,7 @@ class WorkqSession:
 
     def closed(self) -> None:
         """Nobody will hear of the job it ran; a worker that has it may go on (docs/explain/doors.md, question 15)."""
-        self._door.connections -= 1
+        self._protocol.connections -= 1
         if self._running:
             self._remove(self._running, "abandoned", _UNLEASED)
 
@@ -172,7 +172,7 @@ class WorkqSession:
         else:
             ident, payload = workq_job.shown(job), as_bytes(job)
         self._given.remember(ident, job, self._dispatcher)
-        ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
+        ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._protocol.lease_ttr else b""
         return codec.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
@@ -220,16 +220,16 @@ class WorkqSession:
         return self._dispatcher.do(Remove(VIA, why, [number], states))
 
     def _inspect(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
-        return inspect(self._door, self._dispatcher, words, flags)
+        return inspect(self._protocol, self._dispatcher, words, flags)
 
 
 def _ident(words: list[bytes], flags: Flags) -> str:
     """Of `complete`, `fail` and `result`: no flags, then the id."""
     if flags:
-        raise Invalid(codec.INVALID_ARGS)
+        raise InvalidCommand(codec.INVALID_ARGS)
     ident = workq_job.read(words[1])
     if ident is None:
-        raise Invalid(codec.INVALID_ID)
+        raise InvalidCommand(codec.INVALID_ID)
     return ident
 
 
@@ -245,7 +245,7 @@ def _read_names(words: tuple[bytes, ...]) -> tuple[str, ...]:
     for word in words:
         queue = name(word)
         if queue is None:
-            raise Invalid(codec.INVALID_NAME)
+            raise InvalidCommand(codec.INVALID_NAME)
         found[queue] = None
     return tuple(found)
 

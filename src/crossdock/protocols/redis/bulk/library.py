@@ -27,7 +27,7 @@ from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.job_spec import NAME_BYTES
 from crossdock.protocols.redis.bulk.jobs import specs
 from crossdock.protocols.redis.resp.values import Error, Value
-from crossdock.protocols.redis.scripts import Call, Library
+from crossdock.protocols.redis.scripts import Library, ScriptCall
 
 #: The door that jobs of a load came by, as their history has it.
 VIA: Final = "crossdock"
@@ -38,7 +38,7 @@ LAPSED: Final = b"lapsed"  #: closed by itself, after a long time in which nothi
 UNKNOWN: Final = b"unknown"
 
 
-def _load(call: Call) -> Value:
+def _load(call: ScriptCall) -> Value:
     once = len(call.args) == 3
     run, jobs = _run(call, 3 if once else 2), call.args[1]
     if once and call.args[2] != b"once":
@@ -60,17 +60,17 @@ def _load(call: Call) -> Value:
             f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
             "and bring the rest as another run"
         )
-    return _told(_ENDED.get(done.refused, OPEN), done)
+    return _reply(_ENDED.get(done.refused, OPEN), done)
 
 
-def _close(call: Call) -> Value:
+def _close(call: ScriptCall) -> Value:
     run, dispatcher = _run(call, 1), call.context.dispatcher
     done = dispatcher.do(CloseLoad(run))
     load = load_of_run(dispatcher.state, run)
-    return _told(UNKNOWN if load is None else _state(load), done)
+    return _reply(UNKNOWN if load is None else _state(load), done)
 
 
-def _loaded(call: Call) -> Value:
+def _loaded(call: ScriptCall) -> Value:
     load = load_of_run(call.context.dispatcher.state, _run(call, 1))
     if load is None:
         return [UNKNOWN, 0, 0, 0, 0]
@@ -84,11 +84,11 @@ def _state(load: BulkLoad) -> bytes:
     return OPEN if load.closed is None else LAPSED if load.lapsed else CLOSED
 
 
-def _told(state: bytes, done: Loaded) -> Value:
+def _reply(state: bytes, done: Loaded) -> Value:
     return [state, done.new, done.known, done.total_new, done.total_known]
 
 
-def _run(call: Call, words: int) -> str:
+def _run(call: ScriptCall, words: int) -> str:
     if call.keys or len(call.args) != words:
         raise Error(f"ERR {call.dialect} takes no keys and {words} argument{'s'[: words - 1]}")
     try:
@@ -105,7 +105,7 @@ LiveJobs: TypeAlias = Callable[[Dispatcher, bytes], bytes]
 
 
 def library(live_jobs: LiveJobs) -> Library:
-    def jobs(call: Call) -> Value:
+    def jobs(call: ScriptCall) -> Value:
         if call.keys or len(call.args) != 1:
             raise Error(f"ERR {call.dialect} takes no keys and 1 argument")
         try:
@@ -113,7 +113,7 @@ def library(live_jobs: LiveJobs) -> Library:
         except ValueError as error:
             raise Error(f"ERR {error}") from error
 
-    functions: dict[str, Callable[[Call], Value]] = {
+    functions: dict[str, Callable[[ScriptCall], Value]] = {
         "crossdock.load": _load,
         "crossdock.close": _close,
         "crossdock.loaded": _loaded,

@@ -29,7 +29,7 @@ _BAD_NAME: Final = Error("ERR Client names cannot contain spaces, newlines or sp
 def auth(context: Context, args: list[bytes]) -> Result:
     if len(args) > 2:
         raise SYNTAX
-    if len(args) == 1 and not context.door.has_password:
+    if len(args) == 1 and not context.protocol.has_password:
         raise _NO_PASSWORD
     _admit(context, args[0] if len(args) == 2 else b"default", args[-1])
     return OK
@@ -37,7 +37,7 @@ def auth(context: Context, args: list[bytes]) -> Result:
 
 def _admit(context: Context, user: bytes, password: bytes) -> None:
     """There is one user. Without a password it is let in with any."""
-    if user != b"default" or not context.door.admits(password):
+    if user != b"default" or not context.protocol.admits(password):
         raise _WRONG_PASSWORD
     context.trust()
 
@@ -104,7 +104,7 @@ def select(context: Context, args: list[bytes]) -> Result:
     database = whole(args[0])
     if not -(2**31) <= database < 2**31:
         raise Error("ERR value is out of range, value must between -2147483648 and 2147483647")
-    if not 0 <= database < (DATABASES if context.door.shared_databases else 1):
+    if not 0 <= database < (DATABASES if context.protocol.shared_databases else 1):
         raise Error("ERR DB index is out of range")
     context.database = database
     return OK
@@ -196,7 +196,7 @@ def _info(context: Context, args: list[bytes]) -> Result:
 
 
 def _list(context: Context, args: list[bytes]) -> Result:
-    sessions = context.door.sessions
+    sessions = context.protocol.sessions
     listed: Iterable[Context] = sessions.values()
     match [word.upper() for word in args[:1]]:
         case [b"TYPE"] if len(args) == 2:

@@ -20,21 +20,21 @@ _BAD_COUNT: Final = Error("ERR count should be greater than or equal to -1")
 
 
 def _sections(context: Context) -> dict[bytes, dict[str, object]]:
-    door, dispatcher = context.door, context.dispatcher
+    protocol, dispatcher = context.protocol, context.dispatcher
     size = keyspace_size(dispatcher.state)
     return {
         b"server": {
             "redis_version": REDIS_VERSION.decode(),
             "redis_mode": "standalone",
             "crossdock_version": __version__,
-            "uptime_in_seconds": int(dispatcher.now.steady - door.started),
+            "uptime_in_seconds": int(dispatcher.now.steady - protocol.started),
         },
-        b"clients": {"connected_clients": len(door.sessions)},
-        b"memory": {"used_memory": size.bytes, "maxmemory": door.keys_bytes, "maxmemory_policy": "noeviction"},
+        b"clients": {"connected_clients": len(protocol.sessions)},
+        b"memory": {"used_memory": size.bytes, "maxmemory": protocol.keys_bytes, "maxmemory_policy": "noeviction"},
         b"persistence": {"loading": 0, "aof_enabled": 1},
         b"stats": {
-            "total_connections_received": door.connected,
-            "total_commands_processed": door.commands,
+            "total_connections_received": protocol.connected,
+            "total_commands_processed": protocol.commands,
             "pubsub_channels": len(dispatcher.channels.by_name),
             "pubsub_patterns": len(dispatcher.channels.by_pattern),
         },
@@ -60,14 +60,14 @@ def config(context: Context) -> dict[bytes, bytes]:
     """What clients look for; only what is about the slow log may be set, and it does nothing."""
     return {
         b"appendonly": b"yes",
-        b"databases": b"%d" % (DATABASES if context.door.shared_databases else 1),
-        b"maxmemory": b"%d" % context.door.keys_bytes,
+        b"databases": b"%d" % (DATABASES if context.protocol.shared_databases else 1),
+        b"maxmemory": b"%d" % context.protocol.keys_bytes,
         b"maxmemory-policy": b"noeviction",
         b"notify-keyspace-events": b"",
-        b"proto-max-bulk-len": b"%d" % context.door.request_bytes,
+        b"proto-max-bulk-len": b"%d" % context.protocol.request_bytes,
         b"save": b"",
         b"timeout": b"0",
-        **context.door.slow_log,
+        **context.protocol.slow_log,
     }
 
 
@@ -81,7 +81,7 @@ def _config_set(context: Context, args: list[bytes]) -> Result:
         raise SYNTAX
     new: dict[bytes, bytes] = {}
     for name, value in zip(args[::2], args[1::2], strict=True):
-        if name.lower() not in context.door.slow_log:
+        if name.lower() not in context.protocol.slow_log:
             raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % shown(name))
         if name.lower() in new:
             raise _not_set(name, b"duplicate parameter")
@@ -90,7 +90,7 @@ def _config_set(context: Context, args: list[bytes]) -> Result:
         least = _LEAST[name]
         if whole(value, _not_set(name, b"argument couldn't be parsed into an integer")) < least:
             raise _not_set(name, b"argument must be between %d and %d inclusive" % (least, INT64 - 1))
-    context.door.slow_log.update(new)
+    context.protocol.slow_log.update(new)
     return OK
 
 
@@ -123,7 +123,7 @@ def flush(context: Context, args: list[bytes]) -> Result:
     """One store for all doors, so everything goes (MODEL 11)."""
     if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
         raise SYNTAX
-    if not context.door.may_flush:
+    if not context.protocol.may_flush:
         raise Error("ERR FLUSH is off while a door listens beyond loopback; set server.flush = true")
     context.dispatcher.do(Flush(VIA))
     return OK

@@ -84,7 +84,7 @@ def at_once(result: Result, passes: Iterator[int]) -> Value:
                 value: Value = ended.value
                 return value
             except Error as error:
-                return error.told()
+                return error.reply()
     return result
 
 
@@ -112,7 +112,7 @@ def watch(context: Context, args: list[bytes]) -> Result:
     if context.queued is not None:
         return Error("ERR WATCH inside MULTI is not allowed")
     for key in args:
-        if context.door.views.of(key) is not None:
+        if context.protocol.views.of(key) is not None:
             return Error(b"ERR WATCH is not supported on '%b', which shows the state of jobs" % key[:128])
     if len(context.watched) + len(args) > WATCHED_AT_MOST:
         return Error(f"ERR a connection may watch {WATCHED_AT_MOST} keys")

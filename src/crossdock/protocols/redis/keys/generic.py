@@ -78,7 +78,7 @@ def _cursor(text: bytes) -> int:
 
 
 def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | None) -> Work:
-    views = context.door.views.all
+    views = context.protocol.views.all
     found, parts = 0, []  # of each slice what goes on the wire: all of it at once would take longer than a slice
     left = count
     space, place = divmod(cursor, _SPACE)
@@ -236,7 +236,7 @@ def _count(context: Context) -> Work:
 
 def _all(context: Context) -> Iterator[bytes]:
     """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
-    for view in context.door.views.all:
+    for view in context.protocol.views.all:
         yield from view.keys(context)
     state = context.dispatcher.state
     for key in all_keys(state):

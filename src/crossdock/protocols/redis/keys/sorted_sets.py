@@ -14,7 +14,7 @@ _NOT_A_BOUND: Final = Error("ERR min or max is not a float")
 _LIMIT_ALONE: Final = Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
 
 
-class _Asked(NamedTuple):
+class _RangeOptions(NamedTuple):
     """The words behind the two bounds."""
 
     by_score: bool = False
@@ -24,7 +24,7 @@ class _Asked(NamedTuple):
     at_most: int = -1  #: negative: all
 
 
-def _asked(words: list[bytes], asked: _Asked, free: frozenset[bytes]) -> _Asked:
+def _asked(words: list[bytes], asked: _RangeOptions, free: frozenset[bytes]) -> _RangeOptions:
     """`free` are the words beside WITHSCORES and LIMIT that may be said, each once."""
     at = 0
     while at < len(words):
@@ -72,7 +72,7 @@ def _from(text: bytes, *, upper: bool) -> float | None:
     return None if score == math.inf else math.nextafter(score, math.inf)
 
 
-def _range(context: Context, args: list[bytes], asked: _Asked) -> Result:
+def _range(context: Context, args: list[bytes], asked: _RangeOptions) -> Result:
     key, first, last = args[:3]
     if asked.by_score:
         scores = _scores(last, first) if asked.reverse else _scores(first, last)
@@ -90,7 +90,7 @@ def _range(context: Context, args: list[bytes], asked: _Asked) -> Result:
     return Scored(found, with_scores=asked.with_scores)
 
 
-def _limited(start: int, stop: int, asked: _Asked) -> tuple[int, int]:
+def _limited(start: int, stop: int, asked: _RangeOptions) -> tuple[int, int]:
     if asked.skip < 0:
         return 0, 0
     count = stop - start if asked.at_most < 0 else asked.at_most
@@ -102,15 +102,15 @@ def _limited(start: int, stop: int, asked: _Asked) -> tuple[int, int]:
 
 
 def zrange(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _Asked(), frozenset({b"REV", b"BYSCORE"})))
+    return _range(context, args, _asked(args[3:], _RangeOptions(), frozenset({b"REV", b"BYSCORE"})))
 
 
 def zrevrange(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _Asked(reverse=True), frozenset()))
+    return _range(context, args, _asked(args[3:], _RangeOptions(reverse=True), frozenset()))
 
 
 def zrangebyscore(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _Asked(by_score=True), frozenset()))
+    return _range(context, args, _asked(args[3:], _RangeOptions(by_score=True), frozenset()))
 
 
 def zcount(context: Context, args: list[bytes]) -> Result:

@@ -107,7 +107,7 @@ Grant: TypeAlias = Callable[[Sequence[Job]], None]
 Publish: TypeAlias = Callable[[str, str], None]
 
 #: Carries out one call: of a desk, with keys, arguments, a way to publish and a grant. Raises `Raised`.
-Answer: TypeAlias = Callable[..., Reply]
+CallHandler: TypeAlias = Callable[..., Reply]
 
 
 def unheard(jobs: Sequence[Job]) -> None:

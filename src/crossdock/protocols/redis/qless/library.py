@@ -21,8 +21,8 @@ from crossdock.protocols.redis.qless.call import (
     THROTTLES,
     UNIFIED,
     UNIFIED_2013,
-    Answer,
     CallersClock,
+    CallHandler,
     Dialect,
 )
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
@@ -96,7 +96,7 @@ class Dialects:
         def as_set(dialect: Dialect) -> Dialect:
             return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine, keys_bytes=keys_bytes)
 
-        self.answers: dict[str, Answer] = {
+        self.answers: dict[str, CallHandler] = {
             name: unified.answering(as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
         }
         for form, dialect in ((SCRIPT, as_set(PER_SCRIPT)), (BY_SEED, as_set(SEED))):

@@ -10,7 +10,7 @@ from crossdock.model import events as e
 from crossdock.model.events import AnyEvent
 from crossdock.model.states import State
 from crossdock.protocols.base import Dispatcher
-from crossdock.protocols.redis.qless.call import Answer, Reply
+from crossdock.protocols.redis.qless.call import CallHandler, Reply
 from crossdock.protocols.redis.qless.cjson import write
 
 #: Channel and text.
@@ -179,7 +179,7 @@ class Publisher:
     def __init__(self) -> None:
         self.in_scripts = False  #: while a call of the per-script form is carried out
 
-    def in_scripts_by(self, answer: Answer) -> Answer:
+    def in_scripts_by(self, answer: CallHandler) -> CallHandler:
         """A call of the per-script form."""
 
         def answered(*args: Any) -> Reply:

@@ -16,7 +16,7 @@ from crossdock.protocols.redis.qless.key_view import QlessView
 from crossdock.protocols.redis.qless.notifications import Publisher
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from crossdock.protocols.redis.resp.values import Value
-from crossdock.protocols.redis.scripts import Call, Library, ScriptError
+from crossdock.protocols.redis.scripts import Library, ScriptCall, ScriptError
 
 #: FCALL's names: a script's own, and one for each unified form, which takes its command as the first argument.
 FUNCTIONS: Final[dict[str, str]] = {
@@ -58,7 +58,7 @@ class Qless:
     def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
         self._publisher.tell(dispatcher, events)
 
-    def _handle(self, call: Call) -> Value:
+    def _handle(self, call: ScriptCall) -> Value:
         context, dialect = call.context, call.dialect
         if len(call.args) > ARGS_AT_MOST:
             raise ScriptError(f"more than {ARGS_AT_MOST} words in one call, the limit; divide it")

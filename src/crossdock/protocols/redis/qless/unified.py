@@ -25,8 +25,8 @@ from crossdock.protocols.redis.qless.call import (
     THROTTLES,
     UNIFIED,
     UNIFIED_2013,
-    Answer,
     Call,
+    CallHandler,
     Dialect,
     Grant,
     Publish,
@@ -110,7 +110,7 @@ _ACTS: Final = {
 }
 
 
-def answering(dialect: Dialect) -> Answer:
+def answering(dialect: Dialect) -> CallHandler:
     """Who carries out the calls of that dialect."""
     acts = _ACTS[dialect.name]
     data = reqless.DATA if dialect.renamed else _DATA

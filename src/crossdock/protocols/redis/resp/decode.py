@@ -47,7 +47,7 @@ class Fault:
     size: int = field(default=0, compare=False)
 
 
-Request: TypeAlias = list[bytes] | Long[list[bytes]] | Fault
+RespRequest: TypeAlias = list[bytes] | Long[list[bytes]] | Fault
 
 
 class _Broken(Exception):
@@ -69,7 +69,7 @@ class Requests:
         self._left = 0  #: how many it lacks
         self._bytes = 0  #: how many they have
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: bytes) -> list[RespRequest]:
         if self.over:
             return []
         if self._wanted:
@@ -88,7 +88,7 @@ class Requests:
                         return [args]
                 except IndexError:
                     pass  # a longer one
-        requests: list[Request] = []
+        requests: list[RespRequest] = []
         try:
             self._cut(data, requests)
         except _Broken as broken:
@@ -96,7 +96,7 @@ class Requests:
             requests.append(Fault(f"Protocol error: {broken}", self._bytes + len(data) + broken.ahead))
         return requests
 
-    def _cut(self, data: bytes, requests: list[Request]) -> None:
+    def _cut(self, data: bytes, requests: list[RespRequest]) -> None:
         at, size = 0, len(data)
         args, left = self._args, self._left
         while True:

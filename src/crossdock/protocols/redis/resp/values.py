@@ -63,7 +63,7 @@ class Error(Exception):
         super().__init__(text)
         self.text = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
-    def told(self) -> "Error":
+    def reply(self) -> "Error":
         """From where it was caught on it is a reply. Many are constants: with each raise one would keep the frames that
         it came through, and all that is in them."""
         self.__traceback__ = self.__context__ = self.__cause__ = None

@@ -11,7 +11,7 @@ from crossdock.protocols.redis.resp.values import Error, Value
 from crossdock.protocols.redis.resqu import batches, locks, plans, queue_lists, units
 from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.protocols.redis.scripts import Call
+from crossdock.protocols.redis.scripts import ScriptCall
 
 DEFER_ADD: Final = "resqu/defer-add"
 PLAN_INSERT: Final = "resqu/plan-insert"
@@ -59,7 +59,7 @@ KNOWN: Final[Mapping[str, str]] = {**CLIENT, **SERVER}
 # Resqu's scripts, answered natively (protocol page 4). Each names its keys and what it needs of them.
 
 
-class Asked(NamedTuple):
+class ResquCall(NamedTuple):
     context: Context
     specs: Specs
     keys: list[bytes]
@@ -73,96 +73,96 @@ class Asked(NamedTuple):
         return self.args[index].decode()
 
 
-class Script(NamedTuple):
+class ResquScript(NamedTuple):
     keys: tuple[KeyKind, ...]
     args: int
-    act: Callable[[Asked], Value]
+    act: Callable[[ResquCall], Value]
 
 
-def _defer_add(asked: Asked) -> Value:
-    _same(asked, 0, 1)
-    return locks.defer_add(asked.context, asked.specs, asked.name(), asked.args)
+def _defer_add(call: ResquCall) -> Value:
+    _same(call, 0, 1)
+    return locks.defer_add(call.context, call.specs, call.name(), call.args)
 
 
-def _finalise(asked: Asked) -> Value:
-    _same(asked, 0, 1)
-    return locks.finalise(asked.context, asked.name(), asked.args, nothing=1)
+def _finalise(call: ResquCall) -> Value:
+    _same(call, 0, 1)
+    return locks.finalise(call.context, call.name(), call.args, nothing=1)
 
 
-def _finalise_old(asked: Asked) -> Value:
-    _same(asked, 0, 1)
-    return locks.finalise(asked.context, asked.name(), asked.args, nothing=None)
+def _finalise_old(call: ResquCall) -> Value:
+    _same(call, 0, 1)
+    return locks.finalise(call.context, call.name(), call.args, nothing=None)
 
 
-def _plan_insert(asked: Asked) -> Value:
-    at = queue_lists.second(asked.keys[2], asked.names[2].name)
-    if asked.args[1] != b"%d" % at or asked.args[2] != asked.names[0].name:
+def _plan_insert(call: ResquCall) -> Value:
+    at = queue_lists.second(call.keys[2], call.names[2].name)
+    if call.args[1] != b"%d" % at or call.args[2] != call.names[0].name:
         raise Error("ERR the plan's keys and arguments name different plans or seconds")
-    source = asked.name(3) if len(asked.names) > 3 else asked.name().partition("_")[0]
-    return plans.insert(asked.context, asked.specs, asked.name(), source, at, asked.args[0])
+    source = call.name(3) if len(call.names) > 3 else call.name().partition("_")[0]
+    return plans.insert(call.context, call.specs, call.name(), source, at, call.args[0])
 
 
-def _plan_clean(asked: Asked) -> Value:
+def _plan_clean(call: ResquCall) -> Value:
     """A second without plans is not shown, so there is nothing to clean."""
     return None
 
 
-def _plan_move(asked: Asked) -> Value:
-    at = queue_lists.second(asked.keys[2], asked.names[2].name)
-    if asked.args[0] != b"%d" % at:
+def _plan_move(call: ResquCall) -> Value:
+    at = queue_lists.second(call.keys[2], call.names[2].name)
+    if call.args[0] != b"%d" % at:
         raise Error("ERR the plan's keys and arguments name different seconds")
-    plans.move(asked.context, asked.word(1), at)
+    plans.move(call.context, call.word(1), at)
     return None
 
 
-def _batch_init(asked: Asked) -> Value:
-    return batches.init(asked.context, asked.specs, asked.name(), asked.args[0])
+def _batch_init(call: ResquCall) -> Value:
+    return batches.init(call.context, call.specs, call.name(), call.args[0])
 
 
-def _batch_commit(asked: Asked) -> Value:
-    _same(asked, 1, 2)
-    if asked.args[0] != asked.names[1].name:
+def _batch_commit(call: ResquCall) -> Value:
+    _same(call, 1, 2)
+    if call.args[0] != call.names[1].name:
         raise Error("ERR the batch's keys and argument name different batches")
-    return batches.commit(asked.context, asked.name(1))
+    return batches.commit(call.context, call.name(1))
 
 
-def _batch_assign(asked: Asked) -> Value:
-    return units.assign(asked.context, asked.keys, asked.args)
+def _batch_assign(call: ResquCall) -> Value:
+    return units.assign(call.context, call.keys, call.args)
 
 
-def _batch_remove(asked: Asked) -> Value:
-    return units.remove(asked.context, asked.keys, asked.args)
+def _batch_remove(call: ResquCall) -> Value:
+    return units.remove(call.context, call.keys, call.args)
 
 
-def _unit_clear(asked: Asked) -> Value:
-    return units.clear(asked.context, asked.keys, asked.args)
+def _unit_clear(call: ResquCall) -> Value:
+    return units.clear(call.context, call.keys, call.args)
 
 
-def _same(asked: Asked, one: int, other: int) -> None:
-    if asked.names[one].name != asked.names[other].name:
-        raise Error(b"ERR '%b' and '%b' do not belong together" % (asked.keys[one][:128], asked.keys[other][:128]))
+def _same(call: ResquCall, one: int, other: int) -> None:
+    if call.names[one].name != call.names[other].name:
+        raise Error(b"ERR '%b' and '%b' do not belong together" % (call.keys[one][:128], call.keys[other][:128]))
 
 
 _UNIT: Final = (KeyKind.PLAIN,) * 4
 
-SCRIPTS: Final[Mapping[str, Script]] = {
-    DEFER_ADD: Script((KeyKind.STATE, KeyKind.DEFERRED), 2, _defer_add),
-    PLAN_INSERT: Script((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_OF), 3, _plan_insert),
-    PLAN_INSERT_OLD: Script((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 3, _plan_insert),
-    PLAN_CLEAN: Script((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 1, _plan_clean),
-    BATCH_INIT: Script((KeyKind.STAGE,), 1, _batch_init),
-    BATCH_COMMIT: Script((KeyKind.PLAIN, KeyKind.BATCH, KeyKind.STAGE), 1, _batch_commit),
-    UNIQUE_FINALIZE: Script((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise),
-    UNIQUE_FINALIZE_OLD: Script((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise_old),
-    BATCH_ASSIGN: Script(_UNIT, 4, _batch_assign),
-    BATCH_ASSIGN_OLD: Script(_UNIT, 3, _batch_assign),
-    BATCH_REMOVE: Script((*_UNIT, KeyKind.PLAIN), 3, _batch_remove),
-    UNIT_CLEAR: Script(_UNIT[:2], 1, _unit_clear),
-    PLAN_MOVE: Script((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_AT), 2, _plan_move),
+SCRIPTS: Final[Mapping[str, ResquScript]] = {
+    DEFER_ADD: ResquScript((KeyKind.STATE, KeyKind.DEFERRED), 2, _defer_add),
+    PLAN_INSERT: ResquScript((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_OF), 3, _plan_insert),
+    PLAN_INSERT_OLD: ResquScript((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 3, _plan_insert),
+    PLAN_CLEAN: ResquScript((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 1, _plan_clean),
+    BATCH_INIT: ResquScript((KeyKind.STAGE,), 1, _batch_init),
+    BATCH_COMMIT: ResquScript((KeyKind.PLAIN, KeyKind.BATCH, KeyKind.STAGE), 1, _batch_commit),
+    UNIQUE_FINALIZE: ResquScript((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise),
+    UNIQUE_FINALIZE_OLD: ResquScript((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise_old),
+    BATCH_ASSIGN: ResquScript(_UNIT, 4, _batch_assign),
+    BATCH_ASSIGN_OLD: ResquScript(_UNIT, 3, _batch_assign),
+    BATCH_REMOVE: ResquScript((*_UNIT, KeyKind.PLAIN), 3, _batch_remove),
+    UNIT_CLEAR: ResquScript(_UNIT[:2], 1, _unit_clear),
+    PLAN_MOVE: ResquScript((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_AT), 2, _plan_move),
 }
 
 
-def answer(call: Call, specs: Specs) -> Value:
+def answer(call: ScriptCall, specs: Specs) -> Value:
     script = SCRIPTS[call.dialect]
     what = call.dialect.removeprefix("resqu/")
     if len(call.keys) != len(script.keys) or len(call.args) != script.args:
@@ -170,7 +170,7 @@ def answer(call: Call, specs: Specs) -> Value:
         raise Error(f"{text}{len(call.keys)} and {len(call.args)}")
     names = [_name(what, key, kind) for key, kind in zip(call.keys, script.keys, strict=True)]
     try:
-        return script.act(Asked(call.context, specs, call.keys, names, call.args))
+        return script.act(ResquCall(call.context, specs, call.keys, names, call.args))
     except UnicodeDecodeError:
         raise Error(f"ERR {what}: names must be UTF-8") from None
 

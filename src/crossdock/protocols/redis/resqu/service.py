@@ -12,7 +12,7 @@ from crossdock.protocols.redis.resp.values import Error, Result, Value
 from crossdock.protocols.redis.resqu import scripts
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.redis.resqu.view import ResquView
-from crossdock.protocols.redis.scripts import Call, Library
+from crossdock.protocols.redis.scripts import Library, ScriptCall
 from crossdock.protocols.redis.views import Page, hashed
 
 
@@ -24,7 +24,7 @@ class Resqu:
         self.library = Library(frozenset(scripts.SCRIPTS), known, self._handle, at_once=True)
         self.views = (ResquView(self._specs), Strangers())
 
-    def _handle(self, call: Call) -> Value:
+    def _handle(self, call: ScriptCall) -> Value:
         return scripts.answer(call, self._specs)
 
 

@@ -8,7 +8,16 @@ from typing import Final
 
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless.arguments import Denied, Raised
-from crossdock.protocols.redis.qless.call import PER_SCRIPT, Answer, Dialect, Grant, Publish, Reply, decode, unheard
+from crossdock.protocols.redis.qless.call import (
+    PER_SCRIPT,
+    CallHandler,
+    Dialect,
+    Grant,
+    Publish,
+    Reply,
+    decode,
+    unheard,
+)
 from crossdock.protocols.redis.qless.perscript import jobs, sets
 from crossdock.protocols.redis.qless.perscript.script import Script
 
@@ -21,7 +30,7 @@ _KEYED: Final = frozenset({"put", "pop", "peek"})
 SCRIPTS: Final = {**jobs.SCRIPTS, **sets.SCRIPTS}
 
 
-def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
+def answering(script: str, dialect: Dialect = PER_SCRIPT) -> CallHandler:
     """Who carries out the calls of that script."""
     title, keyed, act, its_data = script.capitalize(), script in _KEYED, SCRIPTS[script], _DATA.get(script, -1)
 
