@@ -19,11 +19,11 @@ from crossdock.protocols.redis.qless.call import UNIFIED_2013, Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
 from tests.model.resqu_simulation import ResquWorld
 from tests.model.simulation import World
-from tests.qless import test_walk
 from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import DIALECTS, RECORDINGS
+from tests.qless.walk import DIALECTS as WALK_DIALECTS
 from tests.qless.walk import Walk
 from tests.support.dispatcher import stored
+from tests.support.qless_recordings import DIALECTS, RECORDINGS
 
 
 def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
@@ -39,7 +39,7 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     return rows
 
 
-@pytest.mark.parametrize("dialect", test_walk.DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", WALK_DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
     walk = Walk(seed, dialect)

@@ -1,17 +1,14 @@
 """What workers say of a job quotes its secrets in many ways. None gets into the lake; rows are the same each time."""
 
 import json
-from collections.abc import Sequence
 
 import pytest
 
-from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.redaction import Payloads, Quotes
 from crossdock.model.events import AnyEvent, Failed
-from crossdock.model.events.codec import EVENT_VERSION, JournalEntry
-from tests.lake.ledger import Row
 from tests.qless.replay import QlessDesk
 from tests.support.dispatcher import StoringEngine, stored
+from tests.support.lake_rows import rows_of
 
 QUOTES = Quotes(["password", "Token"])
 
@@ -79,14 +76,6 @@ def test_where_there_is_too_much_to_look_for_nothing_is_told() -> None:
 def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
     body = json.dumps({"token": "x" * 20_000_000}).encode()
     assert QUOTES(["x" * 1_000, "no such file"], [body]) is None
-
-
-def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:
-    found: list[Row] = []
-    tables = Tables(lambda _, table: found.extend(table.to_pylist()), payloads=payloads)
-    tables.add_batch(1, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
-    tables.cut()
-    return sorted(found, key=lambda row: int(row["seq"]))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from crossdock.client.admin import AdminClient
 from crossdock.lake.segments import look
-from tests.e2e.test_docs import blocks
+from tests.support.doc_pages import blocks
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.server import Server
 

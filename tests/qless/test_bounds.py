@@ -18,8 +18,8 @@ from crossdock.protocols.redis.resp.values import Error
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
-from tests.unit.test_redis_fuzz import wire
 
 #: What these took before they were bounded was ten times as much, or grew with the square of a larger request.
 SOON_S: Final = 5.0
@@ -91,9 +91,9 @@ def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
 def test_a_call_has_so_many_words() -> None:
     qless = Qless()
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(qless.library,)))
-    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
-    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
-    peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
+    peer.send(resp_request(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
+    peer.send(resp_request(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
+    peer.send(resp_request(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
     first, *others = read(peer.take())
     assert len(first) == 24_998
     assert [b"more than 25000 words in one call, the limit; divide it" in text for _, text in others] == [True, True]

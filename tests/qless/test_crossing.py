@@ -21,11 +21,11 @@ from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THRO
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import Line, QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 
 @pytest.fixture

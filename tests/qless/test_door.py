@@ -3,60 +3,18 @@
 import json
 import logging
 import re
-from typing import Any
 
 import pytest
 
 from crossdock.client import qless as client
-from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
-from tests.support.dispatcher import BEGIN, PlainDispatcher
-
-T = str(BEGIN.wall)
+from tests.support.dispatcher import BEGIN
+from tests.support.qless_connection import QlessConnection, T, bulk
 
 #: As a build of the unified script that nobody has seen: a header of its own, the rest as always.
 UNIFIED = b"-- Current SHA: 0123\nQlessAPI.put = function(now, me, queue, jid)"
 PUT = b"error('Put(): Expected 1 KEYS argument')"
-
-
-class House:
-    def __init__(self, **settings: Any) -> None:
-        qless = Qless(**settings)
-        self.dispatcher = PlainDispatcher()
-        self.dispatcher.herald = qless.tell
-        self.door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-        self.peer = Peer(self.dispatcher, self.door)
-
-    def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
-        """One request of the usual peer, and all that it hears then."""
-        peer = peer or self.peer
-        parts = [word.encode() if isinstance(word, str) else word for word in words]
-        peer.said.clear()
-        peer.send(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
-        return bytes(peer.said)
-
-    def call(self, *words: str) -> bytes:
-        return self.ask("FCALL", "qless", "0", *words)
-
-    def put(self, jid: str, *more: str, queue: str = "q") -> None:
-        assert self.call("put", T, "w", queue, jid, "klass", "{}", "0", *more) == bulk(jid)
-
-    def pop(self, count: int = 1, queue: str = "q", worker: str = "w") -> list[Any]:
-        said = self.call("pop", T, queue, worker, str(count))
-        jobs = json.loads(said.partition(b"\r\n")[2])
-        return jobs or []
-
-    def listener(self, *words: str) -> Peer:
-        peer = Peer(self.dispatcher, self.door)
-        self.ask(*words, peer=peer)
-        peer.said.clear()
-        return peer
-
-
-def bulk(text: str) -> bytes:
-    return b"$%d\r\n%b\r\n" % (len(text.encode()), text.encode())
 
 
 def heard(peer: Peer) -> list[list[str]]:
@@ -72,7 +30,7 @@ def heard(peer: Peer) -> list[list[str]]:
 
 
 def test_a_script_is_called_by_its_hash_its_text_or_its_name() -> None:
-    house = House()
+    house = QlessConnection()
     sha = sha1(UNIFIED)
     assert house.ask("EVALSHA", sha, "0", "length", T, "q") == b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
     assert house.ask("SCRIPT", "LOAD", UNIFIED) == bulk(sha)
@@ -85,7 +43,7 @@ def test_a_script_is_called_by_its_hash_its_text_or_its_name() -> None:
 
 
 def test_errors_stand_where_redis_7_has_them() -> None:
-    house = House()
+    house = QlessConnection()
     house.ask("SCRIPT", "LOAD", UNIFIED)
     sha = sha1(UNIFIED)
     said = house.ask("EVALSHA", sha, "0", "complete", T, "x", "w", "q", "{}")
@@ -101,7 +59,7 @@ def test_errors_stand_where_redis_7_has_them() -> None:
 )
 def test_the_error_of_a_function_names_it(called: str, named: str) -> None:
     """As Redis does, which finds a function in any case and names it as it was registered."""
-    said = House().ask("FCALL", called, "0", "dance", T)
+    said = QlessConnection().ask("FCALL", called, "0", "dance", T)
     assert said == f"-ERR user_function:1: Unknown command dance script: {named}, on @user_function:1.\r\n".encode()
 
 
@@ -112,7 +70,7 @@ def test_the_command_line_shows_the_errors_of_functions_and_scripts_without_thei
 
 
 def test_every_change_is_told_of_whoever_made_it() -> None:
-    house = House()
+    house = QlessConnection()
     everything, log = house.listener("PSUBSCRIBE", "*"), house.listener("SUBSCRIBE", "ql:log")
     house.put("j")
     assert heard(log) == [["ql:log", '{"jid":"j","event":"put","queue":"q"}']]
@@ -129,7 +87,7 @@ def test_every_change_is_told_of_whoever_made_it() -> None:
 
 
 def test_each_dialect_is_heard_under_the_others_name_by_those_who_ask_for_it() -> None:
-    house = House()
+    house = QlessConnection()
     everything = house.listener("PSUBSCRIBE", "*")
     old, new = house.listener("SUBSCRIBE", "popped", "track"), house.listener("SUBSCRIBE", "ql:popped", "ql:track")
     house.ask("FCALL", "put", "1", "q", "j", "klass", "{}", T, "0")
@@ -142,7 +100,7 @@ def test_each_dialect_is_heard_under_the_others_name_by_those_who_ask_for_it() -
 
 
 def test_keys_show_what_the_scripts_would_store() -> None:
-    house = House()
+    house = QlessConnection()
     assert house.ask("KEYS", "*") == b"*0\r\n"
     for jid in "abc":
         house.put(jid, "priority", "2", "tags", '["t"]')
@@ -169,7 +127,7 @@ def test_keys_show_what_the_scripts_would_store() -> None:
 
 def test_a_lock_ends_when_its_grace_does() -> None:
     """What its worker was told stays with the job."""
-    house = House()
+    house = QlessConnection()
     house.put("a")
     house.pop()
     house.ask("FCALL", "qless", "0", "pop", f"{BEGIN.wall + 60}", "q", "w2", "1")
@@ -178,7 +136,7 @@ def test_a_lock_ends_when_its_grace_does() -> None:
 
 
 def test_what_waits_for_others_and_a_time_says_which() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("a")
     house.call("put", T, "w", "q", "later", "klass", "{}", "60", "depends", '["a"]')
     assert house.ask("HGET", "ql:j:later", "scheduled") == bulk(f"{BEGIN.wall + 60:.0f}")
@@ -186,7 +144,7 @@ def test_what_waits_for_others_and_a_time_says_which() -> None:
 
 
 def test_a_line_of_history_has_no_more_than_there_is_to_say() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("a")
     house.pop()
     house.call("complete", T, "a", "w", "q", "{}")
@@ -194,7 +152,7 @@ def test_a_line_of_history_has_no_more_than_there_is_to_say() -> None:
 
 
 def test_completed_failed_and_settings_are_shown() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("a")
     house.put("b")
     house.pop(2)
@@ -210,7 +168,7 @@ def test_completed_failed_and_settings_are_shown() -> None:
 
 
 def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("a")
     house.put("b")
     session = house.peer.session
@@ -220,7 +178,7 @@ def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
 
 @pytest.mark.parametrize("smaller_first", [False, True])
 def test_keys_show_a_priority_as_it_was_given(smaller_first: bool) -> None:
-    house = House(smaller_first=smaller_first)
+    house = QlessConnection(smaller_first=smaller_first)
     house.put("a", "priority", "5")
     house.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30", "priority", "-2")
     assert house.ask("HGET", "ql:j:a", "priority") == bulk("5")
@@ -229,7 +187,7 @@ def test_keys_show_a_priority_as_it_was_given(smaller_first: bool) -> None:
 
 def test_the_seeds_priority_serves_the_smaller_first() -> None:
     for smaller_first, order in ((False, ["9", "5", "1"]), (True, ["1", "5", "9"])):
-        house = House(smaller_first=smaller_first)
+        house = QlessConnection(smaller_first=smaller_first)
         for priority in "519":
             house.put(priority, "priority", priority)
         jobs = house.pop(3)
@@ -240,7 +198,7 @@ def test_the_seeds_priority_serves_the_smaller_first() -> None:
 
 def test_the_seeds_histogram_is_finer() -> None:
     for fine, size, bucket in ((False, 148, 119), (True, 263, 122)):
-        house = House(fine_histogram=fine)
+        house = QlessConnection(fine_histogram=fine)
         house.call("put", str(BEGIN.wall - 3_600 - 3_000), "w", "q", "j", "klass", "{}", "0")
         house.pop()
         said = house.call("stats", T, "q", T).partition(b"\r\n")[2]
@@ -249,14 +207,14 @@ def test_the_seeds_histogram_is_finer() -> None:
 
 
 def test_the_server_s_clock_may_count_instead() -> None:
-    house = House(server_clock=True)
+    house = QlessConnection(server_clock=True)
     house.call("put", "17", "w", "q", "j", "klass", "{}", "0")
     said = house.call("pop", "99", "q", "w", "1").partition(b"\r\n")[2]
     assert json.loads(said)[0]["expires"] == BEGIN.wall + 60
 
 
 def test_a_clock_that_is_off_is_told_of_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    house = House()
+    house = QlessConnection()
     with caplog.at_level(logging.WARNING):
         house.call("length", str(BEGIN.wall + 4.0), "q")
         assert not caplog.records

@@ -14,8 +14,8 @@ from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THRO
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 NUMBERS: Final = [b"0", b"1", b"2", b"-5", b"0.5", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-300", b"0x10"]
 NAMES: Final = [b"j", b"k", b"q", b"w", b"", b"x" * 300, b"a\0b", b"\xff\xfe", "ünï".encode(), b"all", b"get"]

@@ -10,8 +10,8 @@ from crossdock.protocols.redis.qless.call import REQLESS_013, THROTTLES, UNIFIED
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 DIALECTS: Final = [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013]
 

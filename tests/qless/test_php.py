@@ -11,8 +11,8 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, UNIFIED, Dialect
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 
 @pytest.fixture

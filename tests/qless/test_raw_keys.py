@@ -8,19 +8,19 @@ import pytest
 from crossdock.engine.index import tags
 from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
 from tests.qless.replay import QlessDesk
-from tests.qless.test_door import House, T, bulk
-from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.picture import picture
+from tests.support.qless_connection import QlessConnection, T, bulk
+from tests.support.recovered_state import from_snapshot, replayed
 
 NONE: Final = b"$-1\r\n"
 
 
-def field(house: House, name: str) -> bytes:
+def field(house: QlessConnection, name: str) -> bytes:
     return house.ask("HGET", "ql:j:j", name)
 
 
 def test_a_job_that_never_failed_has_no_failure_until_it_is_completed() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("j")
     assert field(house, "failure") == NONE
     house.pop()
@@ -33,7 +33,7 @@ def test_a_job_that_never_failed_has_no_failure_until_it_is_completed() -> None:
 
 
 def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("j")
     house.pop()
     assert field(house, "expires") not in (NONE, bulk(""), bulk("0"))
@@ -46,7 +46,7 @@ def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
 
 
 def test_a_job_that_is_out_of_retries_expires_at_no_time() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("j", "retries", "0")
     house.pop()
     house.call("retry", T, "j", "q", "w")
@@ -54,7 +54,7 @@ def test_a_job_that_is_out_of_retries_expires_at_no_time() -> None:
 
 
 def test_a_tag_that_no_job_has_counts_zero() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("j", "tags", '["red"]')
     house.call("tag", T, "remove", "j", "red")
     assert house.ask("ZSCORE", "ql:tags", "red") == bulk("0")
@@ -65,7 +65,7 @@ def test_a_tag_that_no_job_has_counts_zero() -> None:
 
 
 def test_reqless_forgets_a_tag_that_no_job_has() -> None:
-    house = House()
+    house = QlessConnection()
     house.ask("FCALL", "reqless", "0", "queue.put", T, "w", "q", "j", "klass", "{}", "0", "tags", '["red"]')
     house.ask("FCALL", "reqless", "0", "job.removeTag", T, "j", "red")
     assert house.ask("ZSCORE", "ql:tags", "red") == NONE

@@ -10,8 +10,8 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 DIALECTS: Final = [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP]
 

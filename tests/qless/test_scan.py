@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crossdock.model.commands.core import DrawNumbers
-from tests.qless.test_door import House, T
+from tests.support.qless_connection import QlessConnection, T
 from tests.support.resp_values import read
 
 
@@ -18,7 +18,7 @@ def _text(found: Any) -> Any:
     return [_text(each) for each in found] if isinstance(found, list) else found.decode()
 
 
-def scanned(house: House, *options: str, between: Callable[[], None] = lambda: None) -> list[str]:
+def scanned(house: QlessConnection, *options: str, between: Callable[[], None] = lambda: None) -> list[str]:
     """All keys of a scan, call after call."""
     found: list[str] = []
     cursor = "0"
@@ -31,7 +31,7 @@ def scanned(house: House, *options: str, between: Callable[[], None] = lambda: N
 
 
 def test_a_scan_tells_of_all_keys_once() -> None:
-    house = House()
+    house = QlessConnection()
     assert scanned(house) == []
     for n in range(60):
         house.put(f"job-{n:03d}", "tags", f'["tag-{n % 7}"]')
@@ -53,7 +53,7 @@ def test_a_scan_tells_of_all_keys_once() -> None:
 
 def test_a_scan_misses_nothing_that_stays() -> None:
     """Jobs come, go and change their state between its calls."""
-    house = House()
+    house = QlessConnection()
     for n in range(200):
         house.put(f"stays-{n:03d}")
         house.put(f"goes-{n:03d}")
@@ -71,7 +71,7 @@ def test_a_scan_misses_nothing_that_stays() -> None:
 
 
 def test_a_scan_goes_over_numbers_that_are_nobody_s() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("old")
     house.dispatcher.do(DrawNumbers(10_000_000))
     house.put("new")
@@ -80,7 +80,7 @@ def test_a_scan_goes_over_numbers_that_are_nobody_s() -> None:
 
 
 def test_a_cursor_of_nowhere_is_the_end() -> None:
-    house = House()
+    house = QlessConnection()
     house.put("a")
     for cursor in (2**32, 2**55, 2**56 + 2**54, 2**56 + 2**55 + 2**48 + 1, 2**57, 2**62):
         assert value(house.ask("SCAN", str(cursor)))[0] == "0"

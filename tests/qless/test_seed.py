@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.qless.test_door import House, T
+from tests.support.qless_connection import QlessConnection, T
 from tests.support.resp_values import read
 
 
 @pytest.fixture
-def house() -> House:
-    house = House()
+def house() -> QlessConnection:
+    house = QlessConnection()
     ask(house, "put", "q", "j", "klass", '{"a": 1}', T, "0", keys=1)
     return house
 
 
-def ask(house: House, script: str, *words: str, keys: int = 0) -> Any:
+def ask(house: QlessConnection, script: str, *words: str, keys: int = 0) -> Any:
     """The reply; of JSON what it says."""
     (reply,) = read(house.ask("FCALL", script, str(keys), *words))
     return _said(reply)
@@ -36,11 +36,11 @@ def later(seconds: float) -> str:
     return repr(float(T) + seconds)
 
 
-def pop(house: House) -> Any:
+def pop(house: QlessConnection) -> Any:
     return ask(house, "pop", "q", "w", "1", T, keys=1)
 
 
-def test_statistics_hold_the_words_of_both(house: House) -> None:
+def test_statistics_hold_the_words_of_both(house: QlessConnection) -> None:
     for jid, wait in (("k", 1.0), ("l", 4.0)):
         ask(house, "put", "r", jid, "klass", "{}", T, "0", keys=1)
         ask(house, "pop", "r", "w", "1", later(wait), keys=1)
@@ -50,7 +50,7 @@ def test_statistics_hold_the_words_of_both(house: House) -> None:
     assert len(wait["histogram"]) == 148
 
 
-def test_a_failure_tells_its_type_and_message_beside_the_job(house: House) -> None:
+def test_a_failure_tells_its_type_and_message_beside_the_job(house: QlessConnection) -> None:
     pop(house)
     assert ask(house, "fail", "j", "w", "group", "because", T) == "j"
     (job,) = ask(house, "failed", "group")["jobs"]
@@ -59,7 +59,7 @@ def test_a_failure_tells_its_type_and_message_beside_the_job(house: House) -> No
     assert ask(house, "failed") == {"group": 1}
 
 
-def test_the_type_of_a_job_is_its_klass_and_its_states_are_the_codes(house: House) -> None:
+def test_the_type_of_a_job_is_its_klass_and_its_states_are_the_codes(house: QlessConnection) -> None:
     ask(house, "put", "q", "late", "klass", "{}", T, "60", keys=1)
     ask(house, "put", "q", "dep", "klass", "{}", T, "0", "depends", '["j"]', keys=1)
     jobs = {jid: ask(house, "get", jid) for jid in ("j", "late", "dep")}
@@ -67,7 +67,7 @@ def test_the_type_of_a_job_is_its_klass_and_its_states_are_the_codes(house: Hous
     assert all(job["klass"] == "klass" and "type" not in job for job in jobs.values())
 
 
-def test_track_tags_its_job(house: House) -> None:
+def test_track_tags_its_job(house: QlessConnection) -> None:
     assert ask(house, "track", "track", "j", T, "red", "blue") == 1
     assert ask(house, "get", "j")["tags"] == ["red", "blue"]
     assert ask(house, "tag", "get", "red") == {"jobs": ["j"], "total": 1}
@@ -77,20 +77,20 @@ def test_track_tags_its_job(house: House) -> None:
     assert ask(house, "tag", "get", "red")["total"] == 1
 
 
-def test_what_is_not_there_is_answered_with_nothing(house: House) -> None:
+def test_what_is_not_there_is_answered_with_nothing(house: QlessConnection) -> None:
     assert ask(house, "priority", "nobody", "5") is None
     assert ask(house, "priority", "j", "5") == 5
     assert ask(house, "unfail", T, "nothing", "q") == 0
     assert ask(house, "fail", "j", "w", "group", "message", T) is None, "it is not running"
 
 
-def test_a_heartbeat_is_a_number_or_nothing(house: House) -> None:
+def test_a_heartbeat_is_a_number_or_nothing(house: QlessConnection) -> None:
     assert ask(house, "heartbeat", "j", "w", T) is None
     pop(house)
     assert ask(house, "heartbeat", "j", "w", T) == int(float(T)) + 60
 
 
-def test_queues_tell_what_depends_and_recurs_too(house: House) -> None:
+def test_queues_tell_what_depends_and_recurs_too(house: QlessConnection) -> None:
     told = {"name": "q", "waiting": 1, "stalled": 0, "running": 0, "scheduled": 0, "depends": 0, "recurring": 0}
     assert ask(house, "queues", T) == [told]
 
@@ -118,16 +118,16 @@ def test_queues_tell_what_depends_and_recurs_too(house: House) -> None:
         ),
     ],
 )
-def test_the_oldest_scripts_words(house: House, script: str, words: tuple[str, ...], text: str) -> None:
+def test_the_oldest_scripts_words(house: QlessConnection, script: str, words: tuple[str, ...], text: str) -> None:
     said = house.ask("FCALL", script, "0", *words)
     assert said.decode() == f"-ERR user_function:1: {text} script: {script}, on @user_function:1.\r\n"
 
 
-def test_who_waits_for_nobody_is_told_nothing_before_what_is_wrong(house: House) -> None:
+def test_who_waits_for_nobody_is_told_nothing_before_what_is_wrong(house: QlessConnection) -> None:
     assert ask(house, "depends", "j", "perhaps") is None
     ask(house, "put", "q", "dep", "klass", "{}", T, "0", "depends", '["j"]', keys=1)
     assert b'Second arg must be "on" or "off"' in house.ask("FCALL", "depends", "0", "dep", "perhaps")
 
 
-def test_the_check_that_was_never_written_is_no_function(house: House) -> None:
+def test_the_check_that_was_never_written_is_no_function(house: QlessConnection) -> None:
     assert house.ask("FCALL", "consistencycheck", "0") == b"-ERR Function not found\r\n"

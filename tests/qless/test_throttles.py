@@ -18,8 +18,8 @@ from crossdock.protocols.redis.qless.call import REQLESS, REQLESS_013, THROTTLES
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless.arguments import Raised
-from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
+from crossdock.protocols.redis.qless.call import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 
+DIALECTS: Final = (UNIFIED, THROTTLES, UNIFIED_2013)
 JIDS = [f"j{each}" for each in range(9)]
 QUEUES = ["a", "b", "c"]
 WORKERS = ["w1", "w2", "w3"]

@@ -4,15 +4,15 @@ import pytest
 
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server.idle_timeout import CATCH_UP_S
-from tests.support.house import House
+from tests.support.socketless_server import SocketlessServer
 
 
 @pytest.fixture
-def house() -> House:
-    return House(FaktoryProtocol())
+def house() -> SocketlessServer:
+    return SocketlessServer(FaktoryProtocol())
 
 
-def test_who_does_not_say_hello_in_time_is_cut_off(house: House) -> None:
+def test_who_does_not_say_hello_in_time_is_cut_off(house: SocketlessServer) -> None:
     _, transport = house.connect()
     house.loop.advance(1.9)
     assert not transport.aborted
@@ -21,7 +21,7 @@ def test_who_does_not_say_hello_in_time_is_cut_off(house: House) -> None:
 
 
 @pytest.mark.parametrize("spoke", [True, False])
-def test_what_was_sent_while_the_server_was_held_up_is_read_first(house: House, spoke: bool) -> None:
+def test_what_was_sent_while_the_server_was_held_up_is_read_first(house: SocketlessServer, spoke: bool) -> None:
     peer, transport = house.connect()
     house.loop.advance(10.0)
     assert not transport.aborted

@@ -5,10 +5,10 @@ import pytest
 from crossdock.lake.redaction import Errors, Payloads
 from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.error_groups import error_group
-from tests.lake.test_quotes import rows_of
 from tests.model.bench import Bench
 from tests.support.control_peer import ControlPeer
 from tests.support.floor import Floor
+from tests.support.lake_rows import rows_of
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from crossdock.protocols.rejection_delay import LARGE
 from crossdock.server.limits import PIECE, REQUESTS_A_PASS
 from tests.support.conversation import Conversation, say
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.house import House
 from tests.support.resp import body
+from tests.support.socketless_server import SocketlessServer
 
 OK = b"+OK\r\n"
 
@@ -185,7 +185,7 @@ class TestRest:
 
 
 def test_a_long_line_is_read_piece_by_piece() -> None:
-    house = House(FaktoryProtocol())
+    house = SocketlessServer(FaktoryProtocol())
     connection, transport = house.connect()
     connection.data_received(b'HELLO {"v":2}\r\n')
     reading: list[bool] = []
@@ -204,7 +204,7 @@ def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pyt
         rejection_delay, "_UNFELT_S", 0.0
     )  # the house's clock stands still while a request is looked at
     monkeypatch.setattr(rejection_delay, "_GATHERED_A_S", 1e6)
-    house = House(FaktoryProtocol())
+    house = SocketlessServer(FaktoryProtocol())
     connection, transport = house.connect()
     house.say(connection, 'HELLO {"v":2}')
     connection.data_received(TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n")
@@ -220,7 +220,7 @@ def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pyt
 
 
 def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at() -> None:
-    house = House(FaktoryProtocol())
+    house = SocketlessServer(FaktoryProtocol())
     connection, _ = house.connect()
     connection.data_received(b'HELLO {"v":2}\r\n' + b"QUEUE LATENCY\r\n" * 2 * REQUESTS_A_PASS)
     house.loop.step()

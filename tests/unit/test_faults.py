@@ -9,7 +9,7 @@ from crossdock.model.states import State
 from crossdock.protocols.base import Answer
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 
 def push(jid: str) -> str:
@@ -17,7 +17,7 @@ def push(jid: str) -> str:
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch) -> House:
+def house(monkeypatch: pytest.MonkeyPatch) -> SocketlessServer:
     """Of a door that cannot show one of its jobs."""
 
     def faulty(job: Any) -> bytes:
@@ -26,10 +26,10 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
         return show(job)
 
     monkeypatch.setattr("crossdock.protocols.faktory.session.show", faulty)
-    return House(FaktoryProtocol())
+    return SocketlessServer(FaktoryProtocol())
 
 
-def worker(house: House) -> tuple[Any, Transport]:
+def worker(house: SocketlessServer) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     house.say(connection, 'HELLO {"v":2,"wid":"worker-01"}')
     return connection, transport
@@ -43,7 +43,7 @@ def is_told(caplog: pytest.LogCaptureFixture) -> bool:
 
 @pytest.mark.parametrize("behind", [(), ("PUSH {}",)], ids=["alone", "with another behind it"])
 def test_the_job_is_given_back_and_the_connection_closed(
-    house: House, caplog: pytest.LogCaptureFixture, behind: tuple[str, ...]
+    house: SocketlessServer, caplog: pytest.LogCaptureFixture, behind: tuple[str, ...]
 ) -> None:
     pushes, _ = worker(house)
     house.say(pushes, push("broken-one"))
@@ -55,7 +55,9 @@ def test_the_job_is_given_back_and_the_connection_closed(
     assert is_told(caplog)
 
 
-def test_who_pushes_what_another_waits_for_does_not_pay_for_it(house: House, caplog: pytest.LogCaptureFixture) -> None:
+def test_who_pushes_what_another_waits_for_does_not_pay_for_it(
+    house: SocketlessServer, caplog: pytest.LogCaptureFixture
+) -> None:
     fetches, heard = worker(house)
     house.say(fetches, "FETCH default")
     pushes, said = worker(house)
@@ -67,7 +69,7 @@ def test_who_pushes_what_another_waits_for_does_not_pay_for_it(house: House, cap
     assert said.heard.endswith(b"+OK\r\n+OK\r\n") and not said.eof
 
 
-def test_one_that_fails_at_its_deadline(house: House, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_fails_at_its_deadline(house: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
     fetches, heard = worker(house)
     house.say(fetches, "FETCH default")
 

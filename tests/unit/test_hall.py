@@ -11,17 +11,17 @@ import pytest
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server import connection_registry
 from crossdock.server.limits import PIECE, Limits
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 HELLO = 'HELLO {"v":2}'
 
 
 @pytest.fixture
-def house() -> House:
-    return House(FaktoryProtocol())
+def house() -> SocketlessServer:
+    return SocketlessServer(FaktoryProtocol())
 
 
-def peer(house: House) -> tuple[Any, Transport]:
+def peer(house: SocketlessServer) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     house.say(connection, HELLO)
     return connection, transport
@@ -35,7 +35,7 @@ def uncollected() -> Iterator[None]:
     gc.enable()
 
 
-def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
+def test_sockets_that_say_nothing_keep_nobody_out(house: SocketlessServer) -> None:
     house.limits = Limits(connections=2)
     silent = [house.connect() for _ in range(5)]
     (first, one), (_, two), (_, three) = peer(house), peer(house), peer(house)
@@ -47,7 +47,7 @@ def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
     assert len(house.connections) == len(silent) + 3
 
 
-def test_there_is_a_bound_to_sockets_that_say_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_bound_to_sockets_that_say_nothing(house: SocketlessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_registry, "STRANGERS", 3)
     house.limits = Limits(connections=2)
     transports = [house.connect()[1] for _ in range(6)]
@@ -55,7 +55,7 @@ def test_there_is_a_bound_to_sockets_that_say_nothing(house: House, monkeypatch:
 
 
 def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: SocketlessServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     house.limits = Limits(unfinished_bytes=1_000)
     (one, greedy), (two, modest) = peer(house), peer(house)
@@ -74,7 +74,7 @@ def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
     assert three.is_closing() and caplog.text.count("closed the largest") == 1, "the log is not filled"
 
 
-def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -> None:
+def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: SocketlessServer) -> None:
     """Of jobs that are refused it rests between the slices: whoever sends them again and again would fill memory."""
     house.limits = Limits(unfinished_bytes=100_000)
     line = b"PUSHB [" + b",".join([b"{}"] * 20_000) + b"]\n"
@@ -89,7 +89,7 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -
     assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n') and house.unfinished == 0
 
 
-def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_count_until_they_are_told(house: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
     """Of a million jids that are too short they take 200 MB."""
     house.limits = Limits(reply_bytes=1_000_000)
     (one, modest), (two, greedy) = peer(house), peer(house)
@@ -104,7 +104,7 @@ def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCapt
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
+def test_what_a_peer_had_half_sent_goes_with_it(house: SocketlessServer) -> None:
     """Not when the garbage collector comes: a client that does so again and again would be faster."""
     connection, _ = peer(house)
     lines = connection._session._lines
@@ -118,7 +118,7 @@ def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
     assert holders == [], "nobody has it any more but this test"
 
 
-def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
+def test_a_line_that_is_too_long_is_not_kept(house: SocketlessServer) -> None:
     connection, transport = peer(house)
     lines = connection._session._lines
     connection.data_received(b"PUSH " + b"a" * (16 * 1024 * 1024 - 8 * PIECE))
@@ -135,7 +135,7 @@ def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_peer_had_asked_for_goes_with_it(house: SocketlessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """While its work rests, too."""
     monkeypatch.setattr("crossdock.protocols.faktory.push.rest", lambda held_up: 60.0)
     connection, _ = peer(house)
@@ -148,7 +148,7 @@ def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytes
     assert work() is None
 
 
-def test_a_stop_while_a_line_that_is_too_long_waits_for_its_answer(house: House) -> None:
+def test_a_stop_while_a_line_that_is_too_long_waits_for_its_answer(house: SocketlessServer) -> None:
     connection, transport = peer(house)
     connection.data_received(b"PUSH " + b"a" * 17_000_000)
     house.sync()

@@ -16,7 +16,7 @@ from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.connection import Connection
 from tests.support import control_peer
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 from tests.support.states import RULES
 
 
@@ -32,7 +32,7 @@ def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
 
 def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None:
     """It was: a request that is answered in slices did not count as its first word."""
-    house = House(AdminProtocol(control_peer.House()))
+    house = SocketlessServer(AdminProtocol(control_peer.House()))
     house.turn.do(
         Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "mail", b"[]", Form.JSON, 0, RULES) for n in range(20_000)])
     )
@@ -61,7 +61,7 @@ def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None
 def test_a_first_request_that_is_worked_on_is_not_late(
     door: FaktoryProtocol | RedisProtocol, first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(door)
+    house = SocketlessServer(door)
     connection, transport = house.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(30.0, b"-late\r\n"))
     connection.data_received(first)
@@ -77,7 +77,7 @@ def test_a_first_request_that_is_worked_on_is_not_late(
 
 
 def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House(MasenkoProtocol(heartbeat_s=45.0))
+    house = SocketlessServer(MasenkoProtocol(heartbeat_s=45.0))
     connection, transport = house.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(60.0, b"-late\n"))
     connection._handle = connection._session.handle
@@ -87,7 +87,7 @@ def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pyte
     assert 60 + 45 <= seconds <= 60 + 46, "its time begins with the answer"
 
 
-def _until_closed(house: House, connection: Connection, transport: Transport) -> int:
+def _until_closed(house: SocketlessServer, connection: Connection, transport: Transport) -> int:
     for second in range(1, 300):
         house.loop.advance(1.0)
         house.sync()

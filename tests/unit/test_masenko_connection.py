@@ -5,15 +5,15 @@ import pytest
 from crossdock.model.states import State
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.server.limits import Limits
-from tests.support.house import House
+from tests.support.socketless_server import SocketlessServer
 
 
 @pytest.fixture
-def house() -> House:
-    return House(MasenkoProtocol())
+def house() -> SocketlessServer:
+    return SocketlessServer(MasenkoProtocol())
 
 
-def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(house: House) -> None:
+def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(house: SocketlessServer) -> None:
     peer, transport = house.connect()
     house.say(peer, 'PUSH {"name":"heard"}', 'PUSH {"name":"unheard"}', "FETCH")
     assert transport.heard.endswith(b'"name":"heard"}\n')
@@ -27,7 +27,7 @@ def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(house: House)
     assert house.look(State.RETRYING) == [("heard", 1, 1)]
 
 
-def test_a_peer_that_vanishes_while_it_waits_takes_nothing(house: House) -> None:
+def test_a_peer_that_vanishes_while_it_waits_takes_nothing(house: SocketlessServer) -> None:
     peer, _ = house.connect()
     house.say(peer, "FETCH")
     peer.connection_lost(None)
@@ -36,7 +36,7 @@ def test_a_peer_that_vanishes_while_it_waits_takes_nothing(house: House) -> None
     assert house.look(State.READY) == [("a", 0, 0)]
 
 
-def test_many_leases_are_failed_in_slices(house: House) -> None:
+def test_many_leases_are_failed_in_slices(house: SocketlessServer) -> None:
     peer, transport = house.connect()
     house.say(peer, "ATOMIC", *['PUSH {"name":"a"}'] * 1_200, "DONE", *["FETCH"] * 1_200)
     assert len(house.look(State.LEASED)) == 1_200
@@ -50,12 +50,12 @@ def test_many_leases_are_failed_in_slices(house: House) -> None:
 
 
 class TestSilence:
-    def advance(self, house: House, seconds: float) -> int:
+    def advance(self, house: SocketlessServer, seconds: float) -> int:
         fired = house.loop.advance(seconds)
         house.sync()
         return fired
 
-    def test_too_long(self, house: House) -> None:
+    def test_too_long(self, house: SocketlessServer) -> None:
         peer, transport = house.connect()
         house.say(peer, 'PUSH {"name":"a"}', "FETCH")
         self.advance(house, 45.0)
@@ -63,7 +63,7 @@ class TestSilence:
         assert transport.eof
         assert house.look(State.RETRYING) == [("a", 1, 1)]
 
-    def test_one_timer_however_often_it_speaks(self, house: House) -> None:
+    def test_one_timer_however_often_it_speaks(self, house: SocketlessServer) -> None:
         peer, transport = house.connect()
         before = len(house.loop._timers)
         for _ in range(100):
@@ -78,7 +78,7 @@ class TestSilence:
         assert transport.eof
 
     @pytest.mark.parametrize("spoke", [True, False])
-    def test_a_server_that_was_held_up_reads_before_it_judges(self, house: House, spoke: bool) -> None:
+    def test_a_server_that_was_held_up_reads_before_it_judges(self, house: SocketlessServer, spoke: bool) -> None:
         peer, transport = house.connect()
         house.say(peer, 'PUSH {"name":"a"}', "FETCH")
         self.advance(house, 60.0)  # nothing ran meanwhile, and timers come first
@@ -92,7 +92,7 @@ class TestSilence:
         self.advance(house, 0.25)
         assert transport.eof
 
-    def test_not_while_a_reply_is_owed(self, house: House) -> None:
+    def test_not_while_a_reply_is_owed(self, house: SocketlessServer) -> None:
         """Its disk stalls for a minute: that is not the peer's silence."""
         peer, transport = house.connect()
         peer.data_received(b'PUSH {"name":"a"}\n')
@@ -103,7 +103,7 @@ class TestSilence:
         house.sync()
         assert transport.heard == b'OK {"id":1}\n'
 
-    def test_not_while_it_waits(self, house: House) -> None:
+    def test_not_while_it_waits(self, house: SocketlessServer) -> None:
         peer, transport = house.connect()
         self.advance(house, 30.0)
         house.say(peer, 'FETCH {"timeout":"45s"}')
@@ -117,7 +117,7 @@ class TestSilence:
         assert transport.eof
 
 
-def test_it_is_welcome_from_the_start(house: House) -> None:
+def test_it_is_welcome_from_the_start(house: SocketlessServer) -> None:
     house.limits = Limits(connections=0)
     _, transport = house.connect()
     house.sync()

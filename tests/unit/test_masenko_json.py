@@ -16,7 +16,7 @@ from crossdock.protocols.masenko import ack, fetch, push
 from crossdock.protocols.masenko.go_json import NotJson, WrongType, members
 from crossdock.protocols.masenko.go_json_errors import TOO_DEEP, complaint
 from crossdock.protocols.masenko.messages import Invalid, go_quote, normal, quote
-from tests.unit.test_faktory_fuzz import spellings
+from tests.support.json_spellings import spellings
 
 NOT_READ = "cannot unmarshal payload"
 

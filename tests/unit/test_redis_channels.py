@@ -16,7 +16,7 @@ from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import PUSHED_UNREAD, Limits
 from tests.support.hand_loop import HandLoop
-from tests.unit.test_turn import HeldScribe
+from tests.support.held_journal_writer import HeldJournalWriter
 
 UNREAD = 16 * 1024
 
@@ -51,7 +51,7 @@ class House(ConnectionRegistry):
     def __init__(self) -> None:
         super().__init__(Limits(unread_bytes=UNREAD))
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         self.turn = GroupCommit(
             Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), 1_000
         )

@@ -8,35 +8,35 @@ from crossdock.model.states import State
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.limits import LARGE_REPLY, Limits
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 BUDGET = 1_050_000
 
 
 @pytest.fixture
-def house() -> House:
-    made = House(RedisProtocol())
+def house() -> SocketlessServer:
+    made = SocketlessServer(RedisProtocol())
     made.limits = Limits(reply_bytes=BUDGET)
     return made
 
 
-def peer(house: House, *, reads: bool = True) -> tuple[Any, Transport]:
+def peer(house: SocketlessServer, *, reads: bool = True) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     transport.reads = reads
     return connection, transport
 
 
-def held(house: House) -> int:
+def held(house: SocketlessServer) -> int:
     """Bytes of replies that wait for the journal."""
     return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in house.turn._replies)
 
 
-def look(house: House) -> None:
+def look(house: SocketlessServer) -> None:
     for _ in house.look_at_replies():
         house.sync()
 
 
-def with_values(house: House, *sizes: int) -> None:
+def with_values(house: SocketlessServer, *sizes: int) -> None:
     connection, _ = peer(house)
     for size in sizes:
         connection.data_received(
@@ -45,7 +45,9 @@ def with_values(house: House, *sizes: int) -> None:
         house.sync()
 
 
-def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, caplog: pytest.LogCaptureFixture) -> None:
+def test_replies_that_nobody_reads_take_no_more_than_the_budget(
+    house: SocketlessServer, caplog: pytest.LogCaptureFixture
+) -> None:
     with_values(house, 200_000, 300_000)
     peers = [peer(house, reads=False) for _ in range(10)]
     closed: list[int] = []
@@ -61,7 +63,7 @@ def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, ca
     assert house.unread == 0
 
 
-def test_a_peer_that_reads_is_not_closed(house: House) -> None:
+def test_a_peer_that_reads_is_not_closed(house: SocketlessServer) -> None:
     with_values(house, 200_000)
     connection, transport = peer(house)
     slow, unread = peer(house, reads=False)
@@ -73,7 +75,7 @@ def test_a_peer_that_reads_is_not_closed(house: House) -> None:
     assert transport.heard.count(b"$200000") == 20
 
 
-def test_replies_that_wait_for_the_journal_count(house: House) -> None:
+def test_replies_that_wait_for_the_journal_count(house: SocketlessServer) -> None:
     """All of one pass of the event loop: none of them has reached a socket yet."""
     with_values(house, 200_000)
     peers = [peer(house) for _ in range(20)]
@@ -85,7 +87,7 @@ def test_replies_that_wait_for_the_journal_count(house: House) -> None:
     assert sum(transport.heard.startswith(b"$200000") for _, transport in peers) == 5
 
 
-def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
+def test_small_replies_are_found_when_they_are_looked_for(house: SocketlessServer) -> None:
     with_values(house, LARGE_REPLY // 2)
     peers = [peer(house, reads=False) for _ in range(10)]
     for _ in range(20):
@@ -96,7 +98,7 @@ def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
     assert sum(transport.aborted for _, transport in peers) == 4 and house.unread <= BUDGET
 
 
-def test_subscribers_that_do_not_read_count(house: House) -> None:
+def test_subscribers_that_do_not_read_count(house: SocketlessServer) -> None:
     house.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
     with_values(house, 10)
     publisher, _ = peer(house)
@@ -111,7 +113,7 @@ def test_subscribers_that_do_not_read_count(house: House) -> None:
 
 
 def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
-    house = House(FaktoryProtocol())
+    house = SocketlessServer(FaktoryProtocol())
     house.limits = Limits(reply_bytes=60_000)
     pusher, _ = house.connect()
     house.say(pusher, 'HELLO {"v":2}')
@@ -128,7 +130,7 @@ def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
     assert house.look(State.READY) == [("x", 0, 0)], "and it is not counted as a try"
 
 
-def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: House) -> None:
+def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: SocketlessServer) -> None:
     """Or those that never read could hold the budget, a little each, and let nobody else have a large reply."""
     with_values(house, 200_000, 400_000)
     peers = [peer(house, reads=False) for _ in range(5)]
@@ -142,7 +144,7 @@ def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: 
     assert sum(each.aborted for _, each in peers) == 2
 
 
-def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: House) -> None:
+def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: SocketlessServer) -> None:
     """At each look a reply of a few bytes waits for the journal: it reads all the same."""
     with_values(house, 200_000)
     busy, transport = peer(house)

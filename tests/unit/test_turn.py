@@ -1,6 +1,6 @@
 """The turn: no reply, of a read either, leaves before its batch and every batch before it are durable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import cast
 
@@ -26,29 +26,10 @@ from crossdock.server.group_commit import GroupCommit
 from crossdock.server.pending import WaitingRequest
 from crossdock.server.timer import TICK_DEPENDENTS, TICK_JOBS
 from tests.support.hand_loop import HandLoop
+from tests.support.held_journal_writer import HeldJournalWriter
 from tests.support.states import spec
 
 REGISTERS = LeaseTerms(default_s=60.0, least_s=1.0, most_s=60.0, registers=True)
-
-
-class HeldScribe:
-    """A scribe whose disk takes as long as the test wants."""
-
-    def __init__(self) -> None:
-        self.batches: list[bytes] = []
-        self._waiting: list[Callable[[], None]] = []
-
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
-        self.batches.append(batch)
-        self._waiting.append(durable)
-
-    @property
-    def waits(self) -> bool:
-        return bool(self._waiting)
-
-    def synced(self) -> None:
-        """The oldest batch is on disk."""
-        self._waiting.pop(0)()
 
 
 class Peer:
@@ -64,7 +45,7 @@ class Peer:
 class Desk:
     def __init__(self, max_jobs: int = 100_000) -> None:
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         self.turn = GroupCommit(
             Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), max_jobs
         )

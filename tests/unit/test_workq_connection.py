@@ -9,18 +9,18 @@ import pytest
 from crossdock.model.states import State
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
-from tests.support.house import House
+from tests.support.socketless_server import SocketlessServer
 
 RUN = "run 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\nping"
 ADD = "add 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\npong"
 
 
 @pytest.fixture
-def house() -> House:
-    return House(WorkqProtocol())
+def house() -> SocketlessServer:
+    return SocketlessServer(WorkqProtocol())
 
 
-def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: House) -> None:
+def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: SocketlessServer) -> None:
     (first, unheard), (second, heard), (adds, _) = (house.connect() for _ in range(3))
     for each in (first, second):
         house.say(each, "lease q 60000")
@@ -33,7 +33,9 @@ def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: House) -> Non
     assert house.look(State.LEASED) == [("q", 1, 0)], "what nobody heard of is no attempt"
 
 
-def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(
+    house: SocketlessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sixty-four of them would hold everybody else up for sixty-four times as long as one."""
     clock = itertools.count(0.0, 1.5 * PASS_S)  # each look at it is so much later
     monkeypatch.setattr("crossdock.server.connection.time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -47,7 +49,7 @@ def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(house: House, mon
 
 
 def test_what_follows_of_a_pipeline_holds_nobody_elses_batch_open(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: SocketlessServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = itertools.count(0.0, 1.5 * PASS_S)
     monkeypatch.setattr("crossdock.server.connection.time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -63,7 +65,7 @@ def test_what_follows_of_a_pipeline_holds_nobody_elses_batch_open(
 class TestAPeerThatSendsNoMore:
     """It may listen or be gone: it hears what it asked for, and is neither given a job nor waited for."""
 
-    def test_what_it_asked_for_is_answered_once_it_is_on_disk(self, house: House) -> None:
+    def test_what_it_asked_for_is_answered_once_it_is_on_disk(self, house: SocketlessServer) -> None:
         peer, told = house.connect()
         peer.data_received(f"{ADD}\r\ninspect queue q\r\n".encode())
         assert peer.eof_received(), "there is something to say"
@@ -71,14 +73,14 @@ class TestAPeerThatSendsNoMore:
         assert told.heard == b"+OK\r\n+OK 1\r\nq 2\r\nready-len 1\r\nscheduled-len 0\r\n"
         assert told.eof
 
-    def test_nothing_is_owed(self, house: House) -> None:
+    def test_nothing_is_owed(self, house: SocketlessServer) -> None:
         peer, _ = house.connect()
         assert not peer.eof_received()
         house.say(peer, ADD)
         peer.data_received(b"inspect que")
         assert not peer.eof_received()
 
-    def test_what_waits_ends_behind_what_came_before(self, house: House) -> None:
+    def test_what_waits_ends_behind_what_came_before(self, house: SocketlessServer) -> None:
         peer, told = house.connect()
         peer.data_received(f"{ADD}\r\nlease other 60000\r\ninspect queue q\r\n".encode())
         assert peer.eof_received()
@@ -86,7 +88,7 @@ class TestAPeerThatSendsNoMore:
         assert told.heard == b"+OK\r\n" and told.eof
         assert not house.turn.waits
 
-    def test_what_would_wait_when_it_is_over(self, house: House) -> None:
+    def test_what_would_wait_when_it_is_over(self, house: SocketlessServer) -> None:
         """Its requests were read already, but not carried out: there were too many for one go."""
         peer, told = house.connect()
         many = 2 * REQUESTS_A_PASS
@@ -96,7 +98,7 @@ class TestAPeerThatSendsNoMore:
         assert told.heard == b"-NOT-FOUND\r\n" * many and told.eof
         assert not house.turn.waits and not house.state.jobs
 
-    def test_a_job_is_given_back(self, house: House) -> None:
+    def test_a_job_is_given_back(self, house: SocketlessServer) -> None:
         house.say(house.connect()[0], ADD)
         peer, told = house.connect()
         peer.data_received(b"inspect server\r\nlease q 0\r\ninspect server\r\n")
@@ -111,12 +113,12 @@ class TestAPeerThatSendsNoMore:
 
 
 class TestAStop:
-    def stop(self, house: House, *connections: object) -> None:
+    def stop(self, house: SocketlessServer, *connections: object) -> None:
         for each in connections:
             each.shut_down(time.monotonic() + 1)  # type: ignore[attr-defined]
         house.sync()
 
-    def test_a_run_whose_job_another_was_given_meanwhile(self, house: House) -> None:
+    def test_a_run_whose_job_another_was_given_meanwhile(self, house: SocketlessServer) -> None:
         """It was read behind a wait, so it is carried out; whoever has its job has as much time as the server."""
         runs, told = house.connect()
         works, given = house.connect()
@@ -127,7 +129,7 @@ class TestAStop:
         assert given.heard.startswith(b"+OK 1\r\n61a444a0")
         assert told.eof and given.eof
 
-    def test_a_run_whose_job_is_being_worked_on(self, house: House) -> None:
+    def test_a_run_whose_job_is_being_worked_on(self, house: SocketlessServer) -> None:
         runs, told = house.connect()
         works, _ = house.connect()
         house.say(runs, RUN, "inspect queues 0 10")

@@ -8,7 +8,7 @@ import pytest
 from crossdock.protocols.workq import inspect
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from crossdock.server.connection import Connection
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 JOBS = 12
 SIZE = 200_000
@@ -16,8 +16,8 @@ IDENT = "61a444a0-6128-41c0-8078-cc757d3b%04x"
 
 
 @pytest.fixture
-def house() -> House:
-    house = House(WorkqProtocol())
+def house() -> SocketlessServer:
+    house = SocketlessServer(WorkqProtocol())
     adds, told = house.connect()
     for number in range(JOBS):
         house.say(adds, f"add {IDENT % number} q 60000 60000 {SIZE}", "x" * SIZE)
@@ -42,7 +42,7 @@ def jobs_in(said: bytes) -> list[str]:
     return found
 
 
-def choked(house: House, line: str) -> tuple[Connection, Transport]:
+def choked(house: SocketlessServer, line: str) -> tuple[Connection, Transport]:
     """One that asks and then does not read: the socket takes what it is handed, and says stop."""
     peer, told = house.connect()
     told.written = peer.pause_writing
@@ -51,7 +51,7 @@ def choked(house: House, line: str) -> tuple[Connection, Transport]:
 
 
 @pytest.mark.parametrize("what", ["jobs", "scheduled-jobs"])
-def test_a_peer_that_reads_gets_all_of_it_in_order(house: House, what: str) -> None:
+def test_a_peer_that_reads_gets_all_of_it_in_order(house: SocketlessServer, what: str) -> None:
     peer, told = house.connect()
     house.say(peer, f"inspect {what} q 0 100", "inspect queue q")
     said, then = told.heard[: -len(TAIL)], told.heard[-len(TAIL) :]
@@ -63,7 +63,7 @@ def test_a_peer_that_reads_gets_all_of_it_in_order(house: House, what: str) -> N
 TAIL = b"+OK 1\r\nq 2\r\nready-len 12\r\nscheduled-len 12\r\n"
 
 
-def test_a_peer_that_does_not_read_costs_one_part(house: House) -> None:
+def test_a_peer_that_does_not_read_costs_one_part(house: SocketlessServer) -> None:
     peer, told = choked(house, "inspect jobs q 0 100")
     assert SIZE < len(told.heard) < SIZE + inspect.PART_BYTES + 1_000
     before = len(told.heard)
@@ -78,7 +78,7 @@ def test_a_peer_that_does_not_read_costs_one_part(house: House) -> None:
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(house: House) -> None:
+def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(house: SocketlessServer) -> None:
     peer, told = choked(house, "inspect jobs q 0 100")
     other, _ = house.connect()
     for number in range(JOBS):
@@ -89,7 +89,7 @@ def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(house: House) -
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_a_peer_that_is_gone_in_the_middle(house: House) -> None:
+def test_a_peer_that_is_gone_in_the_middle(house: SocketlessServer) -> None:
     peer, _ = choked(house, "inspect jobs q 0 100")
     peer.connection_lost(None)
     house.sync()
@@ -97,7 +97,7 @@ def test_a_peer_that_is_gone_in_the_middle(house: House) -> None:
     assert peer._pending is None
 
 
-def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: House) -> None:
+def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: SocketlessServer) -> None:
     peer, told = choked(house, "inspect jobs q 0 100")
     assert peer.eof_received()
     for _ in range(JOBS):
@@ -107,7 +107,7 @@ def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: House) -> None:
     assert told.eof
 
 
-def test_a_stop_in_the_middle_ends_it_within_bounds(house: House) -> None:
+def test_a_stop_in_the_middle_ends_it_within_bounds(house: SocketlessServer) -> None:
     """What was answered before is heard; of the long reply as much as a peer may leave unread."""
     peer, told = house.connect()
     peer.data_received(b"inspect queue q\r\n" + b"inspect jobs q 0 100\r\n" * 2)
@@ -118,7 +118,7 @@ def test_a_stop_in_the_middle_ends_it_within_bounds(house: House) -> None:
     assert told.eof
 
 
-def test_a_short_page_is_one_reply(house: House) -> None:
+def test_a_short_page_is_one_reply(house: SocketlessServer) -> None:
     adds, _ = house.connect()
     for number in range(100):
         house.say(adds, f"add {IDENT % (8192 + number)} small 60000 60000 1", "x")

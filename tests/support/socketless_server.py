@@ -16,7 +16,7 @@ from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import Limits
 from tests.support.hand_loop import HandLoop
-from tests.unit.test_turn import HeldScribe
+from tests.support.held_journal_writer import HeldJournalWriter
 
 
 class HandClock:
@@ -66,11 +66,11 @@ class Transport:
         self.closed = True
 
 
-class House(ConnectionRegistry):
+class SocketlessServer(ConnectionRegistry):
     def __init__(self, door: WireProtocol) -> None:
         super().__init__(Limits())
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         clock = cast(Clock, HandClock(self.loop))
         self.state = EngineState()
         self.turn = GroupCommit(Engine(self.state, Random(1)), self.journal_writer, clock, self.loop.as_loop(), 100_000)
