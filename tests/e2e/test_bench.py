@@ -81,7 +81,7 @@ def test_everything_is_measured_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("door", "phases"), [("workq", ["add", "lease", "complete"]), ("masenko", ["PUSH", "FETCH", "ACK"])]
 )
-def test_another_door(tmp_path: Path, door: str, phases: list[str]) -> None:
+def test_another_protocol_is_measured(tmp_path: Path, door: str, phases: list[str]) -> None:
     done = bench("--quick", "--door", door, "--jobs", "500", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = rows(done.stdout)
@@ -238,7 +238,7 @@ def test_the_scripts_of_another_endpoint(tmp_path: Path, named: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "reqless", "0" * 40])
-def test_an_endpoint_without_the_script_is_told_of(tmp_path: Path, named: str) -> None:
+def test_an_endpoint_without_the_script_is_reported(tmp_path: Path, named: str) -> None:
     class Bare(socketserver.StreamRequestHandler):
         """A Redis that nobody has loaded anything into."""
 

@@ -88,7 +88,7 @@ def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) 
 
 
 @pytest.mark.parametrize("by", DOORS)
-def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: Server, by: str) -> None:
+def test_the_job_of_a_lost_connection_goes_to_a_waiter(visit: Visit, running: Server, by: str) -> None:
     queue = f"lost-{by}"
     waits = visit.peer("workq")
     lost = reach(running, "masenko")
@@ -103,7 +103,7 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
     assert waits.succeed(got.ident)
 
 
-def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
+def test_waiters_are_served_in_order_of_arrival(visit: Visit) -> None:
     waits = [visit.peer(door) for door in (*WAITING, *reversed(WAITING))]
     pushers = [visit.peer(DOORS[n % len(DOORS)]) for n in range(len(waits))]
     began = time.monotonic()
@@ -119,7 +119,7 @@ def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
     assert served == [f"no. {n}" for n in range(len(served))]
 
 
-def test_a_result_of_whatever_door(visit: Visit) -> None:
+def test_a_result_is_shown_whatever_the_workers_protocol(visit: Visit) -> None:
     workq, masenko = visit.peer("workq"), visit.peer("masenko")
     assert isinstance(workq, ViaWorkq) and isinstance(masenko, ViaMasenko)
     ident = workq.push("results", "word")

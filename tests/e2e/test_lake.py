@@ -78,7 +78,7 @@ def work(server: Server) -> None:
         peer.close()
 
 
-def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
+def test_jobs_of_all_protocols_are_rows_that_add_up_to_the_live_statistics(
     server: Server, operator: Operator, tmp_path: Path
 ) -> None:
     work(server)
@@ -106,7 +106,7 @@ def _payload(row: Row) -> bytes:
     return payload
 
 
-def test_the_operator_is_told_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
+def test_lake_status_reports_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
     work(server)
     told = at_rest(server, operator)
     text = operator.tell("lake", "status")
@@ -132,7 +132,9 @@ def test_the_operator_is_told_what_is_wrong(server: Server, operator: Operator, 
         assert ended.code == 1 and "_done.json cannot be read" in ended.out + ended.err
 
 
-def test_a_flush_leaves_the_past_and_begins_a_new_era(server: Server, operator: Operator, tmp_path: Path) -> None:
+def test_a_flush_keeps_the_past_and_begins_a_new_flush_epoch(
+    server: Server, operator: Operator, tmp_path: Path
+) -> None:
     work(server)
     with server.client() as client:
         client.call("FLUSH")

@@ -78,7 +78,7 @@ def test_our_client_sends_ahead_and_counts(server: Server) -> None:
     assert sum(each.new for each in told) == 10_500
 
 
-def test_a_bad_job_is_told_in_the_servers_words(server: Server) -> None:
+def test_a_bad_job_is_reported_with_the_servers_message(server: Server) -> None:
     with Loader(where(server), "bad") as loader:
         loader.put(msgspec.msgpack.encode([("jid", "q", "k", "[")]))
         with pytest.raises(Refused, match="job 'jid': args must be a JSON text"):

@@ -85,7 +85,7 @@ def test_tags_and_tracked_jobs(operator: Operator, client: Client, qless: ViaQle
     assert operator.json("untrack", "--all") == {"done": ["faktory-1"], "unknown": []}
 
 
-def test_failures_of_two_doors_and_the_way_back(
+def test_failures_of_two_protocols_are_listed_and_requeued(
     operator: Operator, client: Client, qless: ViaQless, server: Server
 ) -> None:
     client.push("faktory-1", retry=-1)
@@ -194,7 +194,7 @@ def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Cli
         (["try", "mail", "--via", "qless", "--done", "--listen", "redis=127.0.0.1:1"], "no Redis door answers at"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
+def test_an_error_is_reported_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
     ended = refused.run(*arguments)
     assert ended.code in (1, 2)
     assert ended.err.startswith(f"crossdock: {sentence}")

@@ -123,7 +123,7 @@ def test_a_line_without_end_is_cut_off(server: Server) -> None:
             assert answers.read() == b""
 
 
-def test_the_end_of_the_server_is_told(server: Server) -> None:
+def test_the_end_of_the_server_is_reported(server: Server) -> None:
     with AdminClient(server.data) as client:
         client.ask("status")
         assert server.stop() == 0

@@ -68,7 +68,7 @@ def _recorded(reply: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("package", "name", "dialect"), SCRIPTS, ids=[each[0] for each in SCRIPTS])
-def test_what_is_wrong_is_told_in_the_scripts_words(
+def test_an_error_is_reported_with_the_scripts_message(
     client: redis.Redis, package: str, name: str, dialect: Dialect
 ) -> None:
     sha = client.script_load(script(package, name))

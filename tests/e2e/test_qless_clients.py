@@ -224,7 +224,7 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
         assert call.json("get", "blocked")["state"] == "waiting"
 
 
-def test_throttles_survive_a_kill_and_hold_for_every_door(tmp_path: Path) -> None:
+def test_throttles_survive_a_kill_and_hold_for_every_protocol(tmp_path: Path) -> None:
     with Server(tmp_path, doors=("redis", "faktory")) as server:
         call = Plain(server)
 

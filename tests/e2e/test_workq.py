@@ -138,7 +138,7 @@ def test_a_client_that_sends_no_more_is_answered(peer: WorkqPeer) -> None:
     assert peer.ended()
 
 
-def test_who_breaks_the_grammar_is_cut_off_after_its_answers(server: Server, peer: WorkqPeer) -> None:
+def test_a_client_that_breaks_the_grammar_is_closed_after_its_replies(server: Server, peer: WorkqPeer) -> None:
     peer.socket.sendall(b"inspect queues 0 1\r\nfoo\ninspect queues 0 1\r\n")
     peer.hear("+OK 0")
     assert peer.ended()
@@ -342,9 +342,7 @@ class TestCommandLine:
             (["try", "ping", "--via", "workq", "--done", "--listen", "workq=127.0.0.1:1"], "no Workq door answers at"),
         ],
     )
-    def test_what_is_wrong_is_told_in_one_sentence(
-        self, refused: Operator, arguments: list[str], sentence: str
-    ) -> None:
+    def test_an_error_is_reported_in_one_sentence(self, refused: Operator, arguments: list[str], sentence: str) -> None:
         ended = refused.run(*arguments)
         assert ended.code in (1, 2)
         assert ended.out == ""

@@ -159,7 +159,7 @@ def test_two_thousand_idle_connections_cost_little(server: Server) -> None:
             client.close()
 
 
-def test_beyond_the_connection_limit_the_newest_is_told(tmp_path: Path) -> None:
+def test_beyond_the_connection_limit_the_newest_gets_an_error(tmp_path: Path) -> None:
     with Server(tmp_path / "data", {"limits.connections": 3}) as server:
         clients = [server.client() for _ in range(3)]
         with server.client() as fourth:

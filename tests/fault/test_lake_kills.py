@@ -49,7 +49,7 @@ def left_in_the_journal(data: Path) -> dict[int, Row]:
 
 
 @pytest.mark.alone
-def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
+def test_every_row_is_there_once_whichever_process_is_killed(tmp_path: Path) -> None:
     data, lake, random = tmp_path / "data", tmp_path / "data" / "lake", Random(11)
     server = Server(data, SETTINGS, fault="short-tail").start()
     killed: Counter[str] = Counter()

@@ -100,7 +100,7 @@ def kill_exporter(server: Server) -> int:
     return killed
 
 
-def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> None:
+def test_status_never_goes_back_whichever_process_is_killed(tmp_path: Path) -> None:
     data, random = tmp_path / "data", Random(int.from_bytes(os.urandom(4)))
     status, killed = Status(data, random), Counter[str]()
     settings = {"lake.segment_s": 0.15, "lake.segment_mib": 1}

@@ -66,7 +66,7 @@ def too_early(load: NeedsLoad) -> list[str]:
     return [op.jid for op in fetched if acked.get(load.depends_on[op.jid], float("inf")) > op.ended]
 
 
-def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
+def test_dependencies_and_intervals_survive_kills(tmp_path: Path) -> None:
     load, dead = kill_under_load(tmp_path / "data")
     made, state = on_disk(tmp_path / "data")
     invariants.check(state)
@@ -86,7 +86,7 @@ def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     assert waited_for <= set(present), "nobody waits for what is done"
 
 
-def test_needs_that_are_not_waited_for_would_be_noticed(tmp_path: Path) -> None:
+def test_ignored_dependencies_would_be_noticed(tmp_path: Path) -> None:
     load, _ = kill_under_load(tmp_path / "data", 1, "no-needs")
     assert too_early(load)
 

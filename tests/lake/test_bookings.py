@@ -41,7 +41,7 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
 
 @pytest.mark.parametrize("dialect", WALK_DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(6))
-def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
+def test_a_walk_of_qless_and_another_protocol_agrees_with_the_live_statistics(seed: int, dialect: Dialect) -> None:
     walk = Walk(seed, dialect)
     for _ in range(1_500):
         walk.step()
@@ -49,7 +49,7 @@ def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
     assert {row["outcome"] for row in rows} > {"succeeded", "failed"}
 
 
-def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names() -> None:
+def test_a_job_of_another_protocol_is_counted_in_its_own_queue_whatever_a_retry_names() -> None:
     dispatcher = QlessDesk()
     rules = Policy(max_failures=3)
     dispatcher.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))

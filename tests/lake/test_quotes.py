@@ -54,18 +54,18 @@ def test_each_body_of_the_job_counts() -> None:
     assert told("old1 new1", {"token": "old1"}, b"", {"token": "new1"}) == "[redacted] [redacted]"
 
 
-def test_what_names_no_such_field_is_told_whole() -> None:
+def test_a_text_is_unchanged_if_the_body_has_no_redacted_field() -> None:
     assert QUOTES(["hunter2"], [b'{"user":"hunter2"}', b"hunter2"]) is None
     assert QUOTES(["hunter2"], [b'{"user":"hunter2","what":"password"}']) is None
     assert QUOTES(["", ""], [b"password=hunter2"]) is None
 
 
 @pytest.mark.parametrize("body", [b"password=hunter2", b"\xff\x00", b"[" * 100_000 + b'"token"'])
-def test_of_a_body_that_cannot_be_taken_apart_nothing_is_told(body: bytes) -> None:
+def test_a_text_is_redacted_whole_if_the_body_cannot_be_parsed(body: bytes) -> None:
     assert QUOTES(["Oops", "no hunter2", ""], [body]) == ("[redacted]", "[redacted]", "")
 
 
-def test_where_there_is_too_much_to_look_for_nothing_is_told() -> None:
+def test_a_text_is_redacted_whole_if_there_is_too_much_to_search() -> None:
     body = json.dumps({"token": [f"secret-{n}" for n in range(1_700)]}).encode()
     assert QUOTES(["x" * 10_000], [body]) == ("[redacted]",)
     assert QUOTES(["it was secret-77!"], [body]) == ("it was [redacted]!",)

@@ -14,7 +14,7 @@ from tests.pipeline.pictures import rows
 from tests.support.floor import Floor, InProcess
 
 
-def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
+def test_a_mixed_load_through_all_protocols_agrees_with_the_live_statistics(grown: Grown) -> None:
     stats = grown.load.floor.dispatcher.state.stats
     assert_live(stats, grown.tables)
     pages = [page for days in stats.days.values() for page in days.values()]

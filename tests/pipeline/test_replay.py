@@ -75,7 +75,7 @@ def _sent(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return jid, queue, kind, shown, priority, None, retry, reserve_for, custom or "", tags, replayed_from
 
 
-def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+def test_jobs_go_in_once_however_often_they_are_sent(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
     which = Filter(queue="mail", kind="k")
     count = len(choose(lake, which).numbers)
     with Server(tmp_path / "data", doors=("redis",)) as server:
@@ -93,7 +93,7 @@ def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp
     assert bytes(by_first["raw"]["payload"]) != b"[]"
 
 
-def test_a_master_without_java_is_told(lake: Path, tmp_path: Path) -> None:
+def test_a_master_without_java_is_reported(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "lake").symlink_to(lake)
     operator = Operator(tmp_path, server_data=".")
     operator.environment |= {"JAVA_HOME": str(tmp_path)}

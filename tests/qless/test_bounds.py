@@ -99,7 +99,7 @@ def test_a_call_has_so_many_words() -> None:
     assert [b"more than 25000 words in one call, the limit; divide it" in text for _, text in others] == [True, True]
 
 
-def test_a_job_needs_so_many_others() -> None:
+def test_the_number_of_dependencies_is_limited() -> None:
     dispatcher = QlessDesk()
     names = [f"j{each}" for each in range(10_000)]
     for jid in names:
@@ -156,7 +156,7 @@ def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert [dispatcher.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
 
 
-def test_what_is_kept_beside_jobs_needs_room() -> None:
+def test_records_beside_jobs_count_towards_the_job_limit() -> None:
     dispatcher = QlessDesk()
     put(dispatcher, "j", "tags", '["known"]')
     dispatcher.call("pop", "1", "q", "w", "1")

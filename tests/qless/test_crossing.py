@@ -182,9 +182,7 @@ def test_a_qless_job_is_fetched_and_acknowledged_over_there(dispatcher: QlessDes
     assert get(dispatcher, "third")["state"] == "scheduled"
 
 
-def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(
-    dispatcher: QlessDesk, faktory: Conversation
-) -> None:
+def test_a_late_worker_cannot_settle_a_lease_of_another_protocol(dispatcher: QlessDesk, faktory: Conversation) -> None:
     put(dispatcher, "j")
     pop(dispatcher)
     assert dispatcher.call("timeout", t(dispatcher), "j") is None
@@ -195,7 +193,7 @@ def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(
     assert get(dispatcher, "j")["state"] == "complete"
 
 
-def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(
+def test_a_put_takes_a_job_of_another_protocol_and_makes_it_a_qless_job(
     dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
@@ -209,7 +207,7 @@ def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(
     assert get(dispatcher, "12345678")["state"] == "waiting", "its lease is over"
 
 
-def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
+def test_a_job_of_another_protocol_that_was_taken_back_is_stalled_until_popped(
     dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
     for jid in ("11111111", "22222222"):
@@ -229,7 +227,7 @@ def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
 
 
 @pytest.mark.parametrize("later", [1e9, -1e9, 4e15, -4e15])
-def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(dispatcher: QlessDesk, later: float) -> None:
+def test_no_callers_clock_ends_a_lease_or_a_delay_of_another_protocol(dispatcher: QlessDesk, later: float) -> None:
     put(dispatcher, "held")
     job = dispatcher.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
     assert job is not None
@@ -254,7 +252,7 @@ def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(dispatcher: Qle
     assert fetched(again)["jid"] == "j"
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_waiter_is_asked_when_a_lazy_deadline_passes(dispatcher: QlessDesk, faktory: Conversation) -> None:
     put(dispatcher, "j", delay="1.5")
     assert faktory.ask("FETCH q") == b""
     dispatcher.advance(1.75)
@@ -282,7 +280,7 @@ def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(
         dispatcher.call("heartbeat", t(dispatcher), "j", "w")
 
 
-def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(
+def test_an_interval_makes_jobs_for_other_protocols_by_the_servers_clock(
     dispatcher: QlessDesk, faktory: Conversation
 ) -> None:
     dispatcher.call("recur", repr(dispatcher.now.wall - 1e8), "q", "r", "klass", "{}", "interval", "60", "0")
@@ -301,7 +299,7 @@ def recur(dispatcher: QlessDesk, jid: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["peek", "pop"])
-def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: QlessDesk, word: str) -> None:
+def test_no_callers_clock_advances_a_recurring_job_of_an_operator(dispatcher: QlessDesk, word: str) -> None:
     ControlPeer(dispatcher).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
     recur(dispatcher, "theirs")
     first = dispatcher.now.wall + 40
@@ -318,7 +316,7 @@ def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: Qless
     assert dispatcher.state.intervals["sweep"].next == int(first) + 60
 
 
-def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
+def test_a_changed_interval_keeps_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
     operator = ControlPeer(dispatcher)
     operator.ask("recur", id="own", queue="q", kind="K", interval_s=60)
     recur(dispatcher, "theirs")
@@ -329,7 +327,7 @@ def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: Ql
     assert not dispatcher.state.intervals["own"].by_server, "it was made anew"
 
 
-def test_a_limit_of_a_queue_holds_for_every_door(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_limit_of_a_queue_holds_for_every_protocol(dispatcher: QlessDesk, faktory: Conversation) -> None:
     dispatcher.call("config.set", t(dispatcher), "q-max-concurrency", "1")
     put(dispatcher, "a")
     put(dispatcher, "b")
@@ -342,7 +340,7 @@ def test_a_limit_of_a_queue_holds_for_every_door(dispatcher: QlessDesk, faktory:
     assert b'"jid":"a"' in faktory.take(), "the end of a lease is what it waited for"
 
 
-def test_a_need_that_is_gone_fails_who_waits_for_it(dispatcher: QlessDesk) -> None:
+def test_a_removed_dependency_fails_its_dependents(dispatcher: QlessDesk) -> None:
     put(dispatcher, "need")
     put(dispatcher, "needy", "depends", '["need"]')
     number = next(dispatcher.state.named("need")).number
@@ -352,7 +350,7 @@ def test_a_need_that_is_gone_fails_who_waits_for_it(dispatcher: QlessDesk) -> No
     assert json.loads(dispatcher.call("failed", t(dispatcher))) == {"dependency-lost": 1}
 
 
-def test_a_need_that_failed_is_waited_for(dispatcher: QlessDesk) -> None:
+def test_a_failed_dependency_is_waited_for(dispatcher: QlessDesk) -> None:
     put(dispatcher, "need")
     put(dispatcher, "needy", "depends", '["need"]')
     pop(dispatcher)
@@ -412,7 +410,7 @@ def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(dispatcher
 ANONYMOUS = "class@anonymous\0/srv/app/" + "very/long/path/" * 20 + "Report.php:12$0"
 
 
-def test_a_php_anonymous_class_is_a_klass_at_every_door(
+def test_a_php_anonymous_class_is_a_klass_in_every_protocol(
     dispatcher: QlessDesk, faktory: Conversation, tmp_path: Path
 ) -> None:
     for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS):

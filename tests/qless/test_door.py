@@ -69,7 +69,7 @@ def test_the_command_line_shows_the_errors_of_functions_and_scripts_without_thei
         assert client.said(f"ERR {place}: {text} script: {script}, on @{place}.") == text
 
 
-def test_every_change_is_told_of_whoever_made_it() -> None:
+def test_every_change_is_published_through_whatever_protocol_it_came() -> None:
     house = QlessConnection()
     everything, log = house.listener("PSUBSCRIBE", "*"), house.listener("SUBSCRIBE", "ql:log")
     house.put("j")
@@ -86,7 +86,7 @@ def test_every_change_is_told_of_whoever_made_it() -> None:
     ]
 
 
-def test_each_dialect_is_heard_under_the_others_name_by_those_who_ask_for_it() -> None:
+def test_each_dialect_publishes_under_the_others_name_on_request() -> None:
     house = QlessConnection()
     everything = house.listener("PSUBSCRIBE", "*")
     old, new = house.listener("SUBSCRIBE", "popped", "track"), house.listener("SUBSCRIBE", "ql:popped", "ql:track")
@@ -213,7 +213,7 @@ def test_the_server_s_clock_may_count_instead() -> None:
     assert json.loads(said)[0]["expires"] == BEGIN.wall + 60
 
 
-def test_a_clock_that_is_off_is_told_of_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_client_clock_is_logged_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
     house = QlessConnection()
     with caplog.at_level(logging.WARNING):
         house.call("length", str(BEGIN.wall + 4.0), "q")

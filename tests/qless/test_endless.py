@@ -103,7 +103,7 @@ def test_a_time_without_an_end_is_shown_as_the_calendars(at: float, shown: str) 
 
 
 @pytest.mark.parametrize("seconds", ["1e300", "1e306", "1e18"])
-def test_the_end_of_a_throttle_is_told_in_64_bits(seconds: str) -> None:
+def test_the_end_of_a_throttle_is_shown_in_64_bits(seconds: str) -> None:
     dispatcher = QlessDesk()
     dispatcher.dialect = THROTTLES
     dispatcher.call("throttle.set", "1", "t", "2", seconds)

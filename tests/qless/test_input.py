@@ -97,7 +97,7 @@ def test_data_may_be_any_bytes() -> None:
     assert next(dispatcher.state.named("j")).payload == b'"\xff"'
 
 
-def test_no_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     dispatcher = QlessDesk()
     dispatcher.full = "the disk is full"
     with pytest.raises(Raised, match="the disk is full"):

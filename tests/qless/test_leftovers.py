@@ -80,9 +80,7 @@ def test_a_recurring_job_made_again_is_found_under_its_old_tags_in_the_oldest_fo
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("done", [False, True])
-def test_unfail_takes_nothing_from_a_worker_and_brings_nothing_back_that_is_complete(
-    dialect: Dialect, done: bool, tmp_path: Any
-) -> None:
+def test_unfail_takes_no_leased_job_and_requeues_no_complete_one(dialect: Dialect, done: bool, tmp_path: Any) -> None:
     dispatcher = desk_of(dialect)
     made_again(dispatcher, ["fail", "11", "r-1", "w", "g", "text"])
     assert json.loads(dispatcher.call("failed", "15")) == {"g": 1}, "the script forgets to take it out"

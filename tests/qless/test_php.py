@@ -306,7 +306,7 @@ def test_topics_under_a_key_of_another_kind_are_an_error(dispatcher: QlessDesk, 
         dispatcher.call("subscription", "1", "q", *call)
 
 
-def test_a_topic_needs_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+def test_a_topic_counts_towards_the_limit_of_keys(dispatcher: QlessDesk) -> None:
     dispatcher.call("subscription", "1", "q", "add", "known")
     dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size + 10)
     with pytest.raises(Raised, match="OOM the key space holds 0 MiB, its limit"):

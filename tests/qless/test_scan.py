@@ -30,7 +30,7 @@ def scanned(house: QlessConnection, *options: str, between: Callable[[], None] =
         between()
 
 
-def test_a_scan_tells_of_all_keys_once() -> None:
+def test_a_scan_returns_every_key_once() -> None:
     house = QlessConnection()
     assert scanned(house) == []
     for n in range(60):

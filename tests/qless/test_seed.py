@@ -50,7 +50,7 @@ def test_statistics_hold_the_words_of_both(house: QlessConnection) -> None:
     assert len(wait["histogram"]) == 148
 
 
-def test_a_failure_tells_its_type_and_message_beside_the_job(house: QlessConnection) -> None:
+def test_a_failure_shows_its_type_and_message_beside_the_job(house: QlessConnection) -> None:
     pop(house)
     assert ask(house, "fail", "j", "w", "group", "because", T) == "j"
     (job,) = ask(house, "failed", "group")["jobs"]
@@ -90,7 +90,7 @@ def test_a_heartbeat_is_a_number_or_nothing(house: QlessConnection) -> None:
     assert ask(house, "heartbeat", "j", "w", T) == int(float(T)) + 60
 
 
-def test_queues_tell_what_depends_and_recurs_too(house: QlessConnection) -> None:
+def test_queues_count_dependent_and_recurring_jobs_too(house: QlessConnection) -> None:
     told = {"name": "q", "waiting": 1, "stalled": 0, "running": 0, "scheduled": 0, "depends": 0, "recurring": 0}
     assert ask(house, "queues", T) == [told]
 
@@ -123,7 +123,7 @@ def test_the_oldest_scripts_words(house: QlessConnection, script: str, words: tu
     assert said.decode() == f"-ERR user_function:1: {text} script: {script}, on @user_function:1.\r\n"
 
 
-def test_who_waits_for_nobody_is_told_nothing_before_what_is_wrong(house: QlessConnection) -> None:
+def test_depends_checks_its_argument_only_for_a_job_that_waits(house: QlessConnection) -> None:
     assert ask(house, "depends", "j", "perhaps") is None
     ask(house, "put", "q", "dep", "klass", "{}", T, "0", "depends", '["j"]', keys=1)
     assert b'Second arg must be "on" or "off"' in house.ask("FCALL", "depends", "0", "dep", "perhaps")

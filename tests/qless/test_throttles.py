@@ -54,7 +54,7 @@ def sound(dispatcher: QlessDesk) -> None:
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_a_lease_through_another_door_passes_over_what_is_throttled(dispatcher: QlessDesk) -> None:
+def test_a_lease_through_another_protocol_passes_over_throttled_jobs(dispatcher: QlessDesk) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     for jid, priority in (("a", 3), ("b", 2)):
         put(dispatcher, jid, "gate", priority=priority)
@@ -76,7 +76,7 @@ def test_a_lease_through_another_door_passes_over_what_is_throttled(dispatcher: 
     sound(dispatcher)
 
 
-def test_a_queues_own_throttle_holds_for_jobs_of_every_door(dispatcher: QlessDesk) -> None:
+def test_a_queues_own_throttle_holds_for_jobs_of_every_protocol(dispatcher: QlessDesk) -> None:
     dispatcher.call("queue.throttle.set", "1", "q", "1")
     dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
     job = fetch(dispatcher)
@@ -200,7 +200,7 @@ def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatch
     assert json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1")) == {"default": '["*"]'}
 
 
-def test_patterns_need_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+def test_patterns_count_towards_the_limit_of_keys(dispatcher: QlessDesk) -> None:
     dispatcher.dialect = replace(REQLESS, keys_bytes=30)
     for call in (
         ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
@@ -288,7 +288,7 @@ def test_a_throttle_that_is_named_twice_calls_twice() -> None:
         (THROTTLES, ["0", "-1"], "cdefgh"),
     ],
 )
-def test_a_page_of_those_who_wait(dialect: Dialect, page: list[str], shown: str) -> None:
+def test_a_page_of_throttled_jobs_is_listed(dialect: Dialect, page: list[str], shown: str) -> None:
     dispatcher = eight_for_two_places("gate")
     dispatcher.dialect = dialect
     assert "".join(dispatcher.call("jobs", "30", "throttled", "q", *page)) == shown

@@ -42,7 +42,7 @@ class TestUnits:
         assert direct.say("a", "LRANGE", f"{P}committed", "0", "-1") == ["s:Import:00000002"]
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
 
-    def test_a_batch_needs_a_place_among_the_keys(self, direct: Direct) -> None:
+    def test_a_batch_counts_towards_the_limit_of_keys(self, direct: Direct) -> None:
         """A refused commit or assignment changes nothing, and can be said again."""
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
         assign = (script_hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")

@@ -78,7 +78,7 @@ def test_all_means_what_the_verb_is_for(
     assert list(states(dispatcher).values()) == left
 
 
-def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
+def test_by_id_the_reply_names_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
     assert peer.ask("retry", ids=["job-00001", 3, "5", "nobody", 77]) == {
         "done": 2,

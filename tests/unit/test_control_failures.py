@@ -82,7 +82,7 @@ def test_a_job_killed_by_hand_has_no_group_unless_it_failed_before(floor: Floor,
     assert peer.ask("failures")["failures"] == []
 
 
-def test_unfail_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) -> None:
+def test_unfail_requeues_jobs_of_every_protocol(floor: Floor, peer: ControlPeer) -> None:
     names = failed(floor)
     assert peer.ask("unfail", failure="Test", dry=True)["count"] == 2
     assert peer.ask("unfail", failure="Test", to="again")["done"] == 2

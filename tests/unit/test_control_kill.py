@@ -61,7 +61,7 @@ class TestBlocked:
         assert states(floor.dispatcher) == {"first": "READY", "second": "DEAD", "third": "DEAD", "beside": "DEAD"}
         invariants.check(floor.dispatcher.state)
 
-    def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_brought_back(self) -> None:
+    def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_requeued(self) -> None:
         floor = Floor()
         qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
         qless.push("q", {}, ident="a")
@@ -80,7 +80,7 @@ class TestBlocked:
         assert qless.succeed("b")
         assert states(floor.dispatcher) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
 
-    def test_who_waits_for_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
+    def test_a_dependent_of_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
         floor = Floor()
         qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
         qless.push("q", {}, ident="a")
@@ -266,7 +266,7 @@ class TestTakenByAnAllocator:
         assert bench.job(number).state is State.DEAD
         bench.sound()
 
-    def test_brought_back_and_taken_by_another_it_is_that_ones(self, bench: ResquBench) -> None:
+    def test_a_requeued_job_that_another_worker_leased_belongs_to_that_worker(self, bench: ResquBench) -> None:
         (number,) = bench.state.jobs
         bench.do(admin.Bury("control", [number]))
         bench.do(admin.Requeue("control", [number]))

@@ -47,7 +47,7 @@ def peer(floor: Floor) -> ControlPeer:
 
 
 @pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, DOORS)))
-def test_pushed_by_one_door_moved_and_worked_through_another(
+def test_a_job_pushed_through_one_protocol_is_moved_and_worked_through_another(
     floor: Floor, peer: ControlPeer, by: str, through: str
 ) -> None:
     at(floor, by).push("q", ["payload"])
@@ -67,7 +67,7 @@ def test_pushed_by_one_door_moved_and_worked_through_another(
 
 
 @pytest.mark.parametrize("by", DOORS)
-def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_door(floor: Floor, peer: ControlPeer, by: str) -> None:
+def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_protocol(floor: Floor, peer: ControlPeer, by: str) -> None:
     at(floor, by).push("q", ["payload"])
     assert peer.ask("kill", queue="q")["done"] == 1
     assert only(floor).state is State.DEAD
@@ -155,7 +155,7 @@ def test_a_paused_queue_takes_them_and_keeps_them(floor: Floor, peer: ControlPee
     assert got is not None and got.ident == "first-001"
 
 
-def test_who_waits_on_the_new_queue_is_served_at_once(floor: Floor, peer: ControlPeer) -> None:
+def test_a_waiter_on_the_new_queue_is_served_at_once(floor: Floor, peer: ControlPeer) -> None:
     faktory = floor.faktory("w")
     faktory.ask("there")
     floor.faktory().push("q", ["x"], ident="moved-001")
@@ -278,7 +278,7 @@ def test_a_walk_over_all_queues_counts_no_job_twice() -> None:
     assert len(dispatcher.state.queues["m"].ready) == 900
 
 
-def test_the_job_tells_where_it_was_put(floor: Floor, peer: ControlPeer) -> None:
+def test_the_job_shows_which_queue_it_moved_to(floor: Floor, peer: ControlPeer) -> None:
     floor.faktory().push("q", ["x"], ident="moved-001")
     floor.dispatcher.advance(5)
     peer.ask("move", ids=["moved-001"], to="there")

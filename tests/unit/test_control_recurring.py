@@ -33,7 +33,7 @@ def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
     assert peer.ask("recurring", id="nobody") == {"error": "no recurring job nobody is here"}
 
 
-def test_one_is_made_and_its_jobs_are_worked_through_another_door(floor: Floor, peer: ControlPeer) -> None:
+def test_a_recurring_job_is_made_and_worked_through_another_protocol(floor: Floor, peer: ControlPeer) -> None:
     made = peer.ask(
         "recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=30, payload={"deep": [1]}, tags=["x"]
     )

@@ -126,7 +126,7 @@ def test_jobs_of_a_connected_worker_are_released_only_on_request() -> None:
     assert floor.dispatcher.state.leased_in["q"] == 0
 
 
-def test_what_is_not_leased_is_told_apart() -> None:
+def test_a_job_that_is_not_leased_is_reported_as_such() -> None:
     floor = Floor()
     floor.faktory().push("q", ["a"], ident="ready-0001")
     peer = ControlPeer(floor.dispatcher)
@@ -159,7 +159,7 @@ def test_the_end_of_a_qless_lease_is_shown() -> None:
     assert f"to {worker.name} until 2026-11-15T17:56:45Z" in peer.ask("kill", ids=[job.number])["refused"][0]["why"]
 
 
-def test_whoever_waits_for_the_queue_gets_a_released_job() -> None:
+def test_a_waiter_on_the_queue_gets_a_released_job() -> None:
     floor = Floor()
     job, _, _ = leased(floor, "workq", "workq")
     waiting = floor.faktory("w2")

@@ -39,7 +39,7 @@ def three_doors(floor: Floor) -> list[str]:
     return [floor.dispatcher.state.jobs[number].jid for number in (3, 1, 2)]
 
 
-def test_jobs_of_every_door_in_the_order_they_got_it(floor: Floor, peer: ControlPeer) -> None:
+def test_jobs_of_every_protocol_are_listed_in_the_order_they_were_tagged(floor: Floor, peer: ControlPeer) -> None:
     order = three_doors(floor)
     floor.faktory().push("q", ["untagged"])
     assert jids(peer.ask("jobs", tag="urgent")["jobs"]) == order
@@ -161,7 +161,7 @@ def test_all_are_untracked_only_if_that_is_said(floor: Floor, peer: ControlPeer)
     assert not floor.dispatcher.state.watched
 
 
-def test_what_is_tracked_here_is_told_on_the_redis_door(floor: Floor, peer: ControlPeer) -> None:
+def test_a_track_by_the_operator_is_published_over_redis(floor: Floor, peer: ControlPeer) -> None:
     floor.faktory().push("q", ["a"], ident="faktory-1")
     peer.ask("track", ids=["faktory-1"])
     assert '"tracked":true' in floor.qless().call("get", "faktory-1")

@@ -78,7 +78,7 @@ def test_the_timeline(client: Conversation, peer: ControlPeer, jid: str, steps: 
     assert [step["what"] for step in peer.ask("job", id=jid)["job"]["timeline"]] == steps
 
 
-def test_a_lease_that_ran_out_is_told(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+def test_an_expired_lease_is_shown(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", reserve_for=60)
     fetch(client, "job-00001")
     dispatcher.advance(61)
@@ -111,7 +111,7 @@ def test_a_payload_with_line_breaks_stays_on_its_line(dispatcher: PlainDispatche
         (b"[1e999]", Form.JSON, "[1e999]"),
     ],
 )
-def test_payloads_of_other_doors(
+def test_payloads_of_other_protocols_are_shown(
     dispatcher: PlainDispatcher, peer: ControlPeer, payload: bytes, form: Form, shown: object
 ) -> None:
     dispatcher.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))

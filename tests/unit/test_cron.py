@@ -61,7 +61,7 @@ def test_a_run_is_a_job_as_the_entry_has_it() -> None:
     )
 
 
-def test_each_run_comes_once_and_wakes_who_waits() -> None:
+def test_each_run_comes_once_and_wakes_waiters() -> None:
     dispatcher = begun(SWEEP)
     dispatcher.advance(253)
     waiting = worker(dispatcher, Door(dispatcher))

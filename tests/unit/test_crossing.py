@@ -69,7 +69,7 @@ def test_payloads(floor: Floor, by: str, sent: Any, shown: dict[str, Any], throu
 
 
 @pytest.mark.parametrize("through", DOORS)
-def test_a_payload_beyond_the_doors_own_limit_is_handed_out(floor: Floor, through: str) -> None:
+def test_a_payload_beyond_the_protocols_own_limit_is_handed_out(floor: Floor, through: str) -> None:
     text = "x" * 2_000_000
     floor.peer("faktory").push("q", [text])
     got = floor.peer(through).fetch("q")
@@ -101,9 +101,7 @@ def test_pushed_failed_retried_and_settled(floor: Floor, by: str, first: str, se
 
 
 @pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, repeat=2)))
-def test_the_id_shown_is_understood_again_and_the_door_it_came_by_knows_its_own(
-    floor: Floor, by: str, through: str
-) -> None:
+def test_an_id_shown_is_accepted_again_and_its_own_protocol_keeps_its_form(floor: Floor, by: str, through: str) -> None:
     pusher, worker = floor.peer(by), floor.peer(through)
     known = pusher.push("q", ["a"])
     got = worker.fetch("q")

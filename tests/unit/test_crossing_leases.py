@@ -131,7 +131,7 @@ def test_after_a_restart(floor: Floor, by: str, through: str) -> None:
 
 
 @pytest.mark.parametrize("through", DOORS)
-def test_a_job_of_limited_life_is_taken_from_whoever_has_it(floor: Floor, through: str) -> None:
+def test_a_job_with_a_time_to_live_is_taken_from_its_worker(floor: Floor, through: str) -> None:
     workq = floor.workq()
     workq.ttl_ms = 5_000
     ident = workq.push("q", b"a")

@@ -28,7 +28,7 @@ def test_what_waits_here_is_freed_by_a_success_there(floor: Floor, other: str) -
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_no_caller_s_time_ends_a_lease_of_another_door(floor: Floor, other: str) -> None:
+def test_no_callers_time_ends_a_lease_of_another_protocol(floor: Floor, other: str) -> None:
     there, here = floor.peer(other), floor.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
@@ -101,7 +101,7 @@ def test_data_of_very_many_parts_is_compared_as_text(floor: Floor) -> None:
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: Floor, other: str) -> None:
+def test_a_qless_job_with_a_dependency_is_worked_elsewhere_once_it_is_met(floor: Floor, other: str) -> None:
     """A chain over all doors: each of its jobs waits for one that another door settles."""
     here, there = floor.qless(), floor.peer(other)
     here.push("q", {"n": 1}, ident="first")
@@ -115,7 +115,7 @@ def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: F
         assert sum(job.state is State.BLOCKED for job in floor.dispatcher.state.jobs.values()) == max(0, left - 1)
 
 
-def test_a_recurring_job_that_a_lease_of_another_door_makes_can_be_settled_there(floor: Floor) -> None:
+def test_a_recurring_job_made_by_a_lease_of_another_protocol_can_be_settled_there(floor: Floor) -> None:
     """Workq knows it by an id that it can spell."""
     here, there = floor.qless(), floor.workq()
     here.call("recur", "q", "often", "k", "{}", "interval", "60", "0")

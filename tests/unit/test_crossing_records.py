@@ -102,7 +102,7 @@ class TestResults:
 
 class TestNeeds:
     @pytest.mark.parametrize(("by", "through"), PAIRS)
-    def test_met_and_lost_by_any_door(self, floor: Floor, by: str, through: str) -> None:
+    def test_a_dependency_is_met_or_lost_through_any_protocol(self, floor: Floor, by: str, through: str) -> None:
         floor.peer(by).push("q", ["met"])
         floor.masenko().push("after", "a", blocked_by=[1])
         assert floor.workq().look("after") == 0
@@ -114,7 +114,7 @@ class TestNeeds:
         assert floor.workq().look("dead") == 1
 
     @pytest.mark.parametrize("through", DOORS)
-    def test_who_waits_gets_what_was_released(self, floor: Floor, through: str) -> None:
+    def test_a_waiter_gets_a_freed_dependent(self, floor: Floor, through: str) -> None:
         masenko = floor.masenko()
         masenko.push("q", "first")
         masenko.push("after", "second", blocked_by=[1])
@@ -201,7 +201,7 @@ class TestFaktorysRecords:
     @pytest.mark.parametrize(
         ("by", "through"), [pair for pair in PAIRS if PEERS[pair[0]].backs_off and not PEERS[pair[1]].says_when]
     )
-    def test_mutate_and_info_know_all_doors_jobs(self, floor: Floor, by: str, through: str) -> None:
+    def test_mutate_and_info_cover_jobs_of_all_protocols(self, floor: Floor, by: str, through: str) -> None:
         """Workq's and qless' own are ready again at once, as is what qless' worker gives back, and failed for good they
         are in no set of Faktory's."""
         faktory = floor.faktory()
@@ -246,7 +246,7 @@ class TestWaiting:
             floor.peer(order[-1 - n]).push("q", [n])
             assert [bool(said(each)) for each in waits] == [i <= n for i in range(len(waits))]
 
-    def test_those_who_left_are_passed_over(self, floor: Floor) -> None:
+    def test_waiters_that_left_are_passed_over(self, floor: Floor) -> None:
         waits = [floor.peer(door) for door in (*WAITING, *WAITING)]
         for each in waits:
             each.ask("q", wait_s=2.0)

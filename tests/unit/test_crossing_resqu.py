@@ -124,7 +124,7 @@ def defer(peer: ViaResqu, name: str, word: str, by: int) -> None:
     assert peer.ask_redis("EVALSHA", sha, "2", *keys, "running", text) == 1
 
 
-def test_an_id_that_another_door_has_is_refused(floor: Floor) -> None:
+def test_an_id_in_use_by_another_protocol_is_refused(floor: Floor) -> None:
     floor.peer("faktory").push("q", [1], ident="taken-00001")
     with pytest.raises(Refused, match="'taken-00001' is there already"):
         floor.resqu().push("q", [2], ident="taken-00001")
@@ -138,7 +138,7 @@ def test_a_final_failure_here_ends_a_faktory_job_by_its_own_rules(floor: Floor) 
     assert alone(floor).state is State.DEAD
 
 
-def test_who_waits_here_is_served_by_a_push_there(floor: Floor) -> None:
+def test_a_resqu_waiter_is_served_by_a_push_of_another_protocol(floor: Floor) -> None:
     here = floor.resqu()
     wire: Any = here.wire
     words = ("BRPOPLPUSH", f"{P}static:queue:q", here.buffer, "3")

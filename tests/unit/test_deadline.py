@@ -12,7 +12,7 @@ def house() -> SocketlessServer:
     return SocketlessServer(FaktoryProtocol())
 
 
-def test_who_does_not_say_hello_in_time_is_cut_off(house: SocketlessServer) -> None:
+def test_a_client_without_hello_in_time_is_closed(house: SocketlessServer) -> None:
     _, transport = house.connect()
     house.loop.advance(1.9)
     assert not transport.aborted

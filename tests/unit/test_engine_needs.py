@@ -33,7 +33,7 @@ def state(bench: Bench, number: Number) -> State:
     return bench.job(number).state if number in bench.state.jobs else State.GONE
 
 
-def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) -> None:
+def test_a_job_waits_for_all_dependencies_and_then_joins_the_tail(bench: Bench) -> None:
     a, b = push(bench, "a"), push(bench, "b")
     both = push(bench, "both", b, a, a)
     push(bench, "c")
@@ -53,7 +53,7 @@ def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) 
     assert bench.state.dependents == {}
 
 
-def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
+def test_a_dependency_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
     a = push(bench, "a", policy=Policy(1, backoff=Backoff.QUARTIC))
     b = push(bench, "b", a)
     bench.lease()
@@ -97,7 +97,7 @@ def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) 
     assert state(bench, b) is State.READY
 
 
-def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench) -> None:
+def test_dependents_of_a_lost_job_fail_depth_first_in_push_order(bench: Bench) -> None:
     a = push(bench, "a", deadqueue="dead")
     b = push(bench, "b", a, deadqueue="dead")
     push(bench, "c", a, deadqueue="dead")
@@ -229,7 +229,7 @@ def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends
     assert picture(bench.replayed) == picture(bench.state)
 
 
-def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:
+def test_a_protocol_that_settles_without_lease_may_settle_a_blocked_job(bench: Bench) -> None:
     a = push(bench, "a")
     b = push(bench, "b", a)
     c = push(bench, "c", b)

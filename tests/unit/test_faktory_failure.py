@@ -61,7 +61,7 @@ def test_an_empty_backtrace_is_left_out(peer: Conversation) -> None:
         b'{"retry_count":2000000000}',
     ],
 )
-def test_odd_ones_that_are_brought(peer: Conversation, failure: bytes) -> None:
+def test_odd_failures_in_a_push_are_kept(peer: Conversation, failure: bytes) -> None:
     job = b'{"jid":"12345678","jobtype":"T","args":[],"retry":9223372036854775807,"failure":%b}' % failure
     assert say(peer, b"PUSH " + job) == OK
     shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
@@ -72,7 +72,7 @@ def test_odd_ones_that_are_brought(peer: Conversation, failure: bytes) -> None:
     assert again["retry_count"] == max(shown["retry_count"], 0) + 1
 
 
-def test_one_that_is_brought_is_kept(peer: Conversation) -> None:
+def test_a_failure_in_a_push_is_kept(peer: Conversation) -> None:
     failure = (
         b'{"failed_at":"2026-11-15T17:56:40.725238Z","next_at":"2026-11-15T17:56:55.725242Z","message":"m","errtype":"E",'
         b'"backtrace":["a","b"],"retry_count":2,"remaining":23}'
@@ -96,7 +96,7 @@ def test_a_failure_of_1970_did_happen_then(peer: Conversation) -> None:
 
 
 @pytest.mark.parametrize("backtrace", [b"null", b"[]", b'["a"]'])
-def test_a_backtrace_that_is_brought(peer: Conversation, backtrace: bytes) -> None:
+def test_a_backtrace_in_a_push_is_kept(peer: Conversation, backtrace: bytes) -> None:
     push = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":%b}}'
     assert say(peer, push % backtrace) == OK
     assert (b'"backtrace":["a"]' in say(peer, b"FETCH default")) is (backtrace == b'["a"]')
@@ -112,7 +112,7 @@ def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
 
 class TestOfOtherDoors:
     @pytest.mark.parametrize("retry", [25, 1, -1])
-    def test_a_job_that_was_brought_back_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
+    def test_a_job_that_was_requeued_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
         peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"retry":%d}' % retry) == OK
         say(peer, b"FETCH default")

@@ -147,7 +147,7 @@ def test_two_connections_of_one_worker_share_what_it_was_given(dispatcher: Plain
     assert not dispatcher.state.jobs
 
 
-def test_anybody_who_was_given_nothing_may_settle(dispatcher: PlainDispatcher, door: Door) -> None:
+def test_a_client_without_leases_may_settle(dispatcher: PlainDispatcher, door: Door) -> None:
     """Page 5.5: any connection may ACK any jid; a Faktory lease is bound to nobody."""
     holder, stranger, producer = (
         worker(dispatcher, door, "w"),

@@ -87,7 +87,7 @@ class TestPieces:
         assert read(b"[" + b'{"jid":"x"},' * 20 + b"{}" + end) is None
 
 
-def test_what_was_refused_is_told_in_order(client: Conversation) -> None:
+def test_refusals_are_answered_in_order(client: Conversation) -> None:
     wrong = [f"{n * 7_919 % 5_000:x}" for n in range(5_000)]
     told = body(say(client, b"PUSHB " + json.dumps([{"jid": jid} for jid in wrong]).encode()))
     assert told == msgspec.json.encode(dict.fromkeys(sorted(wrong), "jobs must have a reasonable jid parameter"))

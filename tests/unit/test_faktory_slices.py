@@ -81,7 +81,7 @@ def test_jobs_that_go_meanwhile(dispatcher: PlainDispatcher, peer: Conversation,
 
 
 @pytest.mark.parametrize("name", ["nobody-{}", "nobody"])
-def test_a_mutate_of_jids_that_do_not_exist_holds_everybody_up(peer: Conversation, name: str) -> None:
+def test_a_mutate_of_unknown_jids_yields(peer: Conversation, name: str) -> None:
     names = ",".join(f'"{name.format(i)}"' for i in range(10 * SLICE))
     work = slices(peer, f'MUTATE {{"cmd":"kill","target":"dead","filter":{{"jids":[{names}]}}}}'.encode())
     assert steps(work) > 10

@@ -55,7 +55,7 @@ def test_the_job_is_given_back_and_the_connection_closed(
     assert is_told(caplog)
 
 
-def test_who_pushes_what_another_waits_for_does_not_pay_for_it(
+def test_a_push_does_not_fail_with_the_waiter_it_serves(
     house: SocketlessServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     fetches, heard = worker(house)

@@ -54,7 +54,7 @@ def test_there_is_a_bound_to_sockets_that_say_nothing(house: SocketlessServer, m
     assert [transport.aborted for transport in transports] == [False] * 5 + [True]
 
 
-def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
+def test_the_client_with_the_largest_incomplete_request_is_closed(
     house: SocketlessServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     house.limits = Limits(unfinished_bytes=1_000)
@@ -89,7 +89,7 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: Socketle
     assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n') and house.unfinished == 0
 
 
-def test_refusals_count_until_they_are_told(house: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_counts_until_its_reply_is_sent(house: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
     """Of a million jids that are too short they take 200 MB."""
     house.limits = Limits(reply_bytes=1_000_000)
     (one, modest), (two, greedy) = peer(house), peer(house)

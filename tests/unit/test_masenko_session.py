@@ -131,7 +131,7 @@ class TestInfo:
         assert not isinstance(work, (bytes, tuple))
         assert sum(1 for _ in work) == 3
 
-    def test_other_doors_jobs_are_not_in_band_0(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_jobs_of_other_protocols_are_not_in_band_0(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for priority in (-4, 0, 4):
             dispatcher.do(
                 Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Policy())])
@@ -150,7 +150,7 @@ class TestInfo:
         (b'[ 1,\r{"a" : "\xe2\x80\xa8 "} ]', Form.JSON, rb',"payload":[1,{"a":"\u2028 "}]'),
     ],
 )
-def test_payloads_of_other_doors(
+def test_payloads_of_other_protocols_are_shown(
     dispatcher: PlainDispatcher, peer: MasenkoPeer, payload: bytes, form: Form, shown: bytes
 ) -> None:
     dispatcher.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Policy())]))

@@ -6,7 +6,7 @@ from tests.support.resp_requests import resp_request
 from tests.support.socketless_server import SocketlessServer
 
 
-def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
+def test_a_pipeline_is_parsed_in_chunks_between_requests_of_others() -> None:
     house = SocketlessServer(RedisProtocol())
     (flood, answers), (other, answer) = house.connect(), house.connect()
     reading: list[bool] = []

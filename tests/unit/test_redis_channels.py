@@ -146,7 +146,7 @@ class Ear:
         self.heard.append((pattern, channel, text))
 
 
-def test_a_second_name_goes_to_those_who_asked_for_it() -> None:
+def test_a_second_name_is_published_to_its_subscribers() -> None:
     channels, exact, by_pattern = Channels(), Ear(), Ear()
     channels.subscribe(b"put", exact)
     channels.subscribe_pattern(b"*", Glob(b"*"), by_pattern)
@@ -156,7 +156,7 @@ def test_a_second_name_goes_to_those_who_asked_for_it() -> None:
     assert by_pattern.heard == [(b"*", b"ql:put", b"jid")]
 
 
-def test_nothing_is_left_of_who_unsubscribed() -> None:
+def test_nothing_is_left_of_a_client_that_unsubscribed() -> None:
     channels, ear, other = Channels(), Ear(), Ear()
     channels.subscribe(b"a", ear)
     channels.subscribe(b"a", ear)

@@ -75,13 +75,13 @@ def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
         ((b"\xff",), "ERR not a request: "),
     ],
 )
-def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: str) -> None:
+def test_an_invalid_request_is_reported(talk: Talk, words: tuple[bytes, ...], why: str) -> None:
     kind, text = talk.ask(*words)
     assert kind == "error"
     assert text.decode().startswith(why)
 
 
-def test_who_has_not_said_the_password_sees_nothing() -> None:
+def test_a_client_without_the_password_sees_nothing() -> None:
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library.LIBRARY,), password="secret"))
     peer.send(resp_request(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

@@ -93,7 +93,9 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("door", "line", "said"), TAKEN)
-def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+def test_an_accepted_or_small_request_is_answered_at_once(
+    door: Callable[[], WireProtocol], line: bytes, said: bytes
+) -> None:
     rests, answer = told_slowly(door, line)
     assert answer.startswith(said)
     assert rests == 0.0
@@ -115,7 +117,7 @@ FULL = [
 
 
 @pytest.mark.parametrize(("door", "line", "said"), FULL)
-def test_that_there_is_no_room_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+def test_a_full_server_answers_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     """Who brings jobs asks again, and gives up when there is no answer."""
     rests, answer = told_slowly(door, line, "the disk is nearly full")
     assert answer.startswith(said + b"the disk is nearly full")
@@ -132,7 +134,7 @@ def test_the_refused_part_of_a_transaction() -> None:
     assert rests == pytest.approx(LATE_S)
 
 
-def test_a_transaction_that_has_popped_is_told_at_once() -> None:
+def test_a_transaction_that_has_popped_is_answered_at_once() -> None:
     dispatcher = PlainDispatcher()
     dispatcher.slowness = SLOW_S
     peer = Peer(dispatcher, redis())

@@ -19,7 +19,7 @@ def push(peer: Conversation, jid: str, custom: str) -> bytes:
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"custom":{custom}}}')
 
 
-def test_one_unique_id_for_both_doors(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_one_unique_id_counts_for_both_protocols(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
     assert push(peer, "second01", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
     assert not dispatcher.do(resqu.Reserve("u", 1))

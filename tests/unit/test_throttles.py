@@ -56,7 +56,7 @@ def test_so_many_leases_at_a_time_and_other_queues_as_ever() -> None:
 
 
 @pytest.mark.parametrize("end", ['ACK {"jid":"job-0000"}', 'FAIL {"jid":"job-0000"}'])
-def test_a_lease_that_ends_wakes_the_one_who_waits(end: str) -> None:
+def test_a_lease_that_ends_wakes_a_waiter(end: str) -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
     waiting = scene.worker("w1")
@@ -65,7 +65,7 @@ def test_a_lease_that_ends_wakes_the_one_who_waits(end: str) -> None:
     assert fetched(waiting.take()) == "job-0001"
 
 
-def test_a_lease_that_runs_out_wakes_the_one_who_waits() -> None:
+def test_a_lease_that_expires_wakes_a_waiter() -> None:
     scene = Scene(("short", 1, Per.QUEUE, 0.0))
     scene.push("short-001", "short", ',"reserve_for":60')
     scene.push("short-002", "short")
@@ -102,7 +102,7 @@ def test_a_full_throttle_asks_nobody() -> None:
 
 
 @pytest.mark.parametrize("per", [Per.QUEUE, Per.WORKER])
-def test_a_timeout_wakes_the_one_who_waits(per: Per) -> None:
+def test_a_timeout_wakes_a_waiter(per: Per) -> None:
     scene = Scene(("mail", 1, per, 30.0))
     one, again = scene.worker("w1"), scene.worker("w1")
     assert fetched(one.ask("FETCH mail")) == "job-0000"

@@ -132,7 +132,7 @@ def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(dispat
     assert dispatcher.journal_writer.batches == []
 
 
-def test_all_connections_of_one_turn_share_one_batch(dispatcher: Desk) -> None:
+def test_all_connections_of_one_pass_share_one_journal_entry(dispatcher: Desk) -> None:
     peers = [Peer() for _ in range(50)]
     for n, peer in enumerate(peers):
         dispatcher.push(peer, f"job-{n:04d}")
@@ -159,7 +159,7 @@ class Stopped:
         return Now(1_794_765_345.0 + self.at, self.at)
 
 
-def test_a_batch_stays_open_while_each_pass_brings_more(dispatcher: Desk) -> None:
+def test_a_journal_entry_stays_open_while_each_pass_adds_more(dispatcher: Desk) -> None:
     Stopped(dispatcher)
     peer = Peer()
     for n in range(5):
@@ -170,7 +170,7 @@ def test_a_batch_stays_open_while_each_pass_brings_more(dispatcher: Desk) -> Non
     assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == 5
 
 
-def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(dispatcher: Desk) -> None:
+def test_a_journal_entry_does_not_stay_open_for_a_client_that_pipelines(dispatcher: Desk) -> None:
     Stopped(dispatcher)
     peer, flooder = Peer(), Peer()
     dispatcher.push(peer, "job-0000")
@@ -312,7 +312,7 @@ def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher
     assert len(dispatcher.turn.state.queues["after"].ready) == 5_000
 
 
-def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(dispatcher: Desk) -> None:
+def test_the_timer_is_reset_only_for_what_is_due_earlier(dispatcher: Desk) -> None:
     alarms = []
     for behind, due in enumerate((5.0, 7.0, 6.0, 1.0, 3.0)):
         dispatcher.push(Peer(), f"job-{behind:04d}", due=dispatcher.turn.now.wall + due)
@@ -332,7 +332,7 @@ def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
     assert dispatcher.turn.no_room(1) == "the disk is nearly full"
 
 
-def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) -> None:
+def test_a_waiter_on_a_job_is_answered_in_the_step_that_ended_it(dispatcher: Desk) -> None:
     worker, waiter = Peer(), Peer()
     dispatcher.push(worker, "job-0001")
     dispatcher.loop.run()
@@ -354,7 +354,7 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) 
     assert waiter.heard == [b"told"]
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Desk) -> None:
+def test_a_waiter_is_asked_when_a_lazy_deadline_passes(dispatcher: Desk) -> None:
     """It is no event: nothing has changed yet."""
     clock = Stopped(dispatcher)
     dispatcher.turn.begin()
@@ -474,7 +474,7 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None:
+def test_the_remaining_capacity_is_updated_with_every_journal_entry() -> None:
     dispatcher = Desk(max_jobs=5)
     dispatcher.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
     dispatcher.loop.run()

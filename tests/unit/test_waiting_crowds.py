@@ -28,7 +28,7 @@ def test_those_between_passed_over_ones_are_served_in_the_order_they_came() -> N
     assert queues.served == [*(f"{n}: red" for n in red), *(f"{n}: blue" for n in blue)]
 
 
-def test_who_comes_while_a_crowd_is_passed_over_is_asked_too() -> None:
+def test_a_waiter_added_while_a_crowd_is_passed_over_is_asked_too() -> None:
     queues = CountedQueues()
     queues.quiet = {f"quiet {n}" for n in range(50)}
     for n in range(50):

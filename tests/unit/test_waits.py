@@ -53,7 +53,7 @@ def test_first_come_first_served_over_all_queues() -> None:
     assert not queues.waits
 
 
-def test_many_queues_stir_at_once_and_many_wait() -> None:
+def test_many_queues_wake_at_once_and_many_waiters_are_served() -> None:
     """The order is that of coming, and who is asked does not cost a look at all others."""
     queues = CountedQueues()
     names = [f"q{n}" for n in range(2_000)]
@@ -113,7 +113,7 @@ def test_a_queue_that_nobody_waits_on_asks_nobody() -> None:
     assert len(queues.waits) == 1
 
 
-def test_who_left_is_not_asked() -> None:
+def test_a_waiter_that_left_is_not_asked() -> None:
     queues = CountedQueues()
     wait = Wait(("red", "blue"), 0.0, lambda late: b"never")
     waiter = queues.waits.add(wait, lambda answer: queues.served.append("gone"))
@@ -155,7 +155,7 @@ def ear() -> Ear:
     return Ear()
 
 
-def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None:
+def test_all_waiters_on_a_job_are_answered_in_order_of_arrival(ear: Ear) -> None:
     job, other = ear.push("a"), ear.push("b")
     gone = ear.wait("gone", job)
     for name in ("one", "two"):
@@ -215,7 +215,7 @@ def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
     assert ear.heard == [("me", b"1 0 last")]
 
 
-def test_who_is_told_may_give_commands_and_wait_again(ear: Ear) -> None:
+def test_an_answered_waiter_may_send_commands_and_wait_again(ear: Ear) -> None:
     first, second = ear.push("a"), ear.push("b")
 
     def told(how: JobResult) -> Answer:

@@ -20,7 +20,7 @@ def house() -> SocketlessServer:
     return SocketlessServer(WorkqProtocol())
 
 
-def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: SocketlessServer) -> None:
+def test_a_lease_whose_reply_was_lost_goes_to_the_next_waiter(house: SocketlessServer) -> None:
     (first, unheard), (second, heard), (adds, _) = (house.connect() for _ in range(3))
     for each in (first, second):
         house.say(each, "lease q 60000")

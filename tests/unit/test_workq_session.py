@@ -174,7 +174,7 @@ def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, door: WorkqProtoc
     assert dispatcher.waits.asked == 1
 
 
-def test_every_waiter_of_a_result_is_told(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
+def test_every_waiter_of_a_result_is_answered(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
     add(peer, 1)
     waiting = [Peer(dispatcher, door) for _ in range(50)]
     for each in waiting:
