@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED_2013, Dialect
-from tests.qless.replay import QlessDesk, same
+from tests.qless.replay import QlessDispatcher, same
 from tests.support.qless_calls import RIGHT, SETTING, calls, spoilt
 from tests.support.redis_beside import RealRedis, missing_redis
 
@@ -79,7 +79,7 @@ def test_an_error_is_reported_with_the_scripts_message(
     parted = []
     for command, *words in spoilt(right):
         client.flushdb()
-        dispatcher = QlessDesk()
+        dispatcher = QlessDispatcher()
         dispatcher.dialect = dialect
         with client.pipeline(transaction=False) as both:
             for each in setting:

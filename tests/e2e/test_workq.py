@@ -27,7 +27,7 @@ def ident(number: int) -> str:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", doors=BOTH) as running:
+    with Server(tmp_path / "data", protocols=BOTH) as running:
         yield running
 
 
@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """At one server for all that is refused."""
     folder = tmp_path_factory.mktemp("refused")
-    with Server(folder / "data", doors=BOTH) as running:
+    with Server(folder / "data", protocols=BOTH) as running:
         yield Operator.at(folder, running.ports)
 
 
@@ -63,7 +63,7 @@ def test_the_worked_example(peer: WorkqPeer) -> None:
 
 def test_four_fields(tmp_path: Path) -> None:
     settings = {"workq.lease_ttr": "true"}
-    with Server(tmp_path / "data", settings, doors=("workq",)) as server, WorkqPeer(server.ports["workq"]) as peer:
+    with Server(tmp_path / "data", settings, protocols=("workq",)) as server, WorkqPeer(server.ports["workq"]) as peer:
         peer.send(f"add {ident(1)} ping 1500 60000 4", "pong", "lease ping 0")
         peer.hear("+OK", "+OK 1", f"{ident(1)} ping 1500 4", "pong")
 
@@ -162,7 +162,7 @@ def test_silence_is_allowed(peer: WorkqPeer) -> None:
 
 def test_too_many_connections(tmp_path: Path) -> None:
     settings = {"limits.connections": 2}
-    with Server(tmp_path / "data", settings, doors=("workq",)) as server:
+    with Server(tmp_path / "data", settings, protocols=("workq",)) as server:
         port = server.ports["workq"]
         with WorkqPeer(port) as one, WorkqPeer(port) as two, WorkqPeer(port) as three:
             three.hear("-SERVER-ERROR Too many connections: 3")

@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.lake.redaction import Payloads, Quotes
 from crossdock.model.events import AnyEvent, Failed
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 from tests.support.dispatcher import StoringEngine, stored
 from tests.support.lake_rows import rows_of
 
@@ -81,7 +81,7 @@ def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
 @pytest.fixture
 def events() -> list[AnyEvent]:
     """A job that is noted, brings another payload when it fails, and another failure that names no secret."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.engine = StoringEngine(dispatcher.state, dispatcher.jitter, QUOTES)
     for jid, secret in (("one", "hunter2"), ("two", "swordfish")):
         dispatcher.call("put", "1", "worker", "mail", jid, "Mail", json.dumps({"token": secret}), "0")

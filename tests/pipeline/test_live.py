@@ -18,7 +18,7 @@ from tests.support.server import Server
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     settings = {"redis.password": "secret"}
-    with Server(tmp_path_factory.mktemp("live"), settings, doors=("faktory", "redis")) as running:
+    with Server(tmp_path_factory.mktemp("live"), settings, protocols=("faktory", "redis")) as running:
         with running.client() as client:
             client.push_many([{"jid": f"ready-{n:04d}", "jobtype": "k", "args": [n]} for n in range(450)])
             client.push("later-0001", "mail", at="2099-01-01T00:00:00Z", priority=9)

@@ -33,7 +33,7 @@ def speaking(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("sink"), doors=("redis", "faktory")) as running:
+    with Server(tmp_path_factory.mktemp("sink"), protocols=("redis", "faktory")) as running:
         yield running
 
 

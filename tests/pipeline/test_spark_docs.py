@@ -18,7 +18,7 @@ PAGE = "docs/how-to/spark.md"
 
 @pytest.mark.slow
 def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
-    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.2}, doors=("redis",)) as server:
+    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.2}, protocols=("redis",)) as server:
         names: dict[str, Any] = {}
         for number, block in enumerate(blocks(PAGE, "python")):
             text = block.replace("local[*]", "local[1]").replace('.option("kind"', f'{at(server)}.option("kind"')

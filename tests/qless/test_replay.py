@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.model import invariants
-from tests.qless.replay import Line, QlessDesk, same
+from tests.qless.replay import Line, QlessDispatcher, same
 from tests.support.picture import picture
 from tests.support.qless_recordings import DIALECTS, RECORDINGS
 from tests.support.recovered_state import from_snapshot, replayed
@@ -20,7 +20,7 @@ def test_there_are_this_many_lines() -> None:
     ("recording", "scenario"), [(name, each) for name, found in RECORDINGS.items() for each in found]
 )
 def test_a_recorded_conversation(recording: str, scenario: str, tmp_path: Path) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = DIALECTS[recording]
     for index, line in enumerate(RECORDINGS[recording][scenario]):
         dispatcher.published = []

@@ -46,15 +46,15 @@ class TestUnits:
         """A refused commit or assignment changes nothing, and can be said again."""
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
         assign = (script_hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
-        limit, direct.door.keys_bytes = direct.door.keys_bytes, 1
+        limit, direct.protocol.keys_bytes = direct.protocol.keys_bytes, 1
         with pytest.raises(Refused, match="OOM the key space"):
             commit(direct, BATCH, 2)
-        direct.door.keys_bytes = limit
+        direct.protocol.keys_bytes = limit
         script(direct, script_hashes.BATCH_COMMIT, ["committed", f"committed:{BATCH}", f"uncommitted:{BATCH}"], BATCH)
-        direct.door.keys_bytes = 1
+        direct.protocol.keys_bytes = 1
         with pytest.raises(Refused, match="OOM the key space"):
             script(direct, *assign)
-        direct.door.keys_bytes = limit
+        direct.protocol.keys_bytes = limit
         assert script(direct, *assign) is None
 
     def test_a_job_of_a_batch_speaks_of_no_lock_but_its_own(self, direct: Direct) -> None:

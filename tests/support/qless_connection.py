@@ -16,8 +16,8 @@ class QlessConnection:
         qless = Qless(**settings)
         self.dispatcher = PlainDispatcher()
         self.dispatcher.herald = qless.tell
-        self.door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-        self.peer = Peer(self.dispatcher, self.door)
+        self.protocol = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
+        self.peer = Peer(self.dispatcher, self.protocol)
 
     def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
         """One request of the usual peer, and all that it hears then."""
@@ -39,7 +39,7 @@ class QlessConnection:
         return jobs or []
 
     def listener(self, *words: str) -> Peer:
-        peer = Peer(self.dispatcher, self.door)
+        peer = Peer(self.dispatcher, self.protocol)
         self.ask(*words, peer=peer)
         peer.said.clear()
         return peer

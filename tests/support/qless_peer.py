@@ -9,7 +9,7 @@ from tests.support.peer import Got, Payload, Peer, Wire
 
 
 class ViaQless(Peer):
-    door = "qless"
+    protocol = "qless"
     listens = "redis"
     lease_s = 60.0
     waits = False

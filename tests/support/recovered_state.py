@@ -5,11 +5,11 @@ from pathlib import Path
 from crossdock.engine.engine import apply
 from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 from tests.support.dispatcher import stored
 
 
-def replayed(dispatcher: QlessDesk) -> EngineState:
+def replayed(dispatcher: QlessDispatcher) -> EngineState:
     state = EngineState()
     for event in stored(dispatcher.events):
         apply(state, event)

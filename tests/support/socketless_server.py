@@ -67,18 +67,18 @@ class Transport:
 
 
 class SocketlessServer(ConnectionRegistry):
-    def __init__(self, door: WireProtocol) -> None:
+    def __init__(self, protocol: WireProtocol) -> None:
         super().__init__(Limits())
         self.loop = HandLoop()
         self.journal_writer = HeldJournalWriter()
         clock = cast(Clock, HandClock(self.loop))
         self.state = EngineState()
         self.turn = GroupCommit(Engine(self.state, Random(1)), self.journal_writer, clock, self.loop.as_loop(), 100_000)
-        self.door = door
+        self.protocol = protocol
 
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
-        connection = Connection(self, self.door, self.turn, self.loop.as_loop())
+        connection = Connection(self, self.protocol, self.turn, self.loop.as_loop())
         connection.connection_made(cast(asyncio.Transport, transport))
         return connection, transport
 

@@ -80,9 +80,9 @@ def test_up_prints_its_listeners_and_stops_on_a_signal(tmp_path: Path) -> None:
     ended = run(["up", "--data", "jobs", *LISTEN], tmp_path)
     assert ended.code == 0
     assert ended.err == ""
-    door = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
-    assert door is not None
-    assert int(door[1]) > 0
+    protocol = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
+    assert protocol is not None
+    assert int(protocol[1]) > 0
     assert (tmp_path / "jobs" / "journal.db").exists()
 
 

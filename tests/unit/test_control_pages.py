@@ -6,14 +6,14 @@ import pytest
 
 from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, run_out
+from tests.support.conversation import ClockedFaktory, Conversation, run_out
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
-    return ControlPeer(dispatcher, door.workers)
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> ControlPeer:
+    return ControlPeer(dispatcher, protocol.workers)
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.floor import Floor
 
 
 @pytest.fixture
-def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.dispatcher)
+def peer(all_protocols: AllProtocols) -> ControlPeer:
+    return ControlPeer(all_protocols.dispatcher)
 
 
-def recur(floor: Floor, jid: str, *more: object) -> None:
-    floor.qless().call("recur", "q", jid, "K", '{"a": 1}', "interval", 60, 0, *more)
+def recur(all_protocols: AllProtocols, jid: str, *more: object) -> None:
+    all_protocols.qless().call("recur", "q", jid, "K", '{"a": 1}', "interval", 60, 0, *more)
 
 
 def only(peer: ControlPeer, jid: str) -> dict[str, Any]:
@@ -22,9 +22,9 @@ def only(peer: ControlPeer, jid: str) -> dict[str, Any]:
     return dict(row)
 
 
-def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
+def test_those_of_qless_are_listed(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     for jid in ("b", "a", "c"):
-        recur(floor, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
+        recur(all_protocols, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
     assert [row["jid"] for row in peer.all("recurring", limit=2)] == ["a", "b", "c"]
     row = only(peer, "a")
     told = {"queue": "q", "kind": "K", "interval_s": 60, "priority": 3, "retries": 2, "backlog": 4, "tags": ["x", "5"]}
@@ -33,22 +33,24 @@ def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
     assert peer.ask("recurring", id="nobody") == {"error": "no recurring job nobody is here"}
 
 
-def test_a_recurring_job_is_made_and_worked_through_another_protocol(floor: Floor, peer: ControlPeer) -> None:
+def test_a_recurring_job_is_made_and_worked_through_another_protocol(
+    all_protocols: AllProtocols, peer: ControlPeer
+) -> None:
     made = peer.ask(
         "recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=30, payload={"deep": [1]}, tags=["x"]
     )
     assert (made["made"], made["recurring"]["next_s"], made["recurring"]["retries"]) == (True, 30.0, 5)
-    worker = floor.faktory()
-    floor.dispatcher.advance(31)
+    worker = all_protocols.faktory()
+    all_protocols.dispatcher.advance(31)
     got = worker.fetch("q")
     assert got is not None and (got.ident, got.payload) == ("sweep-1", [{"deep": [1]}])
     assert worker.succeed(got.ident)
     assert only(peer, "sweep")["made"] == 1
-    assert floor.qless().call("recur.get", "sweep") is not None
+    assert all_protocols.qless().call("recur.get", "sweep") is not None
 
 
-def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: ControlPeer) -> None:
-    recur(floor, "a", "priority", 3, "tags", '["x"]')
+def test_what_is_given_is_changed_and_the_rest_stays(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    recur(all_protocols, "a", "priority", 3, "tags", '["x"]')
     before = only(peer, "a")
     assert peer.ask("recur", id="a") == {"made": False, "recurring": before}
     changed = peer.ask("recur", id="a", interval_s=90, priority=1.5, queue="other")["recurring"]
@@ -60,9 +62,9 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
     }
     assert peer.ask("recur", id="a", tags=[], payload=None)["recurring"]["tags"] == []
     assert only(peer, "a")["payload"] == "null"
-    floor.dispatcher.advance(31)
-    assert floor.faktory().fetch("q") is None
-    assert floor.faktory().fetch("other") is not None
+    all_protocols.dispatcher.advance(31)
+    assert all_protocols.faktory().fetch("q") is None
+    assert all_protocols.faktory().fetch("other") is not None
 
 
 @pytest.mark.parametrize(
@@ -79,17 +81,19 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
         ({"id": "a", "priority": 1e300}, "recur: Expected `float` <= "),
     ],
 )
-def test_what_is_wrong_changes_nothing(floor: Floor, peer: ControlPeer, fields: dict[str, Any], sentence: str) -> None:
-    recur(floor, "a")
-    before = dict(floor.dispatcher.state.intervals)
+def test_what_is_wrong_changes_nothing(
+    all_protocols: AllProtocols, peer: ControlPeer, fields: dict[str, Any], sentence: str
+) -> None:
+    recur(all_protocols, "a")
+    before = dict(all_protocols.dispatcher.state.intervals)
     assert peer.ask("recur", **fields)["error"].startswith(sentence)
-    assert floor.dispatcher.state.intervals == before
+    assert all_protocols.dispatcher.state.intervals == before
 
 
-def test_one_is_removed_and_its_jobs_stay(floor: Floor, peer: ControlPeer) -> None:
-    recur(floor, "a")
-    assert floor.qless().fetch("q") is not None
+def test_one_is_removed_and_its_jobs_stay(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    recur(all_protocols, "a")
+    assert all_protocols.qless().fetch("q") is not None
     assert peer.ask("unrecur", ids=["a", "nobody"]) == {"done": ["a"], "unknown": ["nobody"]}
-    floor.dispatcher.advance(600)
-    assert list(floor.dispatcher.state.jids) == ["a-1"]
+    all_protocols.dispatcher.advance(600)
+    assert list(all_protocols.dispatcher.state.jids) == ["a-1"]
     assert "length >= 1" in peer.ask("unrecur", ids=[])["error"]

@@ -8,24 +8,24 @@ from tests.support.socketless_server import SocketlessServer
 
 
 @pytest.fixture
-def house() -> SocketlessServer:
+def server() -> SocketlessServer:
     return SocketlessServer(FaktoryProtocol())
 
 
-def test_a_client_without_hello_in_time_is_closed(house: SocketlessServer) -> None:
-    _, transport = house.connect()
-    house.loop.advance(1.9)
+def test_a_client_without_hello_in_time_is_closed(server: SocketlessServer) -> None:
+    _, transport = server.connect()
+    server.loop.advance(1.9)
     assert not transport.aborted
-    house.loop.advance(0.1)
+    server.loop.advance(0.1)
     assert transport.aborted
 
 
 @pytest.mark.parametrize("spoke", [True, False])
-def test_what_was_sent_while_the_server_was_held_up_is_read_first(house: SocketlessServer, spoke: bool) -> None:
-    peer, transport = house.connect()
-    house.loop.advance(10.0)
+def test_what_was_sent_while_the_server_was_held_up_is_read_first(server: SocketlessServer, spoke: bool) -> None:
+    peer, transport = server.connect()
+    server.loop.advance(10.0)
     assert not transport.aborted
     if spoke:
-        house.say(peer, 'HELLO {"v":2}')
-    house.loop.advance(CATCH_UP_S)
+        server.say(peer, 'HELLO {"v":2}')
+    server.loop.advance(CATCH_UP_S)
     assert transport.aborted is not spoke

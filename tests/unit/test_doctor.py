@@ -70,18 +70,18 @@ def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
-@pytest.mark.parametrize("door", ["workq", "masenko"])
+@pytest.mark.parametrize("protocol", ["workq", "masenko"])
 def test_a_listener_without_a_password_is_never_open_to_others(
-    door: str, where: str, monkeypatch: pytest.MonkeyPatch
+    protocol: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
-    (warning,) = warned(None, **{f"listen_{door}": where})
+    (warning,) = warned(None, **{f"listen_{protocol}": where})
     assert warning == (
-        f"the server will not start: listen.{door} = {where} is reachable from other machines, and "
-        f"{door.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
+        f"the server will not start: listen.{protocol} = {where} is reachable from other machines, and "
+        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
         "through a tunnel (ssh -L, a VPN)"
     )
-    assert warned(None, **{f"listen_{door}": "unix:/run/door.sock"}) == []
+    assert warned(None, **{f"listen_{protocol}": "unix:/run/door.sock"}) == []
 
 
 def test_a_protocol_that_is_not_built_is_reported() -> None:

@@ -261,19 +261,19 @@ def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> N
     assert bench.work_order() == ["younger", "met", "a"]
 
 
-@pytest.mark.parametrize(("door", "most"), [("masenko", 500), ("qless", 580)])
+@pytest.mark.parametrize(("protocol", "most"), [("masenko", 500), ("qless", 580)])
 def test_a_job_that_is_freed_with_many_others_costs_little(
-    door: str, most: int, monkeypatch: pytest.MonkeyPatch
+    protocol: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one change, in which nobody else is served."""
     monkeypatch.setattr(dependents, "AT_ONCE", 1_000)
-    few, many = (_steps_to_free(door, waiting) for waiting in (200, 700))
+    few, many = (_steps_to_free(protocol, waiting) for waiting in (200, 700))
     assert (many - few) / 500 < most
 
 
-def _steps_to_free(door: str, waiting: int) -> int:
+def _steps_to_free(protocol: str, waiting: int) -> int:
     bench = Bench()
-    if door == "qless":
+    if protocol == "qless":
         bench.do(Put("qless", 1.0, "w", "need", "default", "k", b"{}", Form.JSON))
         for n in range(waiting):
             bench.do(Put("qless", 1.0, "w", f"j{n}", "default", "k", b"{}", Form.JSON, depends_on=("need",)))
@@ -282,7 +282,7 @@ def _steps_to_free(door: str, waiting: int) -> int:
         bench.push("need")
         bench.push(*(f"j{n}" for n in range(waiting)), links=Links(depends_on=(1,)))
         bench.lease()
-    claim = Claim("qless" if door == "qless" else "faktory", "w")
+    claim = Claim("qless" if protocol == "qless" else "faktory", "w")
     count, _ = steps(lambda: bench.engine.execute(Succeed("need", claim, t=3.0), bench.now))
     assert len(bench.state.queues["default"].ready) == waiting
     return count

@@ -44,7 +44,7 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
     assert delay(backoff, count, Random(1)) == seconds
 
 
-@pytest.mark.parametrize(("rules", "failures", "end"), [
+@pytest.mark.parametrize(("policy", "failures", "end"), [
     (Policy(5, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 5, State.DEAD),
     (Policy(1, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 1, State.DEAD),
     (Policy(2, backoff=Backoff.QUARTIC, exhausted=Disposition.GONE), 2, State.GONE),

@@ -13,7 +13,7 @@ from crossdock.journal.data_dir import LOCK, Folder, FolderInUse, NotAFolder, be
 from tests.support.command_line import Operator
 from tests.support.server import Server
 
-OFF = [word for door in ("workq", "masenko", "redis") for word in ("--listen", f"{door}=off")]
+OFF = [word for protocol in ("workq", "masenko", "redis") for word in ("--listen", f"{protocol}=off")]
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, say, worker
+from tests.support.conversation import ClockedFaktory, Conversation, say, worker
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.floor import Floor
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -16,7 +16,7 @@ OK = b"+OK\r\n"
 @pytest.fixture
 def peer() -> Conversation:
     dispatcher = PlainDispatcher()
-    return worker(dispatcher, Door(dispatcher), "w")
+    return worker(dispatcher, ClockedFaktory(dispatcher), "w")
 
 
 def told(peer: Conversation, fail: bytes) -> dict[str, object]:
@@ -112,20 +112,20 @@ def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
 
 class TestOfOtherDoors:
     @pytest.mark.parametrize("retry", [25, 1, -1])
-    def test_a_job_that_was_requeued_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+    def test_a_job_that_was_requeued_counts_from_below_zero(self, all_protocols: AllProtocols, retry: int) -> None:
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"retry":%d}' % retry) == OK
         say(peer, b"FETCH default")
         assert say(peer, b'FAIL {"jid":"12345678","message":"m"}') == OK
         say(peer, b'MUTATE {"cmd":"kill","target":"retries"}')
-        assert ControlPeer(floor.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
+        assert ControlPeer(all_protocols.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
         shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("m", 0, retry)
 
-    def test_a_final_failure_by_qless_counts_from_below_zero(self, floor: Floor) -> None:
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+    def test_a_final_failure_by_qless_counts_from_below_zero(self, all_protocols: AllProtocols) -> None:
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"queue":"q"}') == OK
-        qless = floor.qless()
+        qless = all_protocols.qless()
         got = qless.fetch("q")
         assert got is not None
         assert qless.fail(got.ident, "broke")
@@ -133,13 +133,13 @@ class TestOfOtherDoors:
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("broke", 0, 25)
 
-    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, floor: Floor) -> None:
-        masenko = floor.masenko()
+    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, all_protocols: AllProtocols) -> None:
+        masenko = all_protocols.masenko()
         masenko.push("q", ["a"])
         got = masenko.fetch("q")
         assert got is not None
         assert masenko.fail(got.ident)
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         say(peer, b'MUTATE {"cmd":"requeue","target":"retries"}')
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["errtype"]) == ("unknown", "unknown")

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.support.chunks import cut, cuts, ends
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.faktory_lines import hellos, lines
 from tests.support.json_spellings import arrays, objects, spellings
@@ -35,8 +35,8 @@ def talk(chunks: list[bytes], *, identified: bool = True) -> Heard:
 
 def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher, line_bytes=600)
-    peer = worker(dispatcher, door, "w1") if identified else Conversation(dispatcher, door)
+    protocol = ClockedFaktory(dispatcher, line_bytes=600)
+    peer = worker(dispatcher, protocol, "w1") if identified else Conversation(dispatcher, protocol)
     requests: list[bytes] = []
     for chunk in chunks:
         requests += _received(peer, chunk)
@@ -120,7 +120,7 @@ def test_args_and_custom_come_back_byte_for_byte(args: str, custom: str, bulk: b
     told = json.loads(custom, parse_int=str, parse_float=str)
     assume(not ASKS & set(told))
     dispatcher = PlainDispatcher()
-    peer = worker(dispatcher, Door(dispatcher))
+    peer = worker(dispatcher, ClockedFaktory(dispatcher))
     job = f'{{"jid":"12345678","custom":{custom},"jobtype":"T","args":{args}}}'
     assert peer.ask(f"PUSHB [{job}]" if bulk else f"PUSH {job}") == (b"$2\r\n{}\r\n" if bulk else b"+OK\r\n")
     shown = body(peer.ask("FETCH default"))

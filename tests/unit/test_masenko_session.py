@@ -21,13 +21,13 @@ NOT_ACQUIRED = b'ERR {"msg":"task not acquired"}\n'
 
 
 @pytest.fixture
-def door() -> MasenkoProtocol:
+def protocol() -> MasenkoProtocol:
     return MasenkoProtocol()
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: MasenkoProtocol) -> MasenkoPeer:
-    return MasenkoPeer(dispatcher, door)
+def peer(dispatcher: PlainDispatcher, protocol: MasenkoProtocol) -> MasenkoPeer:
+    return MasenkoPeer(dispatcher, protocol)
 
 
 def told(reply: bytes) -> dict[str, object]:
@@ -52,12 +52,12 @@ class TestIds:
         assert peer.ask('ACK {"id":1}') == OK
         assert peer.ask('ACK {"id":1}') == NOT_ACQUIRED
 
-    def test_zero_is_skipped(self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer) -> None:
-        door.tick(dispatcher)
+    def test_zero_is_skipped(self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol, peer: MasenkoPeer) -> None:
+        protocol.tick(dispatcher)
         assert dispatcher.state.counters.number == 0
         dispatcher.do(DrawNumbers(2**32 - 10))
-        door.tick(dispatcher)
-        door.tick(dispatcher)
+        protocol.tick(dispatcher)
+        protocol.tick(dispatcher)
         assert dispatcher.state.counters.number == 2**32
         assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":1}\n'
 
@@ -92,7 +92,7 @@ class TestLeases:
 
     @pytest.mark.parametrize("end", ["quit", "lost", "silent"])
     def test_many_are_let_go_in_slices(
-        self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer, end: str
+        self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol, peer: MasenkoPeer, end: str
     ) -> None:
         count = 3 * SLICE + 7
         peer.ask("ATOMIC\n" + 'PUSH {"name":"a"}\n' * count + "DONE")

@@ -55,10 +55,10 @@ class House(ConnectionRegistry):
         self.turn = GroupCommit(
             Engine(EngineState(), Random(1)), self.journal_writer, Clock(), self.loop.as_loop(), 1_000
         )
-        self.door = RedisProtocol()
+        self.protocol = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
-        connection, transport = Connection(self, self.door, self.turn, self.loop.as_loop()), Transport()
+        connection, transport = Connection(self, self.protocol, self.turn, self.loop.as_loop()), Transport()
         connection.connection_made(cast(Any, transport))
         return connection, transport
 
@@ -108,7 +108,7 @@ def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) 
     listener.connection_lost(None)
     house.loop.run()
     assert house.turn.channels.by_name == {}
-    assert house.door.sessions.keys() == {2}
+    assert house.protocol.sessions.keys() == {2}
 
 
 def test_so_is_one_whose_texts_wait_for_the_disk(house: House) -> None:

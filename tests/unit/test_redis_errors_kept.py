@@ -46,8 +46,8 @@ def constants() -> Iterator[tuple[str, Error]]:
 
 def test_constants_keep_nothing() -> None:
     qless = Qless()
-    door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-    peer = Peer(PlainDispatcher(), door)
+    protocol = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
+    peer = Peer(PlainDispatcher(), protocol)
     for request in REQUESTS:
         peer.send(request)
     known = dict(constants())

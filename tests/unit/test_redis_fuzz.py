@@ -35,8 +35,8 @@ requests = st.tuples(st.sampled_from(NAMES), arguments | on_keys | on_keys)
 class Talk:
     def __init__(self, resp3: bool) -> None:
         self.dispatcher = PlainDispatcher()
-        door = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
-        self.peer = Peer(self.dispatcher, door)
+        protocol = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
+        self.peer = Peer(self.dispatcher, protocol)
         if resp3:
             self.ask(b"HELLO", [b"3"])
 

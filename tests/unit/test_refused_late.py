@@ -45,12 +45,12 @@ def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
     return rests, answer if isinstance(answer, bytes) else answer.reply
 
 
-def told_slowly(door: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
+def told_slowly(protocol: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
     """Where each look at a request takes a while; `full`: why there is no room."""
     dispatcher = PlainDispatcher()
     dispatcher.slowness, dispatcher.full = SLOW_S, full
-    peer = Peer(dispatcher, door())
-    if door is FaktoryProtocol:
+    peer = Peer(dispatcher, protocol())
+    if protocol is FaktoryProtocol:
         peer.send(b'HELLO {"v":2}\r\n')
     return told(peer, line)
 
@@ -72,9 +72,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), REFUSED)
-def test_what_is_refused(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
-    rests, answer = told_slowly(door, line)
+@pytest.mark.parametrize(("protocol", "line", "said"), REFUSED)
+def test_what_is_refused(protocol: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+    rests, answer = told_slowly(protocol, line)
     assert answer.startswith(said)
     assert rests == pytest.approx(LATE_S, rel=0.2)
 
@@ -92,11 +92,11 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), TAKEN)
+@pytest.mark.parametrize(("protocol", "line", "said"), TAKEN)
 def test_an_accepted_or_small_request_is_answered_at_once(
-    door: Callable[[], WireProtocol], line: bytes, said: bytes
+    protocol: Callable[[], WireProtocol], line: bytes, said: bytes
 ) -> None:
-    rests, answer = told_slowly(door, line)
+    rests, answer = told_slowly(protocol, line)
     assert answer.startswith(said)
     assert rests == 0.0
 
@@ -116,10 +116,10 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), FULL)
-def test_a_full_server_answers_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+@pytest.mark.parametrize(("protocol", "line", "said"), FULL)
+def test_a_full_server_answers_at_once(protocol: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     """Who brings jobs asks again, and gives up when there is no answer."""
-    rests, answer = told_slowly(door, line, "the disk is nearly full")
+    rests, answer = told_slowly(protocol, line, "the disk is nearly full")
     assert answer.startswith(said + b"the disk is nearly full")
     assert rests == 0.0
 

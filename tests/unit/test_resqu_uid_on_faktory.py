@@ -6,13 +6,13 @@ from crossdock.model.commands import resqu
 from crossdock.model.commands import resqu as r
 from crossdock.protocols.redis.resqu.specs import Specs
 from tests.model.resqu_bench import ResquBench, job_spec
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
 def peer(dispatcher: PlainDispatcher) -> Conversation:
-    return worker(dispatcher, Door(dispatcher), "w1")
+    return worker(dispatcher, ClockedFaktory(dispatcher), "w1")
 
 
 def push(peer: Conversation, jid: str, custom: str) -> bytes:

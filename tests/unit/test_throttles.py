@@ -7,7 +7,7 @@ from crossdock.model.commands.core import GiveBack, SetThrottles
 from crossdock.model.records import Per
 from crossdock.server.static_config import BadOrder, throttles
 from crossdock.settings.schema import Settings, ThrottleEntry
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 
 EMPTY = b"$-1\r\n"
@@ -19,8 +19,8 @@ class Scene:
     def __init__(self, *throttle: tuple[str, int, Per, float]) -> None:
         self.dispatcher = PlainDispatcher()
         self.dispatcher.do(SetThrottles(throttle))
-        self.door = Door(self.dispatcher)
-        self.peer = worker(self.dispatcher, self.door)
+        self.protocol = ClockedFaktory(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.protocol)
         for n in range(10):
             self.push(f"job-{n:04d}")
         self.push("elsewhere", "other")
@@ -30,12 +30,12 @@ class Scene:
         assert self.peer.ask(line) == b"+OK\r\n"
 
     def worker(self, wid: str) -> Conversation:
-        return worker(self.dispatcher, self.door, wid)
+        return worker(self.dispatcher, self.protocol, wid)
 
     def restart(self) -> None:
         self.dispatcher = self.dispatcher.restarted()
-        self.door = Door(self.dispatcher)
-        self.peer = worker(self.dispatcher, self.door)
+        self.protocol = ClockedFaktory(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.protocol)
 
 
 def fetched(said: bytes) -> str:
@@ -93,7 +93,7 @@ def test_a_full_throttle_asks_nobody() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
     for _ in range(100):
-        worker(scene.dispatcher, scene.door).ask("FETCH mail")
+        worker(scene.dispatcher, scene.protocol).ask("FETCH mail")
     before = scene.dispatcher.waits.asked
     scene.push("another-1")
     assert scene.dispatcher.waits.asked == before
