@@ -30,7 +30,7 @@ class Elsewhere(ViaQless):
     hours = -7.25
 
     def _time(self) -> str:
-        seconds, micros = self._ask("TIME")
+        seconds, micros = self.request("TIME")
         return f"{int(seconds) + self.hours * 3_600:.0f}.{int(micros):06d}"
 
 

@@ -11,9 +11,14 @@ class CountedQueues:
 
     def __init__(self) -> None:
         self.ready: Counter[str | bytes] = Counter()
-        self.waits = Waiters(lambda queue: self.ready[queue] > 0)
+        self.waits = Waiters(self._has_work)
         self.served: list[str] = []
+        self.looks = 0  #: how often a queue was looked at
         self.quiet: set[str] = set()
+
+    def _has_work(self, queue: str | bytes) -> bool:
+        self.looks += 1
+        return self.ready[queue] > 0
 
     def come(self, name: str, *queues: str | bytes) -> None:
         wait = Wait(queues, 0.0, lambda late: self._ask(name, wait, late))

@@ -85,7 +85,7 @@ class SocketlessServer(ConnectionRegistry):
     def sync(self) -> None:
         """All that was said so far is on disk."""
         self.loop.run()
-        while self.journal_writer._waiting:
+        while self.journal_writer.waits:
             self.journal_writer.synced()
             self.loop.run()
 

@@ -34,8 +34,8 @@ def test_no_callers_time_ends_a_lease_of_another_protocol(all_protocols: AllProt
     got = there.fetch("q")
     assert got is not None
     far = str(all_protocols.dispatcher.now.wall + 1e9)
-    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "w", "5") == "{}"
-    assert here._ask("FCALL", "qless", "0", "peek", far, "q", "5") == "{}"
+    assert here.request("FCALL", "qless", "0", "pop", far, "q", "w", "5") == "{}"
+    assert here.request("FCALL", "qless", "0", "peek", far, "q", "5") == "{}"
     assert alone(all_protocols).lease.via == other
     assert there.succeed(got.ident)
 
@@ -48,7 +48,7 @@ def test_nor_one_that_a_heartbeat_here_has_renewed(all_protocols: AllProtocols) 
     here.call("heartbeat", got.ident, "w", "{}")
     assert alone(all_protocols).lease.beats == 1
     far = str(all_protocols.dispatcher.now.wall + 1e9)
-    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
+    assert here.request("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
     assert alone(all_protocols).lease.via == "faktory"
     all_protocols.dispatcher.advance(61)
     there.look("q")

@@ -65,11 +65,11 @@ class TestSilence:
 
     def test_one_timer_however_often_it_speaks(self, server: SocketlessServer) -> None:
         peer, transport = server.connect()
-        before = len(server.loop._timers)
+        before = len(server.loop.alarms)
         for _ in range(100):
             server.say(peer, "PING")
             self.advance(server, 0.1)
-        assert len(server.loop._timers) == before
+        assert len(server.loop.alarms) == before
         fired = sum(self.advance(server, 0.05) for _ in range(860))
         assert fired == 1
         assert not transport.eof
