@@ -80,7 +80,7 @@ def main() -> None:
     best = max(run(frame, rows, port, f"toy-{n}") for n in range(ROUNDS))
     print(f"Spark to a server that only answers   {best:10,.0f} jobs/s")
     toy.terminate()
-    with tempfile.TemporaryDirectory() as folder, Server(Path(folder) / "data", doors=("redis",)) as server:
+    with tempfile.TemporaryDirectory() as folder, Server(Path(folder) / "data", protocols=("redis",)) as server:
         best = max(run(frame, rows, server.ports["redis"], f"real-{n}") for n in range(ROUNDS))
         with Loader(Where("127.0.0.1", server.ports["redis"]), "real-0") as load:
             assert load.loaded().total_new == rows

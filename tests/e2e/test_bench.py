@@ -84,10 +84,10 @@ def test_everything_is_measured_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("door", "phases"), [("workq", ["add", "lease", "complete"]), ("masenko", ["PUSH", "FETCH", "ACK"])]
+    ("protocol", "phases"), [("workq", ["add", "lease", "complete"]), ("masenko", ["PUSH", "FETCH", "ACK"])]
 )
-def test_another_door(tmp_path: Path, door: str, phases: list[str]) -> None:
-    done = bench("--quick", "--door", door, "--jobs", "500", "--folder", str(tmp_path))
+def test_another_protocol_is_measured(tmp_path: Path, protocol: str, phases: list[str]) -> None:
+    done = bench("--quick", "--door", protocol, "--jobs", "500", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = rows(done.stdout)
     assert [cells[0] for cells in found["Crossdock always"]] == phases
@@ -222,7 +222,7 @@ _TEXT: Final = b"local QlessAPI = {} -- function(now, me, queue"
 def test_the_scripts_of_another_endpoint(tmp_path: Path, named: str) -> None:
     file = tmp_path / "qless.lua"
     file.write_bytes(_TEXT)
-    with Server(tmp_path / "other", {"redis.password": "s3cret"}, doors=("redis",)) as other:
+    with Server(tmp_path / "other", {"redis.password": "s3cret"}, protocols=("redis",)) as other:
         where = f"127.0.0.1:{other.ports['redis']}"
         script = {"hash": hashlib.sha1(_TEXT).hexdigest(), "file": str(file)}.get(named, named)
         target = parse(f"redis://:s3cret@{where}")
@@ -243,7 +243,7 @@ def test_the_scripts_of_another_endpoint(tmp_path: Path, named: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "reqless", "0" * 40])
-def test_an_endpoint_without_the_script_is_told_of(tmp_path: Path, named: str) -> None:
+def test_an_endpoint_without_the_script_is_reported(tmp_path: Path, named: str) -> None:
     class Bare(socketserver.StreamRequestHandler):
         """A Redis that nobody has loaded anything into."""
 

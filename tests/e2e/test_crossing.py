@@ -16,10 +16,10 @@ from tests.support.peer import Got, Peer
 from tests.support.peers import LISTENING, PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach
 from tests.support.server import Server
 
-DOORS = sorted(PEERS)
+PROTOCOLS = sorted(PEERS)
 #: As long as Masenko's door lets anybody wait, or nearly.
 WAIT_S = 40.0
-WAITING = [door for door in DOORS if PEERS[door].waits]
+WAITING = [protocol for protocol in PROTOCOLS if PEERS[protocol].waits]
 
 #: What a door says to one who waits when the server stops, and then.
 LAST_WORDS = {
@@ -31,7 +31,7 @@ LAST_WORDS = {
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("crossing") / "data", doors=LISTENING) as server:
+    with Server(tmp_path_factory.mktemp("crossing") / "data", protocols=LISTENING) as server:
         yield server
 
 
@@ -45,8 +45,8 @@ class Visit:
         stack.enter_context(closing(self.faktory))
         self._failures = self.failures()
 
-    def peer(self, door: str) -> Peer:
-        return self._stack.enter_context(closing(reach(self._server, door)))
+    def peer(self, protocol: str) -> Peer:
+        return self._stack.enter_context(closing(reach(self._server, protocol)))
 
     def failures(self) -> int:
         """How often a job has failed so far, whatever became of it then."""
@@ -71,9 +71,12 @@ def fetched(peer: Peer, queue: str) -> Got:
     return got
 
 
-@pytest.mark.parametrize(("by", "through"), list(itertools.permutations(DOORS, 2)))
+@pytest.mark.parametrize(("by", "through"), list(itertools.permutations(PROTOCOLS, 2)))
 def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) -> None:
-    queue, third = f"life-{by}-{through}", visit.peer(next(door for door in DOORS if door not in (by, through)))
+    queue, third = (
+        f"life-{by}-{through}",
+        visit.peer(next(protocol for protocol in PROTOCOLS if protocol not in (by, through))),
+    )
     pusher, worker = visit.peer(by), visit.peer(through)
     pusher.push(queue, "word")
     got = fetched(worker, queue)
@@ -87,8 +90,8 @@ def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) 
     assert all(peer.look(queue) == 0 for peer in (pusher, worker, third))
 
 
-@pytest.mark.parametrize("by", DOORS)
-def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: Server, by: str) -> None:
+@pytest.mark.parametrize("by", PROTOCOLS)
+def test_the_job_of_a_lost_connection_goes_to_a_waiter(visit: Visit, running: Server, by: str) -> None:
     queue = f"lost-{by}"
     waits = visit.peer("workq")
     lost = reach(running, "masenko")
@@ -103,9 +106,9 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
     assert waits.succeed(got.ident)
 
 
-def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
-    waits = [visit.peer(door) for door in (*WAITING, *reversed(WAITING))]
-    pushers = [visit.peer(DOORS[n % len(DOORS)]) for n in range(len(waits))]
+def test_waiters_are_served_in_order_of_arrival(visit: Visit) -> None:
+    waits = [visit.peer(protocol) for protocol in (*WAITING, *reversed(WAITING))]
+    pushers = [visit.peer(PROTOCOLS[n % len(PROTOCOLS)]) for n in range(len(waits))]
     began = time.monotonic()
     for each in waits:
         each.ask("row", wait_s=WAIT_S)
@@ -114,12 +117,12 @@ def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
         pusher.push("row", f"no. {n}")
     late = time.monotonic() - began > BLOCK_S  # then Faktory's wait may have been over before its turn came
     served = [
-        got.text if got else "" for each in waits if (got := each.given()) or not (late and each.door == "faktory")
+        got.text if got else "" for each in waits if (got := each.given()) or not (late and each.protocol == "faktory")
     ]
     assert served == [f"no. {n}" for n in range(len(served))]
 
 
-def test_a_result_of_whatever_door(visit: Visit) -> None:
+def test_a_result_is_shown_whatever_the_workers_protocol(visit: Visit) -> None:
     workq, masenko = visit.peer("workq"), visit.peer("masenko")
     assert isinstance(workq, ViaWorkq) and isinstance(masenko, ViaMasenko)
     ident = workq.push("results", "word")
@@ -131,23 +134,23 @@ def test_a_result_of_whatever_door(visit: Visit) -> None:
 
 def test_a_stop_while_all_wait(tmp_path: Path) -> None:
     """Waits end with their empty answer. What is bound to a connection is ready at the next start, uncounted."""
-    server = Server(tmp_path / "data", doors=LISTENING)
+    server = Server(tmp_path / "data", protocols=LISTENING)
     with server, ExitStack() as stack:
-        waits = {door: stack.enter_context(closing(reach(server, door))) for door in WAITING}
-        holds = {door: stack.enter_context(closing(reach(server, door))) for door in DOORS}
-        for door, peer in holds.items():
-            peer.push(f"held-{door}", "word")
-            fetched(peer, f"held-{door}")
-        for door, peer in waits.items():
+        waits = {protocol: stack.enter_context(closing(reach(server, protocol))) for protocol in WAITING}
+        holds = {protocol: stack.enter_context(closing(reach(server, protocol))) for protocol in PROTOCOLS}
+        for protocol, peer in holds.items():
+            peer.push(f"held-{protocol}", "word")
+            fetched(peer, f"held-{protocol}")
+        for protocol, peer in waits.items():
             peer.ask("nothing", wait_s=WAIT_S)
-            holds[door].look("nothing")
+            holds[protocol].look("nothing")
         assert server.stop() == 0
-        for door, peer in waits.items():
-            assert [peer.wire.line() for _ in LAST_WORDS[door]] == LAST_WORDS[door]
+        for protocol, peer in waits.items():
+            assert [peer.wire.line() for _ in LAST_WORDS[protocol]] == LAST_WORDS[protocol]
             with pytest.raises(Broken, match="ended the connection"):
                 peer.wire.line()
         server.start()
         look = stack.enter_context(closing(reach(server, "workq")))
-        assert {door: look.look(f"held-{door}") for door in DOORS} == {
-            door: int(peer.bound) for door, peer in PEERS.items()
+        assert {protocol: look.look(f"held-{protocol}") for protocol in PROTOCOLS} == {
+            protocol: int(peer.bound) for protocol, peer in PEERS.items()
         }

@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.doc_pages import blocks
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
-ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAID_BY_SERVER = ("+", "-", "$", "{", "b-", "…")
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return [body for tag, body in _BLOCK.findall((ROOT / page).read_text("utf-8")) if tag == language]
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ EACH: Final = 6
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", LAKE, doors=LISTENING) as running:
+    with Server(tmp_path / "data", LAKE, protocols=LISTENING) as running:
         yield running
 
 
@@ -61,10 +61,10 @@ def at_rest(server: Server, operator: Operator) -> Any:
 
 def work(server: Server) -> None:
     """Each door pushes, and the next one works it; of what each pushed one fails and one is never settled."""
-    peers = [reach(server, door, f"{door}-worker") for door in PEERS]
+    peers = [reach(server, protocol, f"{protocol}-worker") for protocol in PEERS]
     for turn, origin in enumerate(peers):
         worker = peers[(turn + 1) % len(peers)]
-        queue = f"mail-{origin.door}"
+        queue = f"mail-{origin.protocol}"
         for n in range(EACH):
             origin.push(queue, {"password": "hunter2", "n": n})
         for n in range(EACH):
@@ -78,21 +78,21 @@ def work(server: Server) -> None:
         peer.close()
 
 
-def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
+def test_jobs_of_all_protocols_are_rows_that_add_up_to_the_live_statistics(
     server: Server, operator: Operator, tmp_path: Path
 ) -> None:
     work(server)
     told = at_rest(server, operator)
     assert (told["sound"], told["faults"], told["gaps"], told["on"]) == (True, [], [], True)
     rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
-    doors = set(PEERS)
-    assert {row["origin"] for row in rows if row["event"] == "pushed"} == doors
+    protocols = set(PEERS)
+    assert {row["origin"] for row in rows if row["event"] == "pushed"} == protocols
     pairs = {(row["origin"], row["lease_via"]) for row in rows if row["outcome"] == "succeeded"}
-    assert {origin for origin, _ in pairs} == {via for _, via in pairs} == doors
+    assert {origin for origin, _ in pairs} == {via for _, via in pairs} == protocols
     assert all(origin != via for origin, via in pairs), "each was worked through another door"
     assert {row["outcome"] for row in rows} >= {None, "succeeded", "failed"}
     pushed = [row for row in rows if row["event"] == "pushed"]
-    assert len(pushed) == EACH * len(doors)
+    assert len(pushed) == EACH * len(protocols)
     assert all(b"hunter2" not in _payload(row) and b"[redacted]" in _payload(row) for row in pushed)
     said = {row["error_message"] for row in rows if row["event"] == "failed"}
     assert "[redacted] is wrong" in said and not any("hunter2" in text for text in said)
@@ -106,7 +106,7 @@ def _payload(row: Row) -> bytes:
     return payload
 
 
-def test_the_operator_is_told_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
+def test_lake_status_reports_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
     work(server)
     told = at_rest(server, operator)
     text = operator.tell("lake", "status")
@@ -132,7 +132,9 @@ def test_the_operator_is_told_what_is_wrong(server: Server, operator: Operator, 
         assert ended.code == 1 and "_done.json cannot be read" in ended.out + ended.err
 
 
-def test_a_flush_leaves_the_past_and_begins_a_new_era(server: Server, operator: Operator, tmp_path: Path) -> None:
+def test_a_flush_keeps_the_past_and_begins_a_new_flush_epoch(
+    server: Server, operator: Operator, tmp_path: Path
+) -> None:
     work(server)
     with server.client() as client:
         client.call("FLUSH")

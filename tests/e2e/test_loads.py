@@ -18,7 +18,7 @@ from tests.support.server import Server
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("loads"), doors=("redis", "faktory")) as running:
+    with Server(tmp_path_factory.mktemp("loads"), protocols=("redis", "faktory")) as running:
         yield running
 
 
@@ -78,7 +78,7 @@ def test_our_client_sends_ahead_and_counts(server: Server) -> None:
     assert sum(each.new for each in told) == 10_500
 
 
-def test_a_bad_job_is_told_in_the_servers_words(server: Server) -> None:
+def test_a_bad_job_is_reported_with_the_servers_message(server: Server) -> None:
     with Loader(where(server), "bad") as loader:
         loader.put(msgspec.msgpack.encode([("jid", "q", "k", "[")]))
         with pytest.raises(Refused, match="job 'jid': args must be a JSON text"):
@@ -91,7 +91,7 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 
 def test_a_password(tmp_path: Path) -> None:
-    with Server(tmp_path, {"redis.password": "secret"}, doors=("redis",)) as server:
+    with Server(tmp_path, {"redis.password": "secret"}, protocols=("redis",)) as server:
         with Loader(where(server)._replace(password="secret"), "run") as loader:
             assert loader.loaded().state == "unknown"
         with pytest.raises(Refused, match="WRONGPASS"):
@@ -101,7 +101,7 @@ def test_a_password(tmp_path: Path) -> None:
 
 
 def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
-    with Server(tmp_path, {"limits.jobs": 1_000}, doors=("redis", "faktory")) as server:
+    with Server(tmp_path, {"limits.jobs": 1_000}, protocols=("redis", "faktory")) as server:
         with Loader(where(server), "run", patience_s=0.5) as loader:
             loader.put(rows(0, 1_000))
             loader.put(rows(1_000, 10))
@@ -122,7 +122,7 @@ def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.fault
 def test_a_server_that_is_killed_loses_none_and_doubles_none(tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis", "faktory"), keeps_ports=True) as server:
+    with Server(tmp_path, protocols=("redis", "faktory"), keeps_ports=True) as server:
         killed = 0
         with Loader(where(server), "run") as loader:
             for first in range(0, 60_000, 1_000):

@@ -15,21 +15,21 @@ from tests.support.masenko_raw import Raw, told
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
 
-DOORS = ("faktory", "masenko")
+PROTOCOLS = ("faktory", "masenko")
 SILENCE_S = 1.5
 DEFAULT_S = MasenkoSettings().heartbeat
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", doors=DOORS) as server:
+    with Server(tmp_path / "data", protocols=PROTOCOLS) as server:
         yield server
 
 
 @pytest.fixture
 def strict(tmp_path: Path) -> Iterator[Server]:
     """One that cuts off who is silent for a while."""
-    with Server(tmp_path / "data", {"masenko.heartbeat": SILENCE_S}, doors=DOORS) as server:
+    with Server(tmp_path / "data", {"masenko.heartbeat": SILENCE_S}, protocols=PROTOCOLS) as server:
         yield server
 
 
@@ -37,7 +37,7 @@ def strict(tmp_path: Path) -> Iterator[Server]:
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """At one server for all that is refused."""
     folder = tmp_path_factory.mktemp("refused")
-    with Server(folder / "data", doors=DOORS) as running:
+    with Server(folder / "data", protocols=PROTOCOLS) as running:
         yield Operator.at(folder, running.ports)
 
 

@@ -145,7 +145,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["worker", "terminate", "w9"], "worker w9 not found; crossdock worker list shows all"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence(
+def test_an_error_is_reported_in_one_sentence(
     untouched: tuple[Operator, Client], arguments: list[str], sentence: str
 ) -> None:
     operator, client = untouched

@@ -14,12 +14,12 @@ from tests.support.patience import PATIENCE_S
 from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
 
-DOORS = ("faktory", "redis")
+PROTOCOLS = ("faktory", "redis")
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", doors=DOORS) as running:
+    with Server(tmp_path / "data", protocols=PROTOCOLS) as running:
         yield running
 
 
@@ -32,7 +32,7 @@ def operator(server: Server, tmp_path: Path) -> Operator:
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """At one server for all that is refused."""
     folder = tmp_path_factory.mktemp("refused")
-    with Server(folder / "data", doors=DOORS) as running:
+    with Server(folder / "data", protocols=PROTOCOLS) as running:
         yield Operator.at(folder, running.ports)
 
 
@@ -85,7 +85,7 @@ def test_tags_and_tracked_jobs(operator: Operator, client: Client, qless: ViaQle
     assert operator.json("job", "untrack", "--all") == {"done": ["faktory-1"], "unknown": []}
 
 
-def test_failures_of_two_doors_and_the_way_back(
+def test_failures_of_two_protocols_are_listed_and_requeued(
     operator: Operator, client: Client, qless: ViaQless, server: Server
 ) -> None:
     client.push("faktory-1", retry=-1)
@@ -203,7 +203,7 @@ def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Cli
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
+def test_an_error_is_reported_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
     ended = refused.run(*arguments)
     assert ended.code in (1, 2)
     assert ended.err.startswith(f"crossdock: {sentence}")
@@ -211,7 +211,7 @@ def test_what_is_wrong_is_told_in_one_sentence(refused: Operator, arguments: lis
 
 
 def test_through_qless_with_a_password(tmp_path: Path) -> None:
-    with Server(tmp_path / "data", {"redis.password": "secret"}, doors=("redis",)) as server:
+    with Server(tmp_path / "data", {"redis.password": "secret"}, protocols=("redis",)) as server:
         settings = {"server_data": "data", "listen_redis": f"127.0.0.1:{server.ports['redis']}"}
         operator = Operator(tmp_path, redis_password="secret", **settings)
         operator.tell("push", "mail", "k", "--via", "qless", "--jid", "one")

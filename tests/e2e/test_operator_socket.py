@@ -60,7 +60,7 @@ def test_the_socket_is_for_its_owner_and_goes_with_the_server(server: Server, op
 def test_another_kind_of_file_in_its_place_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "control.sock").write_text("mine")
-    ended = Operator(tmp_path).run("up", "--data", "data", *(f"--listen={door}=off" for door in BUILT))
+    ended = Operator(tmp_path).run("up", "--data", "data", *(f"--listen={protocol}=off" for protocol in BUILT))
     assert ended.code == 1
     assert "\ncrossdock: data/control.sock cannot be opened: Address already in use; remove what is" in ended.err
     assert (tmp_path / "data" / "control.sock").read_text() == "mine"
@@ -123,7 +123,7 @@ def test_a_line_without_end_is_cut_off(server: Server) -> None:
             assert answers.read() == b""
 
 
-def test_the_end_of_the_server_is_told(server: Server) -> None:
+def test_the_end_of_the_server_is_reported(server: Server) -> None:
     with AdminClient(server.data) as client:
         client.ask("status")
         assert server.stop() == 0

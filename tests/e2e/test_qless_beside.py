@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED_2013, Dialect
-from tests.qless.replay import QlessDesk, same
+from tests.qless.replay import QlessDispatcher, same
 from tests.support.qless_calls import RIGHT, SETTING, calls, spoilt
 from tests.support.redis_beside import RealRedis, missing_redis
 
@@ -68,7 +68,7 @@ def _recorded(reply: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("package", "name", "dialect"), SCRIPTS, ids=[each[0] for each in SCRIPTS])
-def test_what_is_wrong_is_told_in_the_scripts_words(
+def test_an_error_is_reported_with_the_scripts_message(
     client: redis.Redis, package: str, name: str, dialect: Dialect
 ) -> None:
     sha = client.script_load(script(package, name))
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_told_in_the_scripts_words(
     parted = []
     for command, *words in spoilt(right):
         client.flushdb()
-        dispatcher = QlessDesk()
+        dispatcher = QlessDispatcher()
         dispatcher.dialect = dialect
         with client.pipeline(transaction=False) as both:
             for each in setting:

@@ -100,7 +100,7 @@ FORK = Path(sys.prefix) / "throttles"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("qless"), doors=("redis", "faktory")) as running:
+    with Server(tmp_path_factory.mktemp("qless"), protocols=("redis", "faktory")) as running:
         yield running
 
 
@@ -133,7 +133,7 @@ def test_qless_py_through_its_own_api(server: Server) -> None:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path, doors=("redis", "faktory")) as running:
+    with Server(tmp_path, protocols=("redis", "faktory")) as running:
         yield running
 
 
@@ -200,7 +200,7 @@ def test_an_ack_over_there_frees_what_waits_here(server: Server) -> None:
 
 
 def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis",)) as server:
+    with Server(tmp_path, protocols=("redis",)) as server:
         call = Plain(server)
         for jid in ("held", "done", "failed", "ready"):
             call("put", "worker", "q", jid, "klass", "{}", 0, "tags", '["t"]', "priority", {"ready": 0}.get(jid, 5))
@@ -224,8 +224,8 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
         assert call.json("get", "blocked")["state"] == "waiting"
 
 
-def test_throttles_survive_a_kill_and_hold_for_every_door(tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis", "faktory")) as server:
+def test_throttles_survive_a_kill_and_hold_for_every_protocol(tmp_path: Path) -> None:
+    with Server(tmp_path, protocols=("redis", "faktory")) as server:
         call = Plain(server)
 
         def reqless(command: str, *args: object) -> Any:

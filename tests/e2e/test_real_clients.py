@@ -144,7 +144,7 @@ def test_plain_errors_of_node_are_grouped_by_their_first_words(tmp_path: Path) -
     assert newest["error"].startswith("order 47") and raw["group"] == "undefined"
 
 
-def test_a_wrong_password_is_told_apart(tmp_path: Path, user: User) -> None:
+def test_a_wrong_password_is_reported_as_such(tmp_path: Path, user: User) -> None:
     with Server(tmp_path / "data", {"faktory.password": "s3cret"}) as server:
         url = server.url.replace("s3cret", "wrong")
         with Program([*user.command, "push", url], user.environment) as producer:

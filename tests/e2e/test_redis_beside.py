@@ -24,7 +24,7 @@ TOO_LONG = 70_000
 def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
     """Redis' and ours."""
     folder = tmp_path_factory.mktemp("beside")
-    with RealRedis(folder) as redis, Server(folder / "data", doors=("redis",)) as server:
+    with RealRedis(folder) as redis, Server(folder / "data", protocols=("redis",)) as server:
         yield redis.port, server.ports["redis"]
 
 
@@ -50,7 +50,7 @@ def test_before_auth(tmp_path: Path) -> None:
     options = {"redis.password": SECRET}
     with (
         RealRedis(tmp_path, "--requirepass", SECRET) as redis,
-        Server(tmp_path / "data", options, doors=("redis",)) as server,
+        Server(tmp_path / "data", options, protocols=("redis",)) as server,
     ):
         both = Both(redis.port, server.ports["redis"])
         for line in BEFORE_AUTH.replace("\n", "|").strip("| ").split("|"):

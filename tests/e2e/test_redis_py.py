@@ -20,7 +20,7 @@ MEMORY_BYTES = 8 * 1024 * 1024
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("redis"), {"redis.keys_mib": 8}, doors=("redis",)) as running:
+    with Server(tmp_path_factory.mktemp("redis"), {"redis.keys_mib": 8}, protocols=("redis",)) as running:
         yield running
 
 
@@ -179,7 +179,7 @@ def test_the_key_space_is_bounded(client: Any) -> None:
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_keys_and_their_ends_outlive_the_server(end: str, protocol: int, tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis",)) as server:
+    with Server(tmp_path, protocols=("redis",)) as server:
         with connect(server, protocol) as client:
             client.set("for ever", "1")
             client.set("a while", "2", ex=10_000)
@@ -203,7 +203,7 @@ def test_keys_and_their_ends_outlive_the_server(end: str, protocol: int, tmp_pat
 
 
 def test_a_password(protocol: int, tmp_path: Path) -> None:
-    with Server(tmp_path, {"redis.password": "secret"}, doors=("redis",)) as server:
+    with Server(tmp_path, {"redis.password": "secret"}, protocols=("redis",)) as server:
         with connect(server, protocol, password="secret") as client:
             assert client.ping()
         with connect(server, protocol, username="default", password="secret") as client:
@@ -215,7 +215,7 @@ def test_a_password(protocol: int, tmp_path: Path) -> None:
 
 
 def test_a_server_that_stops_ends_waits_and_subscriptions(protocol: int, tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis",)) as server:
+    with Server(tmp_path, protocols=("redis",)) as server:
         waiting, listening = (
             socket.create_connection(("127.0.0.1", server.ports["redis"]), PATIENCE_S) for _ in range(2)
         )

@@ -18,7 +18,7 @@ SETTINGS = {"lake.segment_s": 0.2}
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", SETTINGS, doors=("faktory", "redis")) as running:
+    with Server(tmp_path / "data", SETTINGS, protocols=("faktory", "redis")) as running:
         yield running
 
 

@@ -27,7 +27,7 @@ def ident(number: int) -> str:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", doors=BOTH) as running:
+    with Server(tmp_path / "data", protocols=BOTH) as running:
         yield running
 
 
@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """At one server for all that is refused."""
     folder = tmp_path_factory.mktemp("refused")
-    with Server(folder / "data", doors=BOTH) as running:
+    with Server(folder / "data", protocols=BOTH) as running:
         yield Operator.at(folder, running.ports)
 
 
@@ -63,7 +63,7 @@ def test_the_worked_example(peer: WorkqPeer) -> None:
 
 def test_four_fields(tmp_path: Path) -> None:
     settings = {"workq.lease_ttr": "true"}
-    with Server(tmp_path / "data", settings, doors=("workq",)) as server, WorkqPeer(server.ports["workq"]) as peer:
+    with Server(tmp_path / "data", settings, protocols=("workq",)) as server, WorkqPeer(server.ports["workq"]) as peer:
         peer.send(f"add {ident(1)} ping 1500 60000 4", "pong", "lease ping 0")
         peer.hear("+OK", "+OK 1", f"{ident(1)} ping 1500 4", "pong")
 
@@ -138,7 +138,7 @@ def test_a_client_that_sends_no_more_is_answered(peer: WorkqPeer) -> None:
     assert peer.ended()
 
 
-def test_who_breaks_the_grammar_is_cut_off_after_its_answers(server: Server, peer: WorkqPeer) -> None:
+def test_a_client_that_breaks_the_grammar_is_closed_after_its_replies(server: Server, peer: WorkqPeer) -> None:
     peer.socket.sendall(b"inspect queues 0 1\r\nfoo\ninspect queues 0 1\r\n")
     peer.hear("+OK 0")
     assert peer.ended()
@@ -162,7 +162,7 @@ def test_silence_is_allowed(peer: WorkqPeer) -> None:
 
 def test_too_many_connections(tmp_path: Path) -> None:
     settings = {"limits.connections": 2}
-    with Server(tmp_path / "data", settings, doors=("workq",)) as server:
+    with Server(tmp_path / "data", settings, protocols=("workq",)) as server:
         port = server.ports["workq"]
         with WorkqPeer(port) as one, WorkqPeer(port) as two, WorkqPeer(port) as three:
             three.hear("-SERVER-ERROR Too many connections: 3")
@@ -352,9 +352,7 @@ class TestCommandLine:
             ),
         ],
     )
-    def test_what_is_wrong_is_told_in_one_sentence(
-        self, refused: Operator, arguments: list[str], sentence: str
-    ) -> None:
+    def test_an_error_is_reported_in_one_sentence(self, refused: Operator, arguments: list[str], sentence: str) -> None:
         ended = refused.run(*arguments)
         assert ended.code in (1, 2)
         assert ended.out == ""

@@ -153,7 +153,7 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("how", ["missing", "empty"])
 @pytest.mark.parametrize("left", ["a snapshot", "the log", "the reserve"])
-def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path, how: str, left: str) -> None:
+def test_a_missing_journal_is_not_created_again(tmp_path: Path, how: str, left: str) -> None:
     """As after a restore or a copy that was cut short. SQLite would delete the log, and jobs with it."""
     folder = closed_journal(tmp_path, eventful(), with_snapshot=left == "a snapshot")
     database = tmp_path / DATABASE

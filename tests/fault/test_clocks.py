@@ -27,7 +27,7 @@ class MovedServer(Server):
     """A server whose wall clock and boot id are set by the test."""
 
     def __init__(self, folder: Path, ahead: float = 0.0) -> None:
-        super().__init__(folder / "data", fault="moved-clock", doors=("faktory", "workq", "redis"))
+        super().__init__(folder / "data", fault="moved-clock", protocols=("faktory", "workq", "redis"))
         self._clock = folder / "clock"
         self.set_clock(ahead)
 

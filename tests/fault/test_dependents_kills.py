@@ -57,7 +57,7 @@ def wait_for(server: Server, many: int) -> None:
 def test_dependents_are_resolved_over_kills(tmp_path: Path, case: str) -> None:
     data = tmp_path / "data"
     left = [MANY]
-    with Server(data, fault="small-slices", doors=("faktory", "masenko")) as server:
+    with Server(data, fault="small-slices", protocols=("faktory", "masenko")) as server:
         end_a_job(server, case)
         for kill in range(1, KILLS + 1):
             wait_for(server, kill * 20)

@@ -73,9 +73,9 @@ def test_a_client_that_never_reads_is_not_read_from(server: Server) -> None:
 def test_many_long_pages_that_nobody_reads_cost_little(tmp_path: Path) -> None:
     """A hundred jobs of a mebibyte each, asked for by ten who do not read, and then by one who does."""
     jobs, block = 100, b"x" * MIB
-    with Server(tmp_path / "data", doors=("faktory", "workq")) as server, ExitStack() as stack:
-        door = ("127.0.0.1", server.ports["workq"])
-        asks = [stack.enter_context(socket.create_connection(door, PATIENCE_S)) for _ in range(10)]
+    with Server(tmp_path / "data", protocols=("faktory", "workq")) as server, ExitStack() as stack:
+        protocol = ("127.0.0.1", server.ports["workq"])
+        asks = [stack.enter_context(socket.create_connection(protocol, PATIENCE_S)) for _ in range(10)]
         for number in range(jobs):
             asks[0].sendall(b"add 61a444a0-6128-41c0-8078-%012x q 60000 600000 %d\r\n%b\r\n" % (number, MIB, block))
             assert asks[0].recv(5) == b"+OK\r\n"
@@ -159,7 +159,7 @@ def test_two_thousand_idle_connections_cost_little(server: Server) -> None:
             client.close()
 
 
-def test_beyond_the_connection_limit_the_newest_is_told(tmp_path: Path) -> None:
+def test_beyond_the_connection_limit_the_newest_gets_an_error(tmp_path: Path) -> None:
     with Server(tmp_path / "data", {"limits.connections": 3}) as server:
         clients = [server.client() for _ in range(3)]
         with server.client() as fourth:

@@ -76,7 +76,7 @@ def installed(data: Path) -> bool:
 
 
 def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = True, after: bool = True) -> Outcomes:
-    with Server(data, fault=fault, doors=LISTENING) as server:
+    with Server(data, fault=fault, protocols=LISTENING) as server:
         load, random = Load(server), Random(19)
         load.start()
         dead = load.outlive(server, kills - 1, random, after=False)

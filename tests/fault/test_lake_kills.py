@@ -3,14 +3,12 @@ that is not in the lake."""
 
 import os
 import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Final, Self
+from typing import Final
 
 import pytest
 
@@ -21,59 +19,13 @@ from crossdock.lake import manifest
 from crossdock.lake.event_rows.tables import Tables
 from tests.lake.ledger import booked, same_pages
 from tests.lake.source import Row, rows_in
-from tests.support.faktory_client import Client, Gone, Refused, job
-from tests.support.patience import IDLE_PATIENCE_S, wait_until
+from tests.support.lake_load import LakeLoad, position, wait_for
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
 KILLS: Final = 10
 SETTINGS: Final = {"lake.segment_s": 0.15, "lake.segment_mib": 1}
-
-
-class Load:
-    """Pushes, works and fails jobs, and knows what was acknowledged."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.pushed: set[str] = set()
-        self.settled: set[str] = set()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._count = 0
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.is_set():
-            try:
-                with self._server.client(wid="worker") as client:
-                    # With pauses: the lake's process takes only what nobody else wants of the processors.
-                    while not self._over.wait(0.005):
-                        self._round(client)
-            except (OSError, Gone, Refused, LookupError):
-                time.sleep(0.01)  # it is being killed, and comes back on another port
-
-    def _round(self, client: Client) -> None:
-        jids = [f"job-{self._count + n:08d}" for n in range(20)]
-        self._count += 20
-        client.push_many([job(jid) for jid in jids])
-        self.pushed.update(jids)
-        for _ in range(20):
-            found = client.fetch("default")
-            if found is not None:
-                client.ack(found["jid"])
-                self.settled.add(found["jid"])
-
-
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    wait_until(true, what, IDLE_PATIENCE_S)
 
 
 def first(data: Path) -> int:
@@ -83,11 +35,6 @@ def first(data: Path) -> int:
         return reader.first
     finally:
         reader.close()
-
-
-def position(lake: Path) -> int:
-    done = manifest.read_done(lake)
-    return 0 if done is None else done.last
 
 
 def left_in_the_journal(data: Path) -> dict[int, Row]:
@@ -102,11 +49,11 @@ def left_in_the_journal(data: Path) -> dict[int, Row]:
 
 
 @pytest.mark.alone
-def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
+def test_every_row_is_there_once_whichever_process_is_killed(tmp_path: Path) -> None:
     data, lake, random = tmp_path / "data", tmp_path / "data" / "lake", Random(11)
     server = Server(data, SETTINGS, fault="short-tail").start()
     killed: Counter[str] = Counter()
-    with Load(server) as load:
+    with LakeLoad(server) as load:
         for kill in range(KILLS):
             before = position(lake)
             wait_for(lambda before=before: position(lake) > before, "the lake goes on")  # type: ignore[misc]
@@ -150,7 +97,7 @@ def test_the_journal_waits_for_a_lake_that_cannot_be_written(tmp_path: Path) -> 
     lake.mkdir(parents=True)
     (lake / manifest.DONE).write_bytes(b"not JSON")
     server = Server(data, SETTINGS, fault="short-tail").start()
-    with Load(server) as load:
+    with LakeLoad(server) as load:
         wait_for(lambda: len(list(data.glob("snapshot-*[0-9]"))) == 2, "two snapshots")
         before = len(load.pushed)
         wait_for(lambda: len(load.pushed) > before + 500, "the server works on")
@@ -171,13 +118,13 @@ def test_off_and_on_again(tmp_path: Path) -> None:
     """While it is off the journal is trimmed as if there were no lake; what is lost to it so is named as a gap."""
     data, lake = tmp_path / "data", tmp_path / "data" / "lake"
     server = Server(data, SETTINGS).start()
-    with Load(server):
+    with LakeLoad(server):
         wait_for(lambda: position(lake) > 5, "the lake goes on")
     server.stop()
     server.close()
     until = position(lake)
     server = Server(data, {**SETTINGS, "lake.on": "false"}, fault="short-tail").start()
-    with Load(server):
+    with LakeLoad(server):
         wait_for(lambda: first(data) > until + 10, "the journal is trimmed")
     server.stop()
     server.close()

@@ -51,7 +51,7 @@ def cuts(image: Path) -> Iterator[tuple[int, Path]]:
         writer.close()
 
 
-def test_what_was_told_is_there(image: Path) -> None:
+def test_the_reported_position_survives_a_power_cut(image: Path) -> None:
     seen = 0
     for told, lake in cuts(image):
         done = manifest.read_done(lake)

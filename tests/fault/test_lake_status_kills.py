@@ -20,9 +20,9 @@ import pytest
 
 from crossdock.cli.main import main
 from crossdock.lake import manifest
-from tests.fault.test_lake_kills import Load, position, wait_for
 from tests.lake.source import rows_in
 from tests.support.command_line import Operator
+from tests.support.lake_load import LakeLoad, position, wait_for
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
@@ -100,11 +100,11 @@ def kill_exporter(server: Server) -> int:
     return killed
 
 
-def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> None:
+def test_status_never_goes_back_whichever_process_is_killed(tmp_path: Path) -> None:
     data, random = tmp_path / "data", Random(int.from_bytes(os.urandom(4)))
     status, killed = Status(data, random), Counter[str]()
     settings = {"lake.segment_s": 0.15, "lake.segment_mib": 1}
-    with Server(data, settings, fault="short-tail") as server, Load(server) as load:
+    with Server(data, settings, fault="short-tail") as server, LakeLoad(server) as load:
         for _ in range(KILLS):
             status.ask_for(random.random() * 0.6)
             whom = random.choice(["server", "exporter", "both"])
@@ -131,7 +131,7 @@ def test_a_server_that_never_lives_for_the_time_of_a_segment_still_fills_its_lak
     """After many kills there was nothing in the lake: each start began to count the minute again."""
     data, segment_s = tmp_path / "data", 3.0
     lives = 0
-    with Server(data, {"lake.segment_s": segment_s}) as server, Load(server):
+    with Server(data, {"lake.segment_s": segment_s}) as server, LakeLoad(server):
         while not position(data / "lake"):
             lives += 1
             assert lives < 20, Operator(tmp_path, server_data="data").run("lake", "status")

@@ -202,7 +202,7 @@ def log_salts(data: Path) -> object:
 
 
 @pytest.mark.parametrize("slot", [0, 4_096])
-def test_a_flipped_bit_in_the_mark_costs_nothing_and_is_told(
+def test_a_flipped_bit_in_the_mark_costs_nothing_and_is_reported(
     data: Path, slot: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     flip(data / MARK, (slot + 9) * 8)

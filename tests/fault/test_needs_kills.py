@@ -18,8 +18,8 @@ from crossdock.model.states import State
 from crossdock.protocols.payload import as_args
 from tests.model import invariants
 from tests.support.accounting import Kind, Op, Outcome, account
+from tests.support.dependency_load import TICK, DependencyLoad
 from tests.support.load import named
-from tests.support.needs_load import TICK, NeedsLoad
 from tests.support.peer import Got
 from tests.support.peers import LISTENING
 from tests.support.server import Server
@@ -29,9 +29,9 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 KILLS = 6
 
 
-def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[NeedsLoad, list[float]]:
-    with Server(data, fault=fault, doors=LISTENING) as server:
-        load = NeedsLoad(server)
+def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[DependencyLoad, list[float]]:
+    with Server(data, fault=fault, protocols=LISTENING) as server:
+        load = DependencyLoad(server)
         load.start()
         dead = load.outlive(server, kills, Random(23))
         load.finish()
@@ -56,7 +56,7 @@ def name(job: Job) -> str:
     return job.jid if job.jid.startswith(f"{TICK}-") else named(Got("", "", as_args(job)).text)
 
 
-def too_early(load: NeedsLoad) -> list[str]:
+def too_early(load: DependencyLoad) -> list[str]:
     """Jobs handed out before a success of the one they need was so much as sent."""
     acked: dict[str, float] = {}
     for op in load.ops:
@@ -66,7 +66,7 @@ def too_early(load: NeedsLoad) -> list[str]:
     return [op.jid for op in fetched if acked.get(load.depends_on[op.jid], float("inf")) > op.ended]
 
 
-def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
+def test_dependencies_and_intervals_survive_kills(tmp_path: Path) -> None:
     load, dead = kill_under_load(tmp_path / "data")
     made, state = on_disk(tmp_path / "data")
     invariants.check(state)
@@ -86,7 +86,7 @@ def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     assert waited_for <= set(present), "nobody waits for what is done"
 
 
-def test_needs_that_are_not_waited_for_would_be_noticed(tmp_path: Path) -> None:
+def test_ignored_dependencies_would_be_noticed(tmp_path: Path) -> None:
     load, _ = kill_under_load(tmp_path / "data", 1, "no-needs")
     assert too_early(load)
 

@@ -34,7 +34,7 @@ def closed(sock: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"HELLO {", b'HELLO {"v":2}'], ids=["silent", "half a line", "no line end"])
-def test_who_does_not_say_hello_in_time_is_cut_off(server: Server, said: bytes) -> None:
+def test_a_client_without_hello_in_time_is_closed(server: Server, said: bytes) -> None:
     began = time.monotonic()
     with Stalls() as stalls, socket.create_connection(server.address, PATIENCE_S) as sock:
         sock.sendall(said)

@@ -174,7 +174,7 @@ def test_what_little_there_is_is_used_up_and_nothing_is_lost(volume: Path, serve
         client.push("job-0001")
 
 
-def test_a_compaction_leaves_the_last_room_to_those_who_settle(volume: Path) -> None:
+def test_a_compaction_leaves_the_last_disk_space_to_settlements(volume: Path) -> None:
     with Server(volume / "data", {"lake.on": "false"}, fault="short-tail") as server, server.client() as client:
         for first in range(0, 300, 50):
             client.push_many([job(f"large-{n:05d}", "large", ["x" * 40_000]) for n in range(first, first + 50)])

@@ -24,7 +24,7 @@ _BESIDE_MIB: Final = 100
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     settings = {"limits.reply_memory_mib": BUDGET_MIB, "lake.on": "false"}
-    with Server(tmp_path / "data", settings, doors=("faktory", "redis")) as server:
+    with Server(tmp_path / "data", settings, protocols=("faktory", "redis")) as server:
         yield server
 
 

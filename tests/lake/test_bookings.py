@@ -19,11 +19,11 @@ from crossdock.protocols.redis.qless.call import UNIFIED_2013, Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
 from tests.model.resqu_simulation import ResquWorld
 from tests.model.simulation import World
-from tests.qless import test_walk
-from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import DIALECTS, RECORDINGS
+from tests.qless.replay import QlessDispatcher
+from tests.qless.walk import DIALECTS as WALK_DIALECTS
 from tests.qless.walk import Walk
 from tests.support.dispatcher import stored
+from tests.support.qless_recordings import DIALECTS, RECORDINGS
 
 
 def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
@@ -39,9 +39,9 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     return rows
 
 
-@pytest.mark.parametrize("dialect", test_walk.DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", WALK_DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(6))
-def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
+def test_a_walk_of_qless_and_another_protocol_agrees_with_the_live_statistics(seed: int, dialect: Dialect) -> None:
     walk = Walk(seed, dialect)
     for _ in range(1_500):
         walk.step()
@@ -49,8 +49,8 @@ def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
     assert {row["outcome"] for row in rows} > {"succeeded", "failed"}
 
 
-def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names() -> None:
-    dispatcher = QlessDesk()
+def test_a_job_of_another_protocol_is_counted_in_its_own_queue_whatever_a_retry_names() -> None:
+    dispatcher = QlessDispatcher()
     rules = Policy(max_failures=3)
     dispatcher.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))
     dispatcher.call("pop", "1", "mail", "worker", "1")
@@ -64,7 +64,7 @@ def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names
 def test_recorded_conversations_of_every_dialect(recording: str) -> None:
     runs = 0
     for lines in RECORDINGS[recording].values():
-        dispatcher = QlessDesk()
+        dispatcher = QlessDispatcher()
         dispatcher.dialect = DIALECTS[recording]
         for line in lines:
             if line.script:
@@ -86,7 +86,7 @@ def test_failed_may_be_below_0_as_the_real_scripts_have_it() -> None:
         if "stats" in (line.script, *line.call[:1]) and "bulk" in line.reply
     ]
     assert (len(recorded), sum(failed < 0 for failed in recorded)) == (195, 19)
-    dispatcher, today, yesterday = QlessDesk(), 1_794_765_345, 1_794_765_345 - DAY
+    dispatcher, today, yesterday = QlessDispatcher(), 1_794_765_345, 1_794_765_345 - DAY
 
     def failed(queue: str, day: int) -> int:
         found: int = json.loads(dispatcher.call("stats", str(today), queue, str(day)))["failed"]
@@ -118,7 +118,7 @@ def test_failed_may_be_below_0_as_the_real_scripts_have_it() -> None:
 
 
 def test_the_oldest_scripts_take_off_what_they_never_counted() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = UNIFIED_2013
     dispatcher.call("put", "1", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
     dispatcher.call("pop", "2", "mail", "worker", "1")

@@ -17,7 +17,7 @@ from crossdock.model.job import Extra, Form
 from tests.lake.source import ListSource, write_all
 from tests.model.bench import RULES, Bench, spec
 from tests.pipeline.lakes import Lake
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 
 DAY = 86_400.0
 
@@ -116,17 +116,17 @@ def test_a_later_payload_is_what_its_own_row_says(tmp_path: Path) -> None:
 def in_two_parts(*later: tuple[str, str]) -> list[bytes]:
     """Three jobs are put; then one of them is put anew with other data, and one completed with other data."""
     (anew, first), (done, second) = later
-    floor = Floor()
-    peer = floor.qless()
+    all_protocols = AllProtocols()
+    peer = all_protocols.qless()
     for jid in (anew, done, "same"):
         peer.call("put", peer.name, "q", jid, "klass", '{"first":1}', "0")
-        floor.dispatcher.advance(1)
-    cut = len(floor.dispatcher.events)
+        all_protocols.dispatcher.advance(1)
+    cut = len(all_protocols.dispatcher.events)
     peer.call("put", peer.name, "other", anew, "klass", first, "0")
     got = peer.fetch("q")
     assert got is not None and got.ident == done
     peer.call("complete", done, peer.name, "q", second)
-    parts = floor.dispatcher.events[:cut], floor.dispatcher.events[cut:]
+    parts = all_protocols.dispatcher.events[:cut], all_protocols.dispatcher.events[cut:]
     return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, list(part))) for part in parts]
 
 

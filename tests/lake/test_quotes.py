@@ -1,17 +1,14 @@
 """What workers say of a job quotes its secrets in many ways. None gets into the lake; rows are the same each time."""
 
 import json
-from collections.abc import Sequence
 
 import pytest
 
-from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.redaction import Payloads, Quotes
 from crossdock.model.events import AnyEvent, Failed
-from crossdock.model.events.codec import EVENT_VERSION, JournalEntry
-from tests.lake.ledger import Row
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 from tests.support.dispatcher import StoringEngine, stored
+from tests.support.lake_rows import rows_of
 
 QUOTES = Quotes(["password", "Token"])
 
@@ -57,18 +54,18 @@ def test_each_body_of_the_job_counts() -> None:
     assert told("old1 new1", {"token": "old1"}, b"", {"token": "new1"}) == "[redacted] [redacted]"
 
 
-def test_what_names_no_such_field_is_told_whole() -> None:
+def test_a_text_is_unchanged_if_the_body_has_no_redacted_field() -> None:
     assert QUOTES(["hunter2"], [b'{"user":"hunter2"}', b"hunter2"]) is None
     assert QUOTES(["hunter2"], [b'{"user":"hunter2","what":"password"}']) is None
     assert QUOTES(["", ""], [b"password=hunter2"]) is None
 
 
 @pytest.mark.parametrize("body", [b"password=hunter2", b"\xff\x00", b"[" * 100_000 + b'"token"'])
-def test_of_a_body_that_cannot_be_taken_apart_nothing_is_told(body: bytes) -> None:
+def test_a_text_is_redacted_whole_if_the_body_cannot_be_parsed(body: bytes) -> None:
     assert QUOTES(["Oops", "no hunter2", ""], [body]) == ("[redacted]", "[redacted]", "")
 
 
-def test_where_there_is_too_much_to_look_for_nothing_is_told() -> None:
+def test_a_text_is_redacted_whole_if_there_is_too_much_to_search() -> None:
     body = json.dumps({"token": [f"secret-{n}" for n in range(1_700)]}).encode()
     assert QUOTES(["x" * 10_000], [body]) == ("[redacted]",)
     assert QUOTES(["it was secret-77!"], [body]) == ("it was [redacted]!",)
@@ -81,18 +78,10 @@ def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
     assert QUOTES(["x" * 1_000, "no such file"], [body]) is None
 
 
-def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:
-    found: list[Row] = []
-    tables = Tables(lambda _, table: found.extend(table.to_pylist()), payloads=payloads)
-    tables.add_batch(1, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
-    tables.cut()
-    return sorted(found, key=lambda row: int(row["seq"]))
-
-
 @pytest.fixture
 def events() -> list[AnyEvent]:
     """A job that is noted, brings another payload when it fails, and another failure that names no secret."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.engine = StoringEngine(dispatcher.state, dispatcher.jitter, QUOTES)
     for jid, secret in (("one", "hunter2"), ("two", "swordfish")):
         dispatcher.call("put", "1", "worker", "mail", jid, "Mail", json.dumps({"token": secret}), "0")

@@ -54,7 +54,7 @@ def test_no_lake_at_all(tmp_path: Path) -> None:
     assert look(tmp_path / "nowhere") == Look(tmp_path / "nowhere", None, [], [], [], [])
 
 
-def test_a_lake_whose_own_word_is_lost_is_not_one_that_is_new(lake: Path) -> None:
+def test_a_lake_without_its_manifest_is_not_taken_for_new(lake: Path) -> None:
     (lake / manifest.DONE).unlink()
     with pytest.raises(Damaged, match=r"_done\.json is gone, .* put it back from a copy"):
         look(lake)

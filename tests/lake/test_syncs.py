@@ -59,7 +59,9 @@ class Disk:
         self.names = self.names - {old} | {new}
 
 
-def test_nothing_is_told_that_a_power_cut_would_lose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_position_names_nothing_that_a_power_cut_would_lose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each call in turn is the last of a writer that is killed; the next one goes on after it."""
     batches = story(100)
     disk = Disk(monkeypatch)

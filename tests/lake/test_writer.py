@@ -55,7 +55,7 @@ def test_a_batch_of_too_many_rows_takes_no_numbers_of_the_next(tmp_path: Path, m
     assert rows_in(tmp_path) == rows_of(batches)
 
 
-def test_a_clock_that_was_set_back_is_told_and_its_events_stay_in_their_order(
+def test_a_clock_that_was_set_back_is_reported_and_its_events_stay_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench = Bench()

@@ -9,7 +9,7 @@ from typing import Final
 from crossdock.client.base import Refused
 from crossdock.model.commands.admin import Reroute
 from crossdock.model.events import AnyEvent
-from tests.support.floor import Floor, InProcess
+from tests.support.all_protocols import AllProtocols, InProcess
 from tests.support.peer import Peer
 from tests.support.qless_peer import ViaQless
 
@@ -30,17 +30,22 @@ class Elsewhere(ViaQless):
     hours = -7.25
 
     def _time(self) -> str:
-        seconds, micros = self._ask("TIME")
+        seconds, micros = self.request("TIME")
         return f"{int(seconds) + self.hours * 3_600:.0f}.{int(micros):06d}"
 
 
 class MixedLoad:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.floor = Floor()
-        self.qless = self.floor.qless()
-        self.peers: list[Peer] = [self.qless, self.floor.workq(), self.floor.masenko(), self.floor.faktory()]
-        self.peers.append(Elsewhere(InProcess(self.floor.dispatcher, self.floor.doors["redis"])))
+        self.all_protocols = AllProtocols()
+        self.qless = self.all_protocols.qless()
+        self.peers: list[Peer] = [
+            self.qless,
+            self.all_protocols.workq(),
+            self.all_protocols.masenko(),
+            self.all_protocols.faktory(),
+        ]
+        self.peers.append(Elsewhere(InProcess(self.all_protocols.dispatcher, self.all_protocols.protocols["redis"])))
         self._acts: list[tuple[int, Callable[[], object]]] = [
             (10, self.push),
             (14, self.work),
@@ -57,14 +62,16 @@ class MixedLoad:
 
     @property
     def events(self) -> list[AnyEvent]:
-        return self.floor.dispatcher.events
+        return self.all_protocols.dispatcher.events
 
     def go(self, acts: int) -> None:
         weights = [weight for weight, _ in self._acts]
         for _ in range(acts):
             [(_, act)] = self.random.choices(self._acts, weights)
             act()
-            self.floor.dispatcher.advance(self.random.choice([0.001, 0.3, 1.7, 59.9, 400.0]) * self.random.random())
+            self.all_protocols.dispatcher.advance(
+                self.random.choice([0.001, 0.3, 1.7, 59.9, 400.0]) * self.random.random()
+            )
 
     def push(self) -> None:
         self.random.choice(self.peers).push(self.random.choice(QUEUES), ["payload"])
@@ -73,7 +80,7 @@ class MixedLoad:
         peer = self.random.choice(self.peers)
         got = peer.fetch(self.random.choice(QUEUES))
         if got is not None:
-            self.floor.dispatcher.advance(self.random.expovariate(1 / 20))
+            self.all_protocols.dispatcher.advance(self.random.expovariate(1 / 20))
             settle = peer.fail if self.random.random() < 0.3 else peer.succeed
             settle(got.ident)
 
@@ -96,16 +103,16 @@ class MixedLoad:
     def send_on(self) -> None:
         got = self.qless.fetch("mail")
         if got is not None:
-            self.floor.dispatcher.advance(self.random.expovariate(1 / 5))
+            self.all_protocols.dispatcher.advance(self.random.expovariate(1 / 5))
             self._try("complete", got.ident, self.qless.name, "mail", "{}", "next", "billing")
 
     def lose(self) -> None:
         """A worker is never heard of again, and its lease runs out."""
         if self.random.choice(self.peers).fetch(self.random.choice(QUEUES)) is not None:
-            self.floor.dispatcher.advance(self.random.choice([70.0, 2_000.0]))
+            self.all_protocols.dispatcher.advance(self.random.choice([70.0, 2_000.0]))
 
     def rest(self) -> None:
-        self.floor.dispatcher.advance(self.random.choice([3_600.0, 40_000.0, 90_000.0]) * self.random.random())
+        self.all_protocols.dispatcher.advance(self.random.choice([3_600.0, 40_000.0, 90_000.0]) * self.random.random())
 
     def depend(self) -> None:
         first = self.qless.push("mail", {})
@@ -113,12 +120,12 @@ class MixedLoad:
 
     def move(self) -> None:
         """An operator takes some jobs to another queue, whatever door they came by."""
-        waiting = self.floor.dispatcher.state.jobs
+        waiting = self.all_protocols.dispatcher.state.jobs
         some = self.random.sample(list(waiting), min(3, len(waiting)))
-        self.floor.dispatcher.do(Reroute("control", self.random.choice(QUEUES), some))
+        self.all_protocols.dispatcher.do(Reroute("control", self.random.choice(QUEUES), some))
 
     def _failed(self) -> list[str]:
-        jobs = self.floor.dispatcher.state.jobs.values()
+        jobs = self.all_protocols.dispatcher.state.jobs.values()
         failed = [job.jid for job in jobs if job.state.name == "FAILED" and job.origin == "qless"]
         return failed[:1]
 

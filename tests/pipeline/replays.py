@@ -17,7 +17,7 @@ def replays(lake: Path, folder: Path, master: str, conf: dict[str, str]) -> None
     (folder / "data" / "lake").symlink_to(lake)
     count = len(choose(lake, Filter(queue=QUEUE)).numbers)
     assert count > 10
-    with Server(folder / "data", {"lake.on": False}, doors=("redis",)) as server:
+    with Server(folder / "data", {"lake.on": False}, protocols=("redis",)) as server:
         operator = Operator(folder, server_data="data")
         operator.environment |= {name: ENV[name] for name in ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
         operator.patience_s = PROGRAM_PATIENCE_S  # a Spark of its own

@@ -21,18 +21,18 @@ from crossdock.pipeline.status import status
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import work
 from tests.pipeline.pictures import assert_same, picture
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 
 
 def days(works: PipelineContext, many: int) -> list[Path]:
     """A segment of each."""
-    floor, lake = Floor(), Lake(works.lake)
-    peer = floor.qless()
+    all_protocols, lake = AllProtocols(), Lake(works.lake)
+    peer = all_protocols.qless()
     for _ in range(many):
         work(peer, "q")
-        lake.add(floor.dispatcher.events)
-        floor.dispatcher.events.clear()
-        floor.dispatcher.advance(86_400)
+        lake.add(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.events.clear()
+        all_protocols.dispatcher.advance(86_400)
     lake.close()
     return sorted((works.lake / "events").glob("*/*.parquet"))
 
@@ -77,12 +77,12 @@ def test_bad_segments_are_named_and_never_counted(works: PipelineContext) -> Non
 
 def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whole(works: PipelineContext) -> None:
     """Its footer is sound, and Spark would read the page, or fail at it again and again."""
-    floor, lake = Floor(), Lake(works.lake)
-    peer = floor.qless()
+    all_protocols, lake = AllProtocols(), Lake(works.lake)
+    peer = all_protocols.qless()
     for _ in range(2):
         work(peer, *["q"] * 20)
-        lake.add(floor.dispatcher.events)
-        floor.dispatcher.events.clear()
+        lake.add(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.events.clear()
     lake.close()
     _, second = sorted((works.lake / "events").glob("*/*.parquet"))
     whole = second.read_bytes()

@@ -18,7 +18,7 @@ from tests.pipeline.conftest import Grown
 from tests.support.command_line import Operator
 
 
-def test_status_tells_what_is_in_the_tables(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_what_is_in_the_tables(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
     folders = ["--lake", str(grown.lake), "--tables", str(grown.tables)]
     assert main(["pipeline", "status", *folders]) == 0
     said = capsys.readouterr().out
@@ -58,7 +58,7 @@ VERBS = [
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_a_folder_without_a_lake_is_told_and_nothing_is_made(
+def test_a_folder_without_a_lake_is_reported_and_nothing_is_made(
     verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     missing = tmp_path / "mistyped"
@@ -78,7 +78,7 @@ def test_the_folder_above_the_lake_is_not_the_lake(
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_a_lake_whose_own_word_is_lost_is_not_one_that_is_empty(
+def test_a_lake_without_its_manifest_is_not_taken_for_empty(
     verb: list[str], grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = shutil.copytree(grown.lake, tmp_path / "lake")
@@ -115,15 +115,13 @@ def test_a_setting_of_spark_has_a_value(fresh: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("master", ["sc://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2"])
-def test_a_master_that_nobody_is_at_is_told_at_once(
-    fresh: str, master: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreachable_master_is_reported_at_once(fresh: str, master: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "run", "--data", fresh, "--master", master]) == 1
     assert f"nobody answers at {master} (Connection refused): start it" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_spark_that_does_not_start_is_told_in_a_sentence(fresh: str, tmp_path: Path) -> None:
+def test_a_failed_start_of_spark_is_reported_in_a_sentence(fresh: str, tmp_path: Path) -> None:
     operator = Operator(tmp_path)
     ended = operator.run("pipeline", "run", "--data", fresh, "--master", "no such place")
     assert ended.code == 1 and "crossdock: Spark does not start" in ended.err
@@ -144,9 +142,7 @@ def test_a_folder_whose_name_is_a_pattern_is_refused(
 
 
 @pytest.mark.slow
-def test_a_run_tells_each_time_of_segments_that_are_missing_or_set_aside(
-    grown: Grown, classes: Path, tmp_path: Path
-) -> None:
+def test_each_run_reports_segments_that_are_missing_or_set_aside(grown: Grown, classes: Path, tmp_path: Path) -> None:
     lake, tables = (shutil.copytree(each, tmp_path / each.name) for each in (grown.lake, grown.tables))
     min((lake / "events").glob("*/*.parquet")).unlink()
     (lake / "events" / "a stray").touch()

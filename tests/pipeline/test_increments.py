@@ -20,7 +20,7 @@ from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import Elsewhere
 from tests.pipeline.pictures import assert_same, picture, rows, versions
-from tests.support.floor import Floor, InProcess
+from tests.support.all_protocols import AllProtocols, InProcess
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +67,23 @@ def test_a_rebuild_of_one_day_leaves_the_others(own: PipelineContext) -> None:
 
 
 def test_late_bookings_touch_only_their_days(works: PipelineContext) -> None:
-    floor = Floor()
+    all_protocols = AllProtocols()
     lake = Lake(works.lake)
-    late = Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
-    peer = floor.qless()
+    late = Elsewhere(InProcess(all_protocols.dispatcher, all_protocols.protocols["redis"]))
+    peer = all_protocols.qless()
     for _ in range(3):
         peer.push("q", {})
         got = peer.fetch("q")
         assert got is not None and peer.succeed(got.ident)
-        floor.dispatcher.advance(86_400)
-    lake.add(floor.dispatcher.events)
+        all_protocols.dispatcher.advance(86_400)
+    lake.add(all_protocols.dispatcher.events)
     run(works)
-    before, written = versions(works), len(floor.dispatcher.events)
+    before, written = versions(works), len(all_protocols.dispatcher.events)
     late.hours = -48.0
     late.push("q", {})
     got = late.fetch("q")
     assert got is not None and late.succeed(got.ident)
-    lake.add(floor.dispatcher.events[written:])
+    lake.add(all_protocols.dispatcher.events[written:])
     run(works)
     after = versions(works)
     for table in ("daily", "histogram"):
@@ -97,21 +97,21 @@ def test_late_bookings_touch_only_their_days(works: PipelineContext) -> None:
 
 def test_flows_whose_links_are_months_apart(works: PipelineContext) -> None:
     """Each is made of all its links whenever one comes, and the others are left as they are."""
-    floor, lake, written = Floor(), Lake(works.lake), 0
-    peer = floor.qless()
+    all_protocols, lake, written = AllProtocols(), Lake(works.lake), 0
+    peer = all_protocols.qless()
     firsts = [peer.push("q", {}) for _ in range(3)]
     olds = [peer.push("q", {}, depends=f'["{jid}"]') for jid in firsts]
     for day, depends in enumerate((olds[0], "", olds[0])):
-        lake.add(floor.dispatcher.events[written:])
-        written = len(floor.dispatcher.events)
+        lake.add(all_protocols.dispatcher.events[written:])
+        written = len(all_protocols.dispatcher.events)
         run(works)
-        floor.dispatcher.advance((40 + day) * 86_400)
+        all_protocols.dispatcher.advance((40 + day) * 86_400)
         if depends:
             olds.append(peer.push("q", {}, depends=f'["{depends}"]'))
         else:  # an attempt alone changes a flow, too
             got = peer.fetch("q")
             assert got is not None and peer.succeed(got.ident)
-    lake.add(floor.dispatcher.events[written:])
+    lake.add(all_protocols.dispatcher.events[written:])
     lake.close()
     run(works)
     before = picture(works.tables_folder)
@@ -149,8 +149,8 @@ class Mortal:
 def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
     """Each life makes the commit that the last one died before, and dies before the next: those files are written and
     moved in, and no log names them. To die just after a commit leaves the same, without such files."""
-    floor = Floor()
-    peer = floor.qless()
+    all_protocols = AllProtocols()
+    peer = all_protocols.qless()
     lake = Lake(tmp_path / "lake")
     first = peer.push("q", {})
     peer.push("q", {}, depends=f'["{first}"]')
@@ -158,8 +158,8 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
         got = peer.fetch("q")
         if got is not None:
             (peer.fail if got.ident == first else peer.succeed)(got.ident)
-        floor.dispatcher.advance(50_000)
-    lake.cut(floor.dispatcher.events, 4)
+        all_protocols.dispatcher.advance(50_000)
+    lake.cut(all_protocols.dispatcher.events, 4)
     untroubled = PipelineContext(spark, tmp_path / "lake", tmp_path / "untroubled")
     run(untroubled)
     lives = 0
@@ -181,13 +181,13 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
 
 
 def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: PipelineContext) -> None:
-    floor = Floor()
+    all_protocols = AllProtocols()
     lake = Lake(works.lake)
     works.prepare()
     for _ in range(2):
-        floor.qless().push("q", {})
-        lake.add(floor.dispatcher.events)
-        floor.dispatcher.events.clear()
+        all_protocols.qless().push("q", {})
+        lake.add(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.events.clear()
         assert take_in(works) is not None
     lake.close()
     run(works)
@@ -204,12 +204,12 @@ def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: PipelineContext) ->
 
 def test_tables_whose_ledger_is_gone_are_not_added_to(works: PipelineContext) -> None:
     """They have batches of the numbers that a new ledger begins with: its segments would be taken for theirs."""
-    floor, lake = Floor(), Lake(works.lake)
+    all_protocols, lake = AllProtocols(), Lake(works.lake)
     works.prepare()
     for _ in range(3):
-        floor.qless().push("q", {})
-        lake.add(floor.dispatcher.events)
-        floor.dispatcher.events.clear()
+        all_protocols.qless().push("q", {})
+        lake.add(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.events.clear()
         assert take_in(works) is not None
     lake.close()
     (works.tables_folder / "facts" / "segments").rename(works.tables_folder / "gone")

@@ -52,7 +52,7 @@ def test_an_archive_of_classes_in_a_folder_with_a_space(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_connect_server_was_started_with_is_its_own_affair() -> None:
+def test_the_java_of_a_connect_server_is_not_checked() -> None:
     assert _conf("sc://head", True, {"spark.sql.shuffle.partitions": "8"}, None)["spark.sql.shuffle.partitions"] == "8"
     with pytest.raises(PipelineError, match=r"--conf spark\.driver\.memory is the Connect server's affair"):
         _conf("sc://head", True, {"spark.driver.memory": "1g"}, None)

@@ -14,13 +14,13 @@ from crossdock.pipeline.run import run
 from tests.pipeline.lakes import EPOCH, Lake
 from tests.pipeline.loads import Elsewhere, work
 from tests.pipeline.pictures import assert_same, picture, rows
-from tests.support.floor import Floor, InProcess
+from tests.support.all_protocols import AllProtocols, InProcess
 
 
 def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineContext) -> None:
-    floor = Floor()
+    all_protocols = AllProtocols()
     lake = Lake(works.lake)
-    peer = floor.qless()
+    peer = all_protocols.qless()
     peer.call("config.set", "stats-history", 5)
     peer.call("config.set", "histogram-history", 2)
     peer.push("rests", {})
@@ -30,15 +30,15 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineCo
         peer.push("busy", {})
         got = peer.fetch("busy")
         assert got is not None and peer.succeed(got.ident)
-        floor.dispatcher.advance(86_400)
-    events = floor.dispatcher.events
+        all_protocols.dispatcher.advance(86_400)
+    events = all_protocols.dispatcher.events
     lake.add(events[: len(events) // 2])
     run(works)
     lake.add(events[len(events) // 2 :])
     lake.close()
     run(works)
 
-    live = floor.dispatcher.state.stats.days
+    live = all_protocols.dispatcher.state.stats.days
     assert {queue: len(days) for queue, days in live.items()} == {"rests": 1, "busy": 5}
     daily = Counter(row["queue"] for row in rows(works.tables_folder, "daily"))
     assert daily == {"rests": 1, "busy": 5}
@@ -60,20 +60,23 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineCo
 
 @pytest.mark.parametrize("days", [31, 40])
 def test_a_caller_ahead_takes_nothing_from_the_others(works: PipelineContext, days: int) -> None:
-    floor, lake = Floor(), Lake(works.lake)
-    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.dispatcher, floor.doors["redis"]))
+    all_protocols, lake = AllProtocols(), Lake(works.lake)
+    peer, ahead = (
+        all_protocols.qless(),
+        Elsewhere(InProcess(all_protocols.dispatcher, all_protocols.protocols["redis"])),
+    )
     first = peer.push("q", {})
     peer.push("q", {}, depends=f'["{first}"]')
     work(peer, "q", "other")
-    floor.dispatcher.advance(86_400)
+    all_protocols.dispatcher.advance(86_400)
     work(peer, "q", "other")
-    lake.add(floor.dispatcher.events)
+    lake.add(all_protocols.dispatcher.events)
     run(works)
-    before, written = picture(works.tables_folder), len(floor.dispatcher.events)
+    before, written = picture(works.tables_folder), len(all_protocols.dispatcher.events)
     ahead.hours = days * 24.0
     work(ahead, "q")
-    lake.add(floor.dispatcher.events[written:])
-    lake.expire(1, floor.dispatcher.now.wall)
+    lake.add(all_protocols.dispatcher.events[written:])
+    lake.expire(1, all_protocols.dispatcher.now.wall)
     lake.close()
     run(works)
     after = picture(works.tables_folder)
@@ -84,18 +87,18 @@ def test_a_caller_ahead_takes_nothing_from_the_others(works: PipelineContext, da
 
 def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: PipelineContext) -> None:
     """`lake.keep_days` means the same for both: today, and as many days before."""
-    floor, lake, written = Floor(), Lake(works.lake), 0
-    peer = floor.qless()
+    all_protocols, lake, written = AllProtocols(), Lake(works.lake), 0
+    peer = all_protocols.qless()
     peer.call("config.set", "stats-history", 90)
     for _ in range(3):
         first = peer.push("q", {})
         peer.push("q", {}, depends=f'["{first}"]')
         work(peer, "q")
-        lake.add(floor.dispatcher.events[written:])
-        written = len(floor.dispatcher.events)
-        floor.dispatcher.advance(86_400)
+        lake.add(all_protocols.dispatcher.events[written:])
+        written = len(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.advance(86_400)
     run(works)
-    assert lake.expire(1, floor.dispatcher.now.wall - 86_400) == ["2026-11-15"]
+    assert lake.expire(1, all_protocols.dispatcher.now.wall - 86_400) == ["2026-11-15"]
     run(works)
     there = {dt.date(2026, 11, 16), dt.date(2026, 11, 17)}
     assert {row["date"] for row in rows(works.tables_folder, "attempts")} == there
@@ -104,9 +107,9 @@ def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: PipelineCo
     before = picture(works.tables_folder)
     assert rebuild(works, [dt.date(2026, 11, 15)]).kept == 1
     assert_same(picture(works.tables_folder), before)
-    floor.dispatcher.advance(40 * 86_400)
+    all_protocols.dispatcher.advance(40 * 86_400)
     work(peer, "q")
-    lake.add(floor.dispatcher.events[written:])
+    lake.add(all_protocols.dispatcher.events[written:])
     lake.close()
     run(works)
     assert len({row["date"] for row in rows(works.tables_folder, "daily")}) == 4, "ninety days are kept"
@@ -117,13 +120,13 @@ def test_many_small_files_become_few_with_the_same_rows(
     works: PipelineContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "MANY_FILES", 2)
-    floor = Floor()
+    all_protocols = AllProtocols()
     lake = Lake(works.lake)
-    peer = floor.qless()
+    peer = all_protocols.qless()
     for _ in range(4):
         work(peer, "q")
-        lake.add(floor.dispatcher.events)
-        floor.dispatcher.events.clear()
+        lake.add(all_protocols.dispatcher.events)
+        all_protocols.dispatcher.events.clear()
         works.prepare()
         assert take_in(works) is not None
     lake.close()

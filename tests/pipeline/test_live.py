@@ -18,7 +18,7 @@ from tests.support.server import Server
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     settings = {"redis.password": "secret"}
-    with Server(tmp_path_factory.mktemp("live"), settings, doors=("faktory", "redis")) as running:
+    with Server(tmp_path_factory.mktemp("live"), settings, protocols=("faktory", "redis")) as running:
         with running.client() as client:
             client.push_many([{"jid": f"ready-{n:04d}", "jobtype": "k", "args": [n]} for n in range(450)])
             client.push("later-0001", "mail", at="2099-01-01T00:00:00Z", priority=9)
@@ -82,7 +82,7 @@ def test_both_ways_read_the_same(server: Server) -> None:
         ({"socket": "/run/redis.sock"}, Where("127.0.0.1", 7379, "/run/redis.sock")),
     ],
 )
-def test_where_a_door_is(options: dict[str, str], expected: Where) -> None:
+def test_the_address_is_read_from_the_options(options: dict[str, str], expected: Where) -> None:
     assert writing(options).where == expected
 
 
@@ -95,12 +95,12 @@ def test_where_a_door_is(options: dict[str, str], expected: Where) -> None:
         ({"what": "jobs", "host": "db", "data": "jobs"}, "name the running server: its folder"),
     ],
 )
-def test_what_is_no_door(options: dict[str, str], why: str) -> None:
+def test_an_invalid_address_is_refused(options: dict[str, str], why: str) -> None:
     with pytest.raises(BadOption, match=why):
         reading(options)
 
 
-def test_a_door_without_its_password_is_told(server: Server, tmp_path: Path) -> None:
+def test_a_missing_password_is_reported(server: Server, tmp_path: Path) -> None:
     options: dict[str, Any] = {"what": "jobs", "host": "127.0.0.1", "port": str(server.ports["redis"])}
     with pytest.raises(Exception, match="the Redis door wants a password"):
         found(Live(reading(options)))

@@ -29,14 +29,14 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     load.go(120)
     early = len(load.events)
     extra = Extra(b'{"c":1}', tags=("red", "blue"))
-    load.floor.dispatcher.do(
+    load.all_protocols.dispatcher.do(
         c.Enqueue("faktory", [Spec("whole", "mail", "k", b"[1]", Form.JSON, 3, RULES, 0.0, extra)])
     )
     raw, secret = b"\xff\x00", b'["[redacted]"]'
     for jid, payload, form in (("raw", raw, Form.RAW), ("none", b"", Form.NONE), ("secret", secret, Form.JSON)):
-        load.floor.dispatcher.do(c.Enqueue("workq", [Spec(jid, "mail", "k", payload, form, 0.5, RULES)]))
+        load.all_protocols.dispatcher.do(c.Enqueue("workq", [Spec(jid, "mail", "k", payload, form, 0.5, RULES)]))
     load.go(200)
-    load.floor.dispatcher.do(m.Put("qless", 2.0, "w", "none", "mail", "k", b'{"n":0x1f}', Form.RAW))
+    load.all_protocols.dispatcher.do(m.Put("qless", 2.0, "w", "none", "mail", "k", b'{"n":0x1f}', Form.RAW))
     found = Lake(folder)
     found.cut(load.events[early // 2 :], 150)
     yield folder
@@ -75,14 +75,14 @@ def _sent(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return jid, queue, kind, shown, priority, None, retry, reserve_for, custom or "", tags, replayed_from
 
 
-def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+def test_jobs_go_in_once_however_often_they_are_sent(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
     which = Filter(queue="mail", kind="k")
     count = len(choose(lake, which).numbers)
-    with Server(tmp_path / "data", doors=("redis",)) as server:
-        door = Where("127.0.0.1", server.ports["redis"])
-        with find(spark, lake, which, 0) as found, Loader(door, "again") as load:
+    with Server(tmp_path / "data", protocols=("redis",)) as server:
+        protocol = Where("127.0.0.1", server.ports["redis"])
+        with find(spark, lake, which, 0) as found, Loader(protocol, "again") as load:
             assert found.good == count >= 3
-            send(spark, frame(found, "again", "there"), door, "again")
+            send(spark, frame(found, "again", "there"), protocol, "again")
             assert load.loaded() == Told("closed", 0, 0, count, 0)
         with AdminClient(server.data) as client:
             shown = {row["jid"]: client.job(row["number"])["job"] for row in client.rows("jobs", queue="there")}
@@ -93,7 +93,7 @@ def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp
     assert bytes(by_first["raw"]["payload"]) != b"[]"
 
 
-def test_a_master_without_java_is_told(lake: Path, tmp_path: Path) -> None:
+def test_a_master_without_java_is_reported(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "lake").symlink_to(lake)
     operator = Operator(tmp_path, server_data=".")
     operator.environment |= {"JAVA_HOME": str(tmp_path)}

@@ -33,7 +33,7 @@ def speaking(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("sink"), doors=("redis", "faktory")) as running:
+    with Server(tmp_path_factory.mktemp("sink"), protocols=("redis", "faktory")) as running:
         yield running
 
 
@@ -92,7 +92,7 @@ def test_a_thousand_jobs_of_twenty_kilobytes(server: Server) -> None:
         ({"key": "order", "run": "nobody", "port": 1}, "append", r"no Redis door answers at 127\.0\.0\.1:1"),
     ],
 )
-def test_what_cannot_be_written_is_told_before_a_task_starts(
+def test_a_frame_that_cannot_be_written_is_refused_before_a_task_starts(
     speaking: SparkSession, server: Server, options: dict[str, Any], mode: str, why: str
 ) -> None:
     options = {"port": server.ports["redis"]} | options

@@ -130,7 +130,7 @@ def test_an_empty_lake(speaking: SparkSession, lake: Lake) -> None:
     assert history(speaking, lake.folder).count() == 0
 
 
-def test_a_lake_that_is_not_whole_is_told(speaking: SparkSession, lake: Lake) -> None:
+def test_a_damaged_lake_is_reported(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a"])
     push(lake, 2, ["b"])
     look(lake.folder).segments[0].path.unlink()
@@ -218,7 +218,7 @@ def test_a_stream_of_events_has_each_once(speaking: SparkSession, lake: Lake, tm
     assert following.more() == ["a", "b", "c", "d", "e"]
 
 
-def test_a_stream_of_another_lake_is_told(speaking: SparkSession, lake: Lake, tmp_path: Path) -> None:
+def test_a_stream_of_another_lake_is_reported(speaking: SparkSession, lake: Lake, tmp_path: Path) -> None:
     following = Following(speaking, lake, tmp_path)
     push(lake, 1, ["a"])
     push(lake, 2, ["b"])

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from crossdock.client.admin import AdminClient
 from crossdock.lake.segments import look
-from tests.e2e.test_docs import blocks
+from tests.support.doc_pages import blocks
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.server import Server
 
@@ -18,7 +18,7 @@ PAGE = "docs/how-to/spark.md"
 
 @pytest.mark.slow
 def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
-    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.2}, doors=("redis",)) as server:
+    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.2}, protocols=("redis",)) as server:
         names: dict[str, Any] = {}
         for number, block in enumerate(blocks(PAGE, "python")):
             text = block.replace("local[*]", "local[1]").replace('.option("kind"', f'{at(server)}.option("kind"')

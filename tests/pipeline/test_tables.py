@@ -196,7 +196,7 @@ def test_a_long_chain_is_one_flow(spark: SparkSession, monkeypatch: pytest.Monke
     assert told(found, "number", "jobs", "links", "depth") == [(2, 201, 200, 65), (900, 11, 10, 2)]
 
 
-def test_a_job_that_needs_itself_goes_nowhere(spark: SparkSession) -> None:
+def test_a_job_that_depends_on_itself_is_in_no_flow(spark: SparkSession) -> None:
     mine = links(events(spark, {"event": "pushed", "number": 1, "jid": "a", "needs": [1]}))
     nothing = events(spark)
     [row] = followed(mine, attempts(nothing)).collect()

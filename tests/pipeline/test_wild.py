@@ -24,10 +24,10 @@ def grow(seed: int, works: PipelineContext, times: int, acts: int) -> None:
         written = len(load.events)
         run(works)
         if draw() < 0.5:
-            lake.expire(load.random.choice([1, 9, 40]), load.floor.dispatcher.now.wall)
+            lake.expire(load.random.choice([1, 9, 40]), load.all_protocols.dispatcher.now.wall)
             run(works)
         flush_epoch = sum(type(event) is Flushed for event in load.events)
-        assert_live(load.floor.dispatcher.state.stats, works.tables_folder, flush_epoch)
+        assert_live(load.all_protocols.dispatcher.state.stats, works.tables_folder, flush_epoch)
     before = picture(works.tables_folder)
     rebuild(works)
     assert_same(picture(works.tables_folder), before)

@@ -7,7 +7,7 @@ from typing import Final
 
 from crossdock.client.base import Refused
 from tests.pipeline.loads import QUEUES, Elsewhere, MixedLoad
-from tests.support.floor import InProcess
+from tests.support.all_protocols import InProcess
 
 _DAY_H: Final = 24.0
 
@@ -15,8 +15,8 @@ _DAY_H: Final = 24.0
 class WildLoad(MixedLoad):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.astray = Elsewhere(InProcess(self.floor.dispatcher, self.floor.doors["redis"]))
-        self._faktory = self.floor.faktory()
+        self.astray = Elsewhere(InProcess(self.all_protocols.dispatcher, self.all_protocols.protocols["redis"]))
+        self._faktory = self.all_protocols.faktory()
         self._old: list[str] = []
         self._bids: list[str] = []
         self._acts += [
@@ -40,9 +40,9 @@ class WildLoad(MixedLoad):
                 (peer.fail if self.random.random() < 0.3 else peer.succeed)(got.ident)
 
     def let_days_pass(self) -> None:
-        self.floor.dispatcher.advance(self.random.choice([1, 2, 5, 20]) * 86_400.0 * self.random.random())
-        self._faktory = self.floor.faktory()  # who was silent for long was cut off
-        self.peers[1:4] = self.floor.workq(), self.floor.masenko(), self._faktory
+        self.all_protocols.dispatcher.advance(self.random.choice([1, 2, 5, 20]) * 86_400.0 * self.random.random())
+        self._faktory = self.all_protocols.faktory()  # who was silent for long was cut off
+        self.peers[1:4] = self.all_protocols.workq(), self.all_protocols.masenko(), self._faktory
 
     def set_history(self) -> None:
         name = self.random.choice(["stats-history", "histogram-history"])

@@ -48,7 +48,7 @@ def lines(path: Path) -> Iterator[Line]:
             yield Line(one["s"], one["call"], one["reply"], one["pub"], one.get("script", ""), one.get("nkeys", 0))
 
 
-class QlessDesk(PlainDispatcher):
+class QlessDispatcher(PlainDispatcher):
     """A desk that publishes, as the server's turn does."""
 
     dialect = UNIFIED

@@ -16,17 +16,17 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import REQLESS, UNIFIED
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
-from tests.unit.test_redis_fuzz import wire
 
 #: What these took before they were bounded was ten times as much, or grew with the square of a larger request.
 SOON_S: Final = 5.0
 
 
-def put(dispatcher: QlessDesk, jid: str, *more: str, data: str = "{}") -> None:
+def put(dispatcher: QlessDispatcher, jid: str, *more: str, data: str = "{}") -> None:
     dispatcher.call("put", "1", "w", "q", jid, "klass", data, "0", *more)
 
 
@@ -47,7 +47,7 @@ def test_what_is_not_strict_json_may_have_so_many_parts(part: str) -> None:
 
 
 def test_a_job_asked_for_many_times_over() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     put(dispatcher, "j", data=f'["{"x" * 1_000_000}"]')
     assert len(dispatcher.call("multiget", "1", *["j"] * 60)) > 60_000_000
     with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
@@ -55,7 +55,7 @@ def test_a_job_asked_for_many_times_over() -> None:
 
 
 def test_tracked_jobs_are_shown_up_to_what_a_reply_may_hold() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for n in range(68):
         put(dispatcher, f"j{n}", data=f'["{"x" * 1_000_000}"]')
     for n in range(67):
@@ -68,7 +68,7 @@ def test_tracked_jobs_are_shown_up_to_what_a_reply_may_hold() -> None:
 
 def test_a_pop_gets_as_many_jobs_as_a_reply_may_hold() -> None:
     """Ready ones, and ones whose leases ran out; none is passed over, and each call gets one at least."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("config.set", "1", "grace-period", "0")
     for n in range(70):
         put(dispatcher, f"j{n:02}", data=f'["{"x" * 1_000_000}"]')
@@ -80,7 +80,7 @@ def test_a_pop_gets_as_many_jobs_as_a_reply_may_hold() -> None:
 
 
 def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("config.set", "1", "max-job-history", "1000")
     for jid in ("a", "b"):
         put(dispatcher, jid)
@@ -92,16 +92,16 @@ def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
 def test_a_call_has_so_many_words() -> None:
     qless = Qless()
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(qless.library,)))
-    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
-    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
-    peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
+    peer.send(resp_request(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
+    peer.send(resp_request(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
+    peer.send(resp_request(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
     first, *others = read(peer.take())
     assert len(first) == 24_998
     assert [b"more than 25000 words in one call, the limit; divide it" in text for _, text in others] == [True, True]
 
 
-def test_a_job_needs_so_many_others() -> None:
-    dispatcher = QlessDesk()
+def test_the_number_of_dependencies_is_limited() -> None:
+    dispatcher = QlessDispatcher()
     names = [f"j{each}" for each in range(10_000)]
     for jid in names:
         put(dispatcher, jid)
@@ -120,7 +120,7 @@ def test_a_job_needs_so_many_others() -> None:
 
 
 def test_tags_have_a_number_and_a_length() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     names = [f"t{each}" for each in range(1_000)]
     put(dispatcher, "j", "tags", json.dumps(names))
     dispatcher.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", "tags", json.dumps(names))
@@ -149,7 +149,7 @@ def test_tags_have_a_number_and_a_length() -> None:
 
 def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edit, "UNFAILED_AT_MOST", 3)
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for jid in "abcde":
         put(dispatcher, jid)
         dispatcher.call("pop", "2", "q", "w", "1")
@@ -157,8 +157,8 @@ def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert [dispatcher.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
 
 
-def test_what_is_kept_beside_jobs_needs_room() -> None:
-    dispatcher = QlessDesk()
+def test_records_beside_jobs_count_towards_the_job_limit() -> None:
+    dispatcher = QlessDispatcher()
     put(dispatcher, "j", "tags", '["known"]')
     dispatcher.call("pop", "1", "q", "w", "1")
     interval = ("klass", "{}", "interval", "60", "0")
@@ -187,7 +187,7 @@ def test_what_is_kept_beside_jobs_needs_room() -> None:
 
 
 def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     with pytest.raises(Raised, match="the value of a setting has more than 65536 characters"):
         dispatcher.call("config.set", "1", "heartbeat", "1" * 65_537)
     monkeypatch.setattr(settings, "OPTIONS_AT_MOST", 2)
@@ -201,7 +201,7 @@ def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("ready", [False, True])
 def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
     monkeypatch.setattr(WorkerIndex, "AT_MOST", 20)
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for n in range(100):
         if ready:
             put(dispatcher, f"j{n}")
@@ -213,7 +213,7 @@ def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.
 
 
 def test_recurring_jobs_wait_while_there_is_no_room() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
     dispatcher.room = 2
     assert [job["jid"] for job in json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
@@ -226,7 +226,7 @@ def test_recurring_jobs_wait_while_there_is_no_room() -> None:
 @pytest.mark.parametrize("most", ["0", "-1", "2", "1e300", "5000"])
 def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     monkeypatch.setattr(job_history, "AT_MOST", 10)
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("config.set", "1", "max-job-history", most)
     put(dispatcher, "j")
     for n in range(30):
@@ -238,7 +238,7 @@ def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyP
 
 
 def test_what_is_logged_by_hand_has_a_length() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     put(dispatcher, "j")
     dispatcher.call("log", "1", "j", "x" * 65_534, "{}")
     with pytest.raises(Raised, match=r"Log\(\): message and data have more than 65536 characters"):
@@ -248,7 +248,7 @@ def test_what_is_logged_by_hand_has_a_length() -> None:
 @pytest.mark.parametrize("call", [("peek", "1", "q", "1e300"), ("queue.peek", "1", "q", "1", "1000000")])
 def test_so_many_jobs_are_peeked_at(monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...]) -> None:
     monkeypatch.setattr(pop, "PEEKED_AT_MOST", 3)
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for jid in "abcde":
         put(dispatcher, jid)
     answer = unified.answering(REQLESS if call[0] == "queue.peek" else UNIFIED)

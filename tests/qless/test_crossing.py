@@ -20,38 +20,42 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
-from tests.qless.replay import Line, QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
+from tests.qless.replay import Line, QlessDispatcher
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 
 @pytest.fixture
-def dispatcher() -> QlessDesk:
-    return QlessDesk()
+def dispatcher() -> QlessDispatcher:
+    return QlessDispatcher()
 
 
 @pytest.fixture
-def faktory(dispatcher: QlessDesk) -> Conversation:
-    return worker(dispatcher, Door(dispatcher), "wid")
+def faktory(dispatcher: QlessDispatcher) -> Conversation:
+    return worker(dispatcher, ClockedFaktory(dispatcher), "wid")
 
 
-def t(dispatcher: QlessDesk, later: float = 0.0) -> str:
+def t(dispatcher: QlessDispatcher, later: float = 0.0) -> str:
     return repr(dispatcher.now.wall + later)
 
 
-def put(dispatcher: QlessDesk, jid: str, *more: str, queue: str = "q", delay: str = "0", data: str = "{}") -> None:
+def put(
+    dispatcher: QlessDispatcher, jid: str, *more: str, queue: str = "q", delay: str = "0", data: str = "{}"
+) -> None:
     assert dispatcher.call("put", t(dispatcher), "w", queue, jid, "klass", data, delay, *more) == jid
 
 
-def get(dispatcher: QlessDesk, jid: str) -> Any:
+def get(dispatcher: QlessDispatcher, jid: str) -> Any:
     found = dispatcher.call("get", t(dispatcher), jid)
     return None if found is None else json.loads(found)
 
 
-def pop(dispatcher: QlessDesk, *, later: float = 0.0, name: str = "w", queue: str = "q", count: str = "1") -> list[Any]:
+def pop(
+    dispatcher: QlessDispatcher, *, later: float = 0.0, name: str = "w", queue: str = "q", count: str = "1"
+) -> list[Any]:
     return list(json.loads(dispatcher.call("pop", t(dispatcher, later), queue, name, count)))
 
 
@@ -60,7 +64,9 @@ def fetched(faktory: Conversation, queue: str = "q") -> Any:
     return json.loads(said.split(b"\r\n")[1]) if said.startswith(b"$") and not said.startswith(b"$-1") else None
 
 
-def test_a_faktory_job_is_popped_tagged_followed_and_completed(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_faktory_job_is_popped_tagged_followed_and_completed(
+    dispatcher: QlessDispatcher, faktory: Conversation
+) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1,"a"]}')
     [job] = pop(dispatcher)
     assert (job["jid"], job["klass"], job["state"], job["worker"]) == ("12345678", "mail", "running", "w")
@@ -80,7 +86,7 @@ def test_a_faktory_job_is_popped_tagged_followed_and_completed(dispatcher: Qless
 
 
 def test_one_that_goes_on_to_a_next_queue_is_one_of_qless_with_its_history_and_its_tries(
-    dispatcher: QlessDesk, faktory: Conversation
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1],"retry":1}')
     pop(dispatcher)
@@ -103,7 +109,7 @@ def test_one_that_goes_on_to_a_next_queue_is_one_of_qless_with_its_history_and_i
     invariants.check(dispatcher.state)
 
 
-def test_one_that_went_on_is_kept_when_it_has_succeeded(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_one_that_went_on_is_kept_when_it_has_succeeded(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
     pop(dispatcher)
     dispatcher.call("complete", t(dispatcher), "12345678", "w", "q", "{}", "next", "q2")
@@ -115,7 +121,7 @@ def test_one_that_went_on_is_kept_when_it_has_succeeded(dispatcher: QlessDesk, f
 
 
 def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
-    dispatcher: QlessDesk, faktory: Conversation
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     dispatcher.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, RULES)]))
     [job] = pop(dispatcher)
@@ -124,7 +130,7 @@ def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
     assert fetched(faktory, "q2")["args"] == [{"payload": "raw", "step": 2}]
 
 
-def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(dispatcher: QlessDesk) -> None:
+def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(dispatcher: QlessDispatcher) -> None:
     its_rules = replace(RULES, max_failures=0, lease_expiry=LeaseExpiry.RETURN)
     dispatcher.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
     pop(dispatcher)
@@ -132,7 +138,7 @@ def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(dis
     assert get(dispatcher, "12345678")["remaining"] == 5
 
 
-def test_a_put_over_it_goes_on_with_its_history(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_put_over_it_goes_on_with_its_history(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
     pop(dispatcher)
     put(dispatcher, "12345678", queue="q2")
@@ -140,7 +146,9 @@ def test_a_put_over_it_goes_on_with_its_history(dispatcher: QlessDesk, faktory: 
     assert shown == [("put", "q"), ("popped", ""), ("put", "q2")]
 
 
-def test_its_retry_with_a_delay_is_listed_where_it_is_counted(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_its_retry_with_a_delay_is_listed_where_it_is_counted(
+    dispatcher: QlessDispatcher, faktory: Conversation
+) -> None:
     for jid in ("12345678", "23456789"):
         faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
     pop(dispatcher)
@@ -152,7 +160,7 @@ def test_its_retry_with_a_delay_is_listed_where_it_is_counted(dispatcher: QlessD
     assert dispatcher.call("jobs", t(dispatcher), "scheduled", "p") == []
 
 
-def test_its_failure_here_is_final_by_its_own_rules(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_its_failure_here_is_final_by_its_own_rules(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
     pop(dispatcher)
     assert dispatcher.call("fail", t(dispatcher), "12345678", "w", "boom", "text") == "12345678"
@@ -161,7 +169,7 @@ def test_its_failure_here_is_final_by_its_own_rules(dispatcher: QlessDesk, fakto
     assert dispatcher.call("failed", t(dispatcher)) == "{}", "a dead job is in no group"
 
 
-def test_a_qless_job_is_fetched_and_acknowledged_over_there(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_qless_job_is_fetched_and_acknowledged_over_there(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     put(dispatcher, "first", data='{"a":1}')
     put(dispatcher, "second", "depends", '["first"]')
     put(dispatcher, "third", "depends", '["second"]', delay="20")
@@ -182,8 +190,8 @@ def test_a_qless_job_is_fetched_and_acknowledged_over_there(dispatcher: QlessDes
     assert get(dispatcher, "third")["state"] == "scheduled"
 
 
-def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(
-    dispatcher: QlessDesk, faktory: Conversation
+def test_a_late_worker_cannot_settle_a_lease_of_another_protocol(
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     put(dispatcher, "j")
     pop(dispatcher)
@@ -195,8 +203,8 @@ def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(
     assert get(dispatcher, "j")["state"] == "complete"
 
 
-def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(
-    dispatcher: QlessDesk, faktory: Conversation
+def test_a_put_takes_a_job_of_another_protocol_and_makes_it_a_qless_job(
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
     assert fetched(faktory)["jid"] == "12345678"
@@ -209,8 +217,8 @@ def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(
     assert get(dispatcher, "12345678")["state"] == "waiting", "its lease is over"
 
 
-def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
-    dispatcher: QlessDesk, faktory: Conversation
+def test_a_job_of_another_protocol_that_was_taken_back_is_stalled_until_popped(
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     for jid in ("11111111", "22222222"):
         faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
@@ -229,7 +237,9 @@ def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
 
 
 @pytest.mark.parametrize("later", [1e9, -1e9, 4e15, -4e15])
-def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(dispatcher: QlessDesk, later: float) -> None:
+def test_no_callers_clock_ends_a_lease_or_a_delay_of_another_protocol(
+    dispatcher: QlessDispatcher, later: float
+) -> None:
     put(dispatcher, "held")
     job = dispatcher.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
     assert job is not None
@@ -240,7 +250,9 @@ def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(dispatcher: Qle
     assert get(dispatcher, "due")["state"] == "scheduled"
 
 
-def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(
+    dispatcher: QlessDispatcher, faktory: Conversation
+) -> None:
     """Though its caller's clock is a year behind: no timer carries it out, the fetch does."""
     early = repr(dispatcher.now.wall - 3e7)
     dispatcher.call("put", early, "w", "q", "j", "klass", "{}", "30")
@@ -248,13 +260,13 @@ def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(dispatcher: Qle
     dispatcher.advance(1.0)
     assert faktory.take() == b""
     faktory.close()
-    again = worker(dispatcher, Door(dispatcher), "wid")
+    again = worker(dispatcher, ClockedFaktory(dispatcher), "wid")
     dispatcher.advance(29.5)
     assert get(dispatcher, "j")["state"] == "scheduled", "nothing happens by itself"
     assert fetched(again)["jid"] == "j"
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_waiter_is_asked_when_a_lazy_deadline_passes(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     put(dispatcher, "j", delay="1.5")
     assert faktory.ask("FETCH q") == b""
     dispatcher.advance(1.75)
@@ -262,7 +274,7 @@ def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Qle
 
 
 def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(
-    dispatcher: QlessDesk, faktory: Conversation
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     put(dispatcher, "j", "retries", "1")
     pop(dispatcher)
@@ -273,7 +285,7 @@ def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(
     dispatcher.advance(3.0)
     assert faktory.take() == b"$-1\r\n"
     dispatcher.advance(6.5)
-    again = worker(dispatcher, Door(dispatcher), "wid")
+    again = worker(dispatcher, ClockedFaktory(dispatcher), "wid")
     assert again.ask("FETCH q") == b""
     dispatcher.advance(1.0)
     assert b'"jid":"j"' in again.take(), "the grace is over while it waits"
@@ -282,8 +294,8 @@ def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(
         dispatcher.call("heartbeat", t(dispatcher), "j", "w")
 
 
-def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(
-    dispatcher: QlessDesk, faktory: Conversation
+def test_an_interval_makes_jobs_for_other_protocols_by_the_servers_clock(
+    dispatcher: QlessDispatcher, faktory: Conversation
 ) -> None:
     dispatcher.call("recur", repr(dispatcher.now.wall - 1e8), "q", "r", "klass", "{}", "interval", "60", "0")
     assert fetched(faktory)["jid"] == "r-1"
@@ -291,17 +303,17 @@ def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(
     dispatcher.advance(1.0)
     assert json.loads(dispatcher.call("recur.get", t(dispatcher), "r"))["count"] == 1
     faktory.close()
-    again = worker(dispatcher, Door(dispatcher), "wid")
+    again = worker(dispatcher, ClockedFaktory(dispatcher), "wid")
     dispatcher.advance(60.0)
     assert fetched(again)["jid"] == "r-2"
 
 
-def recur(dispatcher: QlessDesk, jid: str) -> None:
+def recur(dispatcher: QlessDispatcher, jid: str) -> None:
     dispatcher.call("recur", t(dispatcher), "q", jid, "klass", "{}", "interval", "60", "30")
 
 
 @pytest.mark.parametrize("word", ["peek", "pop"])
-def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: QlessDesk, word: str) -> None:
+def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: QlessDispatcher, word: str) -> None:
     ControlPeer(dispatcher).ask(
         "schedule-add", name="sweep", queue="q", kind="K", every=60, start=dispatcher.now.wall + 40
     )
@@ -320,7 +332,7 @@ def test_no_callers_clock_brings_forward_what_an_operator_made(dispatcher: Qless
     assert dispatcher.state.qless.intervals["sweep"].next == int(first) + 60
 
 
-def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: QlessDesk) -> None:
+def test_a_changed_interval_keeps_the_clock_of_its_maker(dispatcher: QlessDispatcher) -> None:
     operator = ControlPeer(dispatcher)
     operator.ask("schedule-add", name="own", queue="q", kind="K", every=60)
     recur(dispatcher, "theirs")
@@ -334,20 +346,20 @@ def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(dispatcher: Ql
     assert not dispatcher.state.qless.intervals["own"].by_server, "it was made anew"
 
 
-def test_a_limit_of_a_queue_holds_for_every_door(dispatcher: QlessDesk, faktory: Conversation) -> None:
+def test_a_limit_of_a_queue_holds_for_every_protocol(dispatcher: QlessDispatcher, faktory: Conversation) -> None:
     dispatcher.call("config.set", t(dispatcher), "q-max-concurrency", "1")
     put(dispatcher, "a")
     put(dispatcher, "b")
     assert fetched(faktory)["jid"] == "b", "of two put at once the greater name"
     assert dispatcher.call("pop", t(dispatcher), "q", "w", "1") == "{}"
     assert faktory.ask("FETCH q") == b""
-    second = worker(dispatcher, Door(dispatcher), "wid2")
+    second = worker(dispatcher, ClockedFaktory(dispatcher), "wid2")
     second.ask('ACK {"jid":"b"}')
     dispatcher.do(c.Succeed("b", c.Claim("faktory", "wid")))
     assert b'"jid":"a"' in faktory.take(), "the end of a lease is what it waited for"
 
 
-def test_a_need_that_is_gone_fails_who_waits_for_it(dispatcher: QlessDesk) -> None:
+def test_a_removed_dependency_fails_its_dependents(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "need")
     put(dispatcher, "needy", "depends", '["need"]')
     number = next(dispatcher.state.named("need")).number
@@ -357,7 +369,7 @@ def test_a_need_that_is_gone_fails_who_waits_for_it(dispatcher: QlessDesk) -> No
     assert json.loads(dispatcher.call("failed", t(dispatcher))) == {"dependency-lost": 1}
 
 
-def test_a_need_that_failed_is_waited_for(dispatcher: QlessDesk) -> None:
+def test_a_failed_dependency_is_waited_for(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "need")
     put(dispatcher, "needy", "depends", '["need"]')
     pop(dispatcher)
@@ -369,7 +381,7 @@ def test_a_need_that_failed_is_waited_for(dispatcher: QlessDesk) -> None:
     assert get(dispatcher, "needy")["state"] == "waiting"
 
 
-def test_flush_empties_all_of_it(dispatcher: QlessDesk) -> None:
+def test_flush_empties_all_of_it(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "j", "tags", '["red"]')
     put(dispatcher, "k", delay="9")
     pop(dispatcher)
@@ -387,15 +399,15 @@ def test_flush_empties_all_of_it(dispatcher: QlessDesk) -> None:
     assert dispatcher.engine.due_in(dispatcher.now) is None
 
 
-def test_after_a_restart_everything_goes_on(dispatcher: QlessDesk) -> None:
+def test_after_a_restart_everything_goes_on(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "j", "retries", "3")
     pop(dispatcher)
     before = get(dispatcher, "j")
     again = dispatcher.restarted()
-    assert json.loads(QlessDesk(again.state, again.now).call("get", t(dispatcher), "j")) == before
+    assert json.loads(QlessDispatcher(again.state, again.now).call("get", t(dispatcher), "j")) == before
 
 
-def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(dispatcher: QlessDesk) -> None:
+def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(dispatcher: QlessDispatcher) -> None:
     """Workers send all of it with every call."""
     long = json.dumps({"text": "x" * 1_000})
 
@@ -419,8 +431,8 @@ def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(dispatcher
 ANONYMOUS = "class@anonymous\0/srv/app/" + "very/long/path/" * 20 + "Report.php:12$0"
 
 
-def test_a_php_anonymous_class_is_a_klass_at_every_door(
-    dispatcher: QlessDesk, faktory: Conversation, tmp_path: Path
+def test_a_php_anonymous_class_is_a_klass_in_every_protocol(
+    dispatcher: QlessDispatcher, faktory: Conversation, tmp_path: Path
 ) -> None:
     for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS):
         dispatcher.dialect = dialect
@@ -447,7 +459,7 @@ def test_a_php_anonymous_class_is_a_klass_at_every_door(
     assert picture(from_snapshot(dispatcher.state, tmp_path)) == picture(dispatcher.state)
 
 
-def test_a_klass_has_an_end(dispatcher: QlessDesk) -> None:
+def test_a_klass_has_an_end(dispatcher: QlessDispatcher) -> None:
     put_klass = ("put", t(dispatcher), "w", "q", "j")
     assert dispatcher.call(*put_klass, "ü" * (KIND_BYTES // 2), "{}", "0") == "j"
     for klass in ("ü" * (KIND_BYTES // 2) + "x", "x" * (KIND_BYTES + 1)):

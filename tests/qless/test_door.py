@@ -3,60 +3,18 @@
 import json
 import logging
 import re
-from typing import Any
 
 import pytest
 
 from crossdock.client import qless as client
-from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
-from tests.support.dispatcher import BEGIN, PlainDispatcher
-
-T = str(BEGIN.wall)
+from tests.support.dispatcher import BEGIN
+from tests.support.qless_connection import QlessConnection, T, bulk
 
 #: As a build of the unified script that nobody has seen: a header of its own, the rest as always.
 UNIFIED = b"-- Current SHA: 0123\nQlessAPI.put = function(now, me, queue, jid)"
 PUT = b"error('Put(): Expected 1 KEYS argument')"
-
-
-class House:
-    def __init__(self, **settings: Any) -> None:
-        qless = Qless(**settings)
-        self.dispatcher = PlainDispatcher()
-        self.dispatcher.herald = qless.tell
-        self.door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-        self.peer = Peer(self.dispatcher, self.door)
-
-    def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
-        """One request of the usual peer, and all that it hears then."""
-        peer = peer or self.peer
-        parts = [word.encode() if isinstance(word, str) else word for word in words]
-        peer.said.clear()
-        peer.send(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
-        return bytes(peer.said)
-
-    def call(self, *words: str) -> bytes:
-        return self.ask("FCALL", "qless", "0", *words)
-
-    def put(self, jid: str, *more: str, queue: str = "q") -> None:
-        assert self.call("put", T, "w", queue, jid, "klass", "{}", "0", *more) == bulk(jid)
-
-    def pop(self, count: int = 1, queue: str = "q", worker: str = "w") -> list[Any]:
-        said = self.call("pop", T, queue, worker, str(count))
-        jobs = json.loads(said.partition(b"\r\n")[2])
-        return jobs or []
-
-    def listener(self, *words: str) -> Peer:
-        peer = Peer(self.dispatcher, self.door)
-        self.ask(*words, peer=peer)
-        peer.said.clear()
-        return peer
-
-
-def bulk(text: str) -> bytes:
-    return b"$%d\r\n%b\r\n" % (len(text.encode()), text.encode())
 
 
 def heard(peer: Peer) -> list[list[str]]:
@@ -72,27 +30,27 @@ def heard(peer: Peer) -> list[list[str]]:
 
 
 def test_a_script_is_called_by_its_hash_its_text_or_its_name() -> None:
-    house = House()
+    qless = QlessConnection()
     sha = sha1(UNIFIED)
-    assert house.ask("EVALSHA", sha, "0", "length", T, "q") == b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
-    assert house.ask("SCRIPT", "LOAD", UNIFIED) == bulk(sha)
-    assert house.ask("EVALSHA", sha.upper(), "0", "put", T, "w", "q", "a", "klass", "{}", "0") == bulk("a")
-    assert house.ask("EVAL", PUT, "1", "q", "b", "klass", "{}", T, "0") == bulk("b")
-    assert house.ask("FCALL", "put", "1", "q", "c", "klass", "{}", T, "0") == bulk("c")
-    assert house.call("put", T, "w", "q", "d", "klass", "{}", "0") == bulk("d")
-    assert house.ask("EVALSHA", sha, "0", "length", T, "q") == b":4\r\n"
-    assert house.ask("FCALL", "get", "0", "nobody") == b"$-1\r\n"
+    assert qless.ask("EVALSHA", sha, "0", "length", T, "q") == b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
+    assert qless.ask("SCRIPT", "LOAD", UNIFIED) == bulk(sha)
+    assert qless.ask("EVALSHA", sha.upper(), "0", "put", T, "w", "q", "a", "klass", "{}", "0") == bulk("a")
+    assert qless.ask("EVAL", PUT, "1", "q", "b", "klass", "{}", T, "0") == bulk("b")
+    assert qless.ask("FCALL", "put", "1", "q", "c", "klass", "{}", T, "0") == bulk("c")
+    assert qless.call("put", T, "w", "q", "d", "klass", "{}", "0") == bulk("d")
+    assert qless.ask("EVALSHA", sha, "0", "length", T, "q") == b":4\r\n"
+    assert qless.ask("FCALL", "get", "0", "nobody") == b"$-1\r\n"
 
 
 def test_errors_stand_where_redis_7_has_them() -> None:
-    house = House()
-    house.ask("SCRIPT", "LOAD", UNIFIED)
+    qless = QlessConnection()
+    qless.ask("SCRIPT", "LOAD", UNIFIED)
     sha = sha1(UNIFIED)
-    said = house.ask("EVALSHA", sha, "0", "complete", T, "x", "w", "q", "{}")
+    said = qless.ask("EVALSHA", sha, "0", "complete", T, "x", "w", "q", "{}")
     text = f"user_script:1: Complete(): Job x does not exist script: {sha}, on @user_script:1."
     assert said == f"-ERR {text}\r\n".encode()
-    assert b"No Keys should be provided" in house.ask("EVALSHA", sha, "1", "q", "get", T, "x")
-    refused = house.ask("EVAL", "return redis.call('get', KEYS[1])", "0")
+    assert b"No Keys should be provided" in qless.ask("EVALSHA", sha, "1", "q", "get", T, "x")
+    refused = qless.ask("EVAL", "return redis.call('get', KEYS[1])", "0")
     assert refused.startswith(b"-ERR unknown script ")
 
 
@@ -101,7 +59,7 @@ def test_errors_stand_where_redis_7_has_them() -> None:
 )
 def test_the_error_of_a_function_names_it(called: str, named: str) -> None:
     """As Redis does, which finds a function in any case and names it as it was registered."""
-    said = House().ask("FCALL", called, "0", "dance", T)
+    said = QlessConnection().ask("FCALL", called, "0", "dance", T)
     assert said == f"-ERR user_function:1: Unknown command dance script: {named}, on @user_function:1.\r\n".encode()
 
 
@@ -111,14 +69,14 @@ def test_the_command_line_shows_the_errors_of_functions_and_scripts_without_thei
         assert client.said(f"ERR {place}: {text} script: {script}, on @{place}.") == text
 
 
-def test_every_change_is_told_of_whoever_made_it() -> None:
-    house = House()
-    everything, log = house.listener("PSUBSCRIBE", "*"), house.listener("SUBSCRIBE", "ql:log")
-    house.put("j")
+def test_every_change_is_published_through_whatever_protocol_it_came() -> None:
+    qless = QlessConnection()
+    everything, log = qless.listener("PSUBSCRIBE", "*"), qless.listener("SUBSCRIBE", "ql:log")
+    qless.put("j")
     assert heard(log) == [["ql:log", '{"jid":"j","event":"put","queue":"q"}']]
-    house.call("track", T, "track", "j")
-    house.pop()
-    house.call("complete", T, "j", "w", "q", "{}")
+    qless.call("track", T, "track", "j")
+    qless.pop()
+    qless.call("complete", T, "j", "w", "q", "{}")
     assert heard(everything) == [
         ["ql:log", '{"jid":"j","event":"put","queue":"q"}'],
         ["ql:track", "j"],
@@ -128,140 +86,140 @@ def test_every_change_is_told_of_whoever_made_it() -> None:
     ]
 
 
-def test_each_dialect_is_heard_under_the_others_name_by_those_who_ask_for_it() -> None:
-    house = House()
-    everything = house.listener("PSUBSCRIBE", "*")
-    old, new = house.listener("SUBSCRIBE", "popped", "track"), house.listener("SUBSCRIBE", "ql:popped", "ql:track")
-    house.ask("FCALL", "put", "1", "q", "j", "klass", "{}", T, "0")
-    house.ask("FCALL", "track", "0", "track", "j", T)
+def test_each_dialect_publishes_under_the_others_name_on_request() -> None:
+    qless = QlessConnection()
+    everything = qless.listener("PSUBSCRIBE", "*")
+    old, new = qless.listener("SUBSCRIBE", "popped", "track"), qless.listener("SUBSCRIBE", "ql:popped", "ql:track")
+    qless.ask("FCALL", "put", "1", "q", "j", "klass", "{}", T, "0")
+    qless.ask("FCALL", "track", "0", "track", "j", T)
     assert (heard(old), heard(new)) == ([["track", "j"]], [["ql:track", "j"]])
     assert heard(everything) == [["track", "j"]], "as the calling dialect has it, and without a log"
-    house.pop()
+    qless.pop()
     assert (heard(old), heard(new)) == ([["popped", "j"]], [["ql:popped", "j"]])
     assert heard(everything) == [["ql:popped", "j"]]
 
 
 def test_keys_show_what_the_scripts_would_store() -> None:
-    house = House()
-    assert house.ask("KEYS", "*") == b"*0\r\n"
+    qless = QlessConnection()
+    assert qless.ask("KEYS", "*") == b"*0\r\n"
     for jid in "abc":
-        house.put(jid, "priority", "2", "tags", '["t"]')
-    house.call("put", T, "w", "q", "late", "klass", "{}", "60")
-    house.call("put", T, "w", "q", "needs", "klass", "{}", "0", "depends", '["a"]')
-    house.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30")
-    house.pop()
-    assert house.ask("KEYS", "ql:j:*").startswith(b"*5\r\n")
+        qless.put(jid, "priority", "2", "tags", '["t"]')
+    qless.call("put", T, "w", "q", "late", "klass", "{}", "60")
+    qless.call("put", T, "w", "q", "needs", "klass", "{}", "0", "depends", '["a"]')
+    qless.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30")
+    qless.pop()
+    assert qless.ask("KEYS", "ql:j:*").startswith(b"*5\r\n")
     for kind, count in {"work": 2, "locks": 1, "scheduled": 1, "depends": 1, "recur": 1}.items():
-        assert house.ask("ZCARD", f"ql:q:q-{kind}") == b":%d\r\n" % count
-        assert house.ask("ZRANGE", f"ql:q:q-{kind}", "0", "-1").startswith(b"*%d\r\n" % count)
-        assert house.ask("TYPE", f"ql:q:q-{kind}") == b"+zset\r\n"
-    assert house.ask("ZSCORE", "ql:q:q-recur", "every") == bulk(f"{BEGIN.wall + 30:.0f}")
-    assert house.ask("ZSCORE", "ql:q:q-recur", "nobody") == b"$-1\r\n"
-    assert house.ask("HGET", "ql:j:late", "state") == bulk("scheduled")
-    assert house.ask("HMGET", "ql:r:every", "type", "interval") == b"*2\r\n" + bulk("interval") + bulk("60")
-    assert house.ask("ZCARD", "ql:t:t") == b":3\r\n"
-    assert house.ask("SMEMBERS", "ql:j:needs-dependencies") == b"*1\r\n" + bulk("a")
-    assert house.ask("LLEN", "ql:j:a-history") == b":1\r\n"
-    assert house.ask("HGET", f"ql:s:wait:{int(BEGIN.wall) // 86_400 * 86_400}:q", "total") == bulk("1")
-    assert house.ask("DEL", "ql:j:a").startswith(b"-ERR DEL is not supported on 'ql:j:a'")
-    assert house.ask("SET", "ql:mine", "1") == b"+OK\r\n", "a name of nobody's is a plain key"
+        assert qless.ask("ZCARD", f"ql:q:q-{kind}") == b":%d\r\n" % count
+        assert qless.ask("ZRANGE", f"ql:q:q-{kind}", "0", "-1").startswith(b"*%d\r\n" % count)
+        assert qless.ask("TYPE", f"ql:q:q-{kind}") == b"+zset\r\n"
+    assert qless.ask("ZSCORE", "ql:q:q-recur", "every") == bulk(f"{BEGIN.wall + 30:.0f}")
+    assert qless.ask("ZSCORE", "ql:q:q-recur", "nobody") == b"$-1\r\n"
+    assert qless.ask("HGET", "ql:j:late", "state") == bulk("scheduled")
+    assert qless.ask("HMGET", "ql:r:every", "type", "interval") == b"*2\r\n" + bulk("interval") + bulk("60")
+    assert qless.ask("ZCARD", "ql:t:t") == b":3\r\n"
+    assert qless.ask("SMEMBERS", "ql:j:needs-dependencies") == b"*1\r\n" + bulk("a")
+    assert qless.ask("LLEN", "ql:j:a-history") == b":1\r\n"
+    assert qless.ask("HGET", f"ql:s:wait:{int(BEGIN.wall) // 86_400 * 86_400}:q", "total") == bulk("1")
+    assert qless.ask("DEL", "ql:j:a").startswith(b"-ERR DEL is not supported on 'ql:j:a'")
+    assert qless.ask("SET", "ql:mine", "1") == b"+OK\r\n", "a name of nobody's is a plain key"
 
 
 def test_a_lock_ends_when_its_grace_does() -> None:
     """What its worker was told stays with the job."""
-    house = House()
-    house.put("a")
-    house.pop()
-    house.ask("FCALL", "qless", "0", "pop", f"{BEGIN.wall + 60}", "q", "w2", "1")
-    assert house.ask("ZSCORE", "ql:q:q-locks", "a") == bulk(f"{BEGIN.wall + 70:.0f}")
-    assert house.ask("HMGET", "ql:j:a", "expires", "grace") == b"*2\r\n" + bulk(f"{BEGIN.wall + 60:.0f}") + bulk("1")
+    qless = QlessConnection()
+    qless.put("a")
+    qless.pop()
+    qless.ask("FCALL", "qless", "0", "pop", f"{BEGIN.wall + 60}", "q", "w2", "1")
+    assert qless.ask("ZSCORE", "ql:q:q-locks", "a") == bulk(f"{BEGIN.wall + 70:.0f}")
+    assert qless.ask("HMGET", "ql:j:a", "expires", "grace") == b"*2\r\n" + bulk(f"{BEGIN.wall + 60:.0f}") + bulk("1")
 
 
 def test_what_waits_for_others_and_a_time_says_which() -> None:
-    house = House()
-    house.put("a")
-    house.call("put", T, "w", "q", "later", "klass", "{}", "60", "depends", '["a"]')
-    assert house.ask("HGET", "ql:j:later", "scheduled") == bulk(f"{BEGIN.wall + 60:.0f}")
-    assert house.ask("HGET", "ql:j:a", "scheduled") == b"$-1\r\n"
+    qless = QlessConnection()
+    qless.put("a")
+    qless.call("put", T, "w", "q", "later", "klass", "{}", "60", "depends", '["a"]')
+    assert qless.ask("HGET", "ql:j:later", "scheduled") == bulk(f"{BEGIN.wall + 60:.0f}")
+    assert qless.ask("HGET", "ql:j:a", "scheduled") == b"$-1\r\n"
 
 
 def test_a_line_of_history_has_no_more_than_there_is_to_say() -> None:
-    house = House()
-    house.put("a")
-    house.pop()
-    house.call("complete", T, "a", "w", "q", "{}")
-    assert house.ask("LINDEX", "ql:j:a-history", "-1") == bulk(f'[{BEGIN.wall:.0f},"done"]')
+    qless = QlessConnection()
+    qless.put("a")
+    qless.pop()
+    qless.call("complete", T, "a", "w", "q", "{}")
+    assert qless.ask("LINDEX", "ql:j:a-history", "-1") == bulk(f'[{BEGIN.wall:.0f},"done"]')
 
 
 def test_completed_failed_and_settings_are_shown() -> None:
-    house = House()
-    house.put("a")
-    house.put("b")
-    house.pop(2)
-    house.call("complete", T, "a", "w", "q", "{}")
-    house.call("fail", T, "b", "w", "group", "message")
-    house.call("config.set", T, "heartbeat", "90")
-    assert house.ask("ZCARD", "ql:completed") == b":1\r\n"
-    assert house.ask("LRANGE", "ql:f:group", "0", "-1") == b"*1\r\n" + bulk("b")
-    assert house.ask("SMEMBERS", "ql:failures") == b"*1\r\n" + bulk("group")
-    assert house.ask("HGETALL", "ql:config") == b"*2\r\n" + bulk("heartbeat") + bulk("90")
-    assert house.ask("FLUSHDB") == b"+OK\r\n"
-    assert house.ask("KEYS", "*") == b"*0\r\n"
+    qless = QlessConnection()
+    qless.put("a")
+    qless.put("b")
+    qless.pop(2)
+    qless.call("complete", T, "a", "w", "q", "{}")
+    qless.call("fail", T, "b", "w", "group", "message")
+    qless.call("config.set", T, "heartbeat", "90")
+    assert qless.ask("ZCARD", "ql:completed") == b":1\r\n"
+    assert qless.ask("LRANGE", "ql:f:group", "0", "-1") == b"*1\r\n" + bulk("b")
+    assert qless.ask("SMEMBERS", "ql:failures") == b"*1\r\n" + bulk("group")
+    assert qless.ask("HGETALL", "ql:config") == b"*2\r\n" + bulk("heartbeat") + bulk("90")
+    assert qless.ask("FLUSHDB") == b"+OK\r\n"
+    assert qless.ask("KEYS", "*") == b"*0\r\n"
 
 
 def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
-    house = House()
-    house.put("a")
-    house.put("b")
-    session = house.peer.session
+    qless = QlessConnection()
+    qless.put("a")
+    qless.put("b")
+    session = qless.peer.session
     answer = session.handle([b"FCALL", b"qless", b"0", b"pop", T.encode(), b"q", b"w", b"2"])
     assert answer.leases == [(2, 1), (1, 2)], "the connection takes these over with the answer"
 
 
 @pytest.mark.parametrize("smaller_first", [False, True])
 def test_keys_show_a_priority_as_it_was_given(smaller_first: bool) -> None:
-    house = House(smaller_first=smaller_first)
-    house.put("a", "priority", "5")
-    house.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30", "priority", "-2")
-    assert house.ask("HGET", "ql:j:a", "priority") == bulk("5")
-    assert house.ask("HGET", "ql:r:every", "priority") == bulk("-2")
+    qless = QlessConnection(smaller_first=smaller_first)
+    qless.put("a", "priority", "5")
+    qless.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30", "priority", "-2")
+    assert qless.ask("HGET", "ql:j:a", "priority") == bulk("5")
+    assert qless.ask("HGET", "ql:r:every", "priority") == bulk("-2")
 
 
 def test_the_seeds_priority_serves_the_smaller_first() -> None:
     for smaller_first, order in ((False, ["9", "5", "1"]), (True, ["1", "5", "9"])):
-        house = House(smaller_first=smaller_first)
+        qless = QlessConnection(smaller_first=smaller_first)
         for priority in "519":
-            house.put(priority, "priority", priority)
-        jobs = house.pop(3)
+            qless.put(priority, "priority", priority)
+        jobs = qless.pop(3)
         assert [job["jid"] for job in jobs] == order
         assert [str(job["priority"]) for job in jobs] == order
-        assert house.call("priority", T, "5", "7") == b":7\r\n"
+        assert qless.call("priority", T, "5", "7") == b":7\r\n"
 
 
 def test_the_seeds_histogram_is_finer() -> None:
     for fine, size, bucket in ((False, 148, 119), (True, 263, 122)):
-        house = House(fine_histogram=fine)
-        house.call("put", str(BEGIN.wall - 3_600 - 3_000), "w", "q", "j", "klass", "{}", "0")
-        house.pop()
-        said = house.call("stats", T, "q", T).partition(b"\r\n")[2]
+        qless = QlessConnection(fine_histogram=fine)
+        qless.call("put", str(BEGIN.wall - 3_600 - 3_000), "w", "q", "j", "klass", "{}", "0")
+        qless.pop()
+        said = qless.call("stats", T, "q", T).partition(b"\r\n")[2]
         histogram = json.loads(said)["wait"]["histogram"]
         assert (len(histogram), histogram.index(1)) == (size, bucket)
 
 
 def test_the_server_s_clock_may_count_instead() -> None:
-    house = House(server_clock=True)
-    house.call("put", "17", "w", "q", "j", "klass", "{}", "0")
-    said = house.call("pop", "99", "q", "w", "1").partition(b"\r\n")[2]
+    qless = QlessConnection(server_clock=True)
+    qless.call("put", "17", "w", "q", "j", "klass", "{}", "0")
+    said = qless.call("pop", "99", "q", "w", "1").partition(b"\r\n")[2]
     assert json.loads(said)[0]["expires"] == BEGIN.wall + 60
 
 
-def test_a_clock_that_is_off_is_told_of_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    house = House()
+def test_a_wrong_client_clock_is_logged_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    qless = QlessConnection()
     with caplog.at_level(logging.WARNING):
-        house.call("length", str(BEGIN.wall + 4.0), "q")
+        qless.call("length", str(BEGIN.wall + 4.0), "q")
         assert not caplog.records
         for _ in range(3):
-            house.call("length", str(BEGIN.wall + 90.0), "q")
+            qless.call("length", str(BEGIN.wall + 90.0), "q")
     assert [record.getMessage() for record in caplog.records] == [
         "a qless client's clock is +90 s off the server's; theirs counts in their own calls"
     ]

@@ -18,15 +18,15 @@ from crossdock.protocols.redis.qless.key_view import QlessView
 from crossdock.protocols.redis.views import Views
 from crossdock.protocols.workq import codec as workq_times
 from crossdock.protocols.workq.protocol import WorkqProtocol
-from tests.qless.replay import QlessDesk
-from tests.support.conversation import Door, Peer, worker
+from tests.qless.replay import QlessDispatcher
+from tests.support.conversation import ClockedFaktory, Peer, worker
 
 INF = float("inf")
 
 
 @pytest.mark.parametrize("backlog", ["inf", "-inf", "1e400", "-1e400", "nan"])
 def test_a_backlog_without_an_end_is_refused(backlog: str) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     interval = ("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0")
     dispatcher.call(*interval)
     for refused in ((*interval, "backlog", backlog), ("recur.update", "1", "r", "backlog", backlog)):
@@ -37,7 +37,7 @@ def test_a_backlog_without_an_end_is_refused(backlog: str) -> None:
 
 @pytest.mark.parametrize("backlog", [INF, -INF, -1e308])
 def test_a_pop_takes_an_interval_of_a_journal_whose_backlog_has_no_end(backlog: float) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.do(SetInterval(Interval("r", "q", "klass", b"{}", Form.JSON, 60, 1.0, 1.0, backlog=backlog), 1.0))
     popped = json.loads(dispatcher.call("pop", "1000", "q", "w", "50"))
     assert len(popped) == (17 if backlog > 0 else 0), "below 0 it puts the next slot off"
@@ -47,8 +47,8 @@ def test_a_pop_takes_an_interval_of_a_journal_whose_backlog_has_no_end(backlog: 
 @pytest.mark.parametrize(("priority", "shown"), [(INF, 9), (-INF, 1), (1e308, 9), (100, 9), (-5, 1), (2, 7)])
 def test_a_faktory_job_is_fetched_whatever_priority_it_was_given_here(priority: float, shown: int) -> None:
     """Journals may hold one without an end."""
-    dispatcher = QlessDesk()
-    faktory = worker(dispatcher, Door(dispatcher), "wid")
+    dispatcher = QlessDispatcher()
+    faktory = worker(dispatcher, ClockedFaktory(dispatcher), "wid")
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[],"priority":5}')
     dispatcher.do(SetPriority("qless", dispatcher.now.wall, next(dispatcher.state.named("12345678")).number, priority))
     assert json.loads(faktory.ask("FETCH q").split(b"\r\n")[1])["priority"] == shown
@@ -63,7 +63,7 @@ def test_a_whole_number_that_no_double_holds_is_read_as_one_without_an_end() -> 
 
 
 def test_such_a_number_in_a_history_or_as_a_tag_is_shown() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "q", "j", "klass", f'{{"x":{LONG}}}', "0", "tags", f"[{LONG}]")
     dispatcher.call("log", "1", "j", "said", f'{{"x":{LONG},"y":[-{LONG}]}}')
     [job] = json.loads(dispatcher.call("pop", "1", "q", "w", "1"))
@@ -75,7 +75,7 @@ def test_such_a_number_in_a_history_or_as_a_tag_is_shown() -> None:
 
 @pytest.mark.parametrize("delay", ["inf", "-inf", "1e400", "nan"])
 def test_a_delay_without_an_end_is_refused(delay: str) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "q", "j", "klass", "{}", "0")
     dispatcher.call("pop", "1", "q", "w", "1")
     for words, said in (
@@ -91,7 +91,7 @@ def test_a_delay_without_an_end_is_refused(delay: str) -> None:
 
 @pytest.mark.parametrize("delay", [INF, 1e300])
 def test_a_job_of_a_journal_that_is_due_beyond_the_calendar_is_listed(delay: float) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.do(Put("qless", 1.0, "w", "j", "q", "klass", b"{}", Form.JSON, delay))
     assert b"9999-12-31T23:59:59Z" in Peer(dispatcher, WorkqProtocol()).ask("inspect scheduled-jobs q 0 10")
 
@@ -103,8 +103,8 @@ def test_a_time_without_an_end_is_shown_as_the_calendars(at: float, shown: str) 
 
 
 @pytest.mark.parametrize("seconds", ["1e300", "1e306", "1e18"])
-def test_the_end_of_a_throttle_is_told_in_64_bits(seconds: str) -> None:
-    dispatcher = QlessDesk()
+def test_the_end_of_a_throttle_is_shown_in_64_bits(seconds: str) -> None:
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = THROTTLES
     dispatcher.call("throttle.set", "1", "t", "2", seconds)
     assert 0 < dispatcher.call("throttle.ttl", "1", "t") < 2**63

@@ -9,8 +9,8 @@ import pytest
 from crossdock.model.job import Form, form_of
 from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.scripts import sha1
-from tests.qless.test_door import House, T, bulk
 from tests.support.conversation import Peer
+from tests.support.qless_connection import QlessConnection, T, bulk
 
 #: Calls without their time, and the error.
 WRONG: Final = [
@@ -96,26 +96,26 @@ OF_DIALECTS: Final = [
 
 @pytest.mark.parametrize(("dialect", "words", "text"), OF_DIALECTS)
 def test_the_words_of_other_scripts(dialect: str, words: tuple[str, ...], text: str) -> None:
-    said = House().ask("FCALL", dialect, "0", words[0], T, *words[1:])
+    said = QlessConnection().ask("FCALL", dialect, "0", words[0], T, *words[1:])
     assert said.decode() == f"-ERR user_function:1: {text} script: {dialect}, on @user_function:1.\r\n"
 
 
 def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
-    house = House()
-    house.put("j")
-    house.pop(1)
-    assert house.call("heartbeat", T, "j", "w", "false").startswith(b":")
-    assert house.call("fail", T, "j", "w", "g", "m", "false") == bulk("j")
-    (job,) = house.dispatcher.state.jobs.values()
+    qless = QlessConnection()
+    qless.put("j")
+    qless.pop(1)
+    assert qless.call("heartbeat", T, "j", "w", "false").startswith(b":")
+    assert qless.call("fail", T, "j", "w", "g", "m", "false") == bulk("j")
+    (job,) = qless.dispatcher.state.jobs.values()
     assert job.payload == b"{}"
 
 
 @pytest.mark.parametrize(("words", "text"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
 def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
-    house = House()
-    said = house.call(words[0], T, *words[1:])
+    qless = QlessConnection()
+    said = qless.call(words[0], T, *words[1:])
     assert said.decode() == f"-ERR user_function:1: {text} script: qless, on @user_function:1.\r\n"
-    assert not house.dispatcher.state.jobs
+    assert not qless.dispatcher.state.jobs
 
 
 @pytest.mark.parametrize(
@@ -130,24 +130,24 @@ def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
     ],
 )
 def test_a_time_that_is_none(words: tuple[str, ...], text: str) -> None:
-    assert f" {text} script: ".encode() in House().call(*words)
+    assert f" {text} script: ".encode() in QlessConnection().call(*words)
 
 
 def test_scripts_that_nobody_knows() -> None:
-    house = House()
+    qless = QlessConnection()
     unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
     for sha in ("0" * 40, "", "x", sha1(b"return 1"), "\u00fc"):
-        assert house.ask("EVALSHA", sha, "0", "get", T, "j") == unknown
+        assert qless.ask("EVALSHA", sha, "0", "get", T, "j") == unknown
     for words in (("EVAL", "return 1", "0"), ("SCRIPT", "LOAD", "return 1")):
-        said = house.ask(*words)
+        said = qless.ask(*words)
         assert said.startswith(b"-ERR unknown script " + sha1(b"return 1").encode())
         assert said.count(b"\r\n") == 1
-    assert house.ask("FCALL", "nothing", "0") == b"-ERR Function not found\r\n"
-    assert house.ask("EVALSHA", "0" * 40, "-1") == b"-ERR Number of keys can't be negative\r\n"
-    assert house.ask("EVALSHA", "0" * 40, "1") == b"-ERR Number of keys can't be greater than number of args\r\n"
-    assert house.ask("FCALL", "qless", "one") == b"-ERR Bad number of keys provided\r\n"
-    assert house.ask("FCALL", "qless") == b"-ERR wrong number of arguments for 'fcall' command\r\n"
-    assert not house.dispatcher.state.scripts
+    assert qless.ask("FCALL", "nothing", "0") == b"-ERR Function not found\r\n"
+    assert qless.ask("EVALSHA", "0" * 40, "-1") == b"-ERR Number of keys can't be negative\r\n"
+    assert qless.ask("EVALSHA", "0" * 40, "1") == b"-ERR Number of keys can't be greater than number of args\r\n"
+    assert qless.ask("FCALL", "qless", "one") == b"-ERR Bad number of keys provided\r\n"
+    assert qless.ask("FCALL", "qless") == b"-ERR wrong number of arguments for 'fcall' command\r\n"
+    assert not qless.dispatcher.state.scripts
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_scripts_that_nobody_knows() -> None:
     ],
 )
 def test_lengths_that_are_none_end_the_connection(sent: bytes, text: str) -> None:
-    house = House()
-    house.peer.send(sent)
-    assert bytes(house.peer.said) == f"-ERR Protocol error: {text}\r\n".encode()
-    assert house.peer.is_closed
-    again = Peer(house.dispatcher, house.door)
-    assert house.ask("FCALL", "qless", "0", "length", T, "q", peer=again) == b":0\r\n"
+    qless = QlessConnection()
+    qless.peer.send(sent)
+    assert bytes(qless.peer.said) == f"-ERR Protocol error: {text}\r\n".encode()
+    assert qless.peer.is_closed
+    again = Peer(qless.dispatcher, qless.protocol)
+    assert qless.ask("FCALL", "qless", "0", "length", T, "q", peer=again) == b":0\r\n"
 
 
 def nested(depth: int, inside: str = "1") -> str:
@@ -185,8 +185,8 @@ def nested(depth: int, inside: str = "1") -> str:
     ],
 )
 def test_data_may_be_nested_so_deep(data: str, fits: bool) -> None:
-    house = House()
-    said = house.call("put", T, "w", "q", "j", "k", data, "0")
+    qless = QlessConnection()
+    said = qless.call("put", T, "w", "q", "j", "k", data, "0")
     assert (said == bulk("j")) is fits
     assert fits or b"Found too many nested data structures (65)" in said
 

@@ -13,9 +13,9 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
-from tests.qless.replay import Line, QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
+from tests.qless.replay import Line, QlessDispatcher
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 NUMBERS: Final = [b"0", b"1", b"2", b"-5", b"0.5", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-300", b"0x10"]
 NAMES: Final = [b"j", b"k", b"q", b"w", b"", b"x" * 300, b"a\0b", b"\xff\xfe", "ünï".encode(), b"all", b"get"]
@@ -27,7 +27,7 @@ MORE: Final = [b"add", b"remove", b"top", b"on", b"off", b"track", b"untrack", b
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None:
-    random, dispatcher, answer = Random(seed), QlessDesk(), unified.answering(dialect)
+    random, dispatcher, answer = Random(seed), QlessDispatcher(), unified.answering(dialect)
     pools = [NUMBERS, NUMBERS, NAMES, NAMES, TEXTS, WORDS, MORE]
     commands = [name.encode() for name in unified.COMMANDS]
     answered = 0
@@ -51,7 +51,7 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
 
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
-    random, dispatcher = Random(seed), QlessDesk()
+    random, dispatcher = Random(seed), QlessDispatcher()
     pools = [NUMBERS, NUMBERS, NAMES, TEXTS, WORDS, MORE]
     answered = 0
     for _ in range(3_000):
@@ -72,7 +72,7 @@ def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
 
 
 def test_a_name_is_text_and_not_too_long() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     with pytest.raises(Raised, match="more than 255 bytes"):
         dispatcher.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
     with pytest.raises(Raised, match="must be UTF-8"):
@@ -83,7 +83,7 @@ def test_a_name_is_text_and_not_too_long() -> None:
 
 
 def test_a_tag_is_text_where_another_meaning_of_its_script_has_data() -> None:
-    dispatcher, recur = QlessDesk(), perscript.answering("recur")
+    dispatcher, recur = QlessDispatcher(), perscript.answering("recur")
     on = [b"on", b"q", b"j", b"k", b'"\xff"', b"1", b"interval", b"60", b"0", b"tags", b"[]"]
     assert recur(dispatcher, [], on, dispatcher.tell) == "j"
     with pytest.raises(Raised, match="must be UTF-8"):
@@ -92,13 +92,13 @@ def test_a_tag_is_text_where_another_meaning_of_its_script_has_data() -> None:
 
 
 def test_data_may_be_any_bytes() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     unified.answering(UNIFIED)(dispatcher, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], dispatcher.tell)
     assert next(dispatcher.state.named("j")).payload == b'"\xff"'
 
 
-def test_no_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    dispatcher = QlessDesk()
+def test_a_full_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatcher = QlessDispatcher()
     dispatcher.full = "the disk is full"
     with pytest.raises(Raised, match="the disk is full"):
         dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
@@ -106,14 +106,14 @@ def test_no_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("time", ["nan", "inf", "1e300"])
 def test_a_time_that_is_none_is_refused_by_what_keeps_it(time: str) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     assert dispatcher.call("get", time, "j") is None
     with pytest.raises(Raised, match='Arg "now" missing or not a number'):
         dispatcher.call("put", time, "w", "q", "j", "k", "{}", "0")
 
 
 def test_keys_are_refused() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     with pytest.raises(Raised, match="No Keys should be provided"):
         unified.answering(UNIFIED)(dispatcher, [b"q"], [b"get", b"1", b"j"], dispatcher.tell)
     with pytest.raises(Raised, match="Must provide a command"):
@@ -121,7 +121,7 @@ def test_keys_are_refused() -> None:
 
 
 def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "", "j", "k", "{}", "1")
     dispatcher.call("queue.forget", "1", "")
     assert '"jid":"j"' in dispatcher.call("peek", "3", "", "1")
@@ -132,14 +132,14 @@ def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> N
     ("setting", "seconds"), [("0x10", 16), (" 16 ", 16), ("1_6", 60), ("\u0661", 60), ("0x1p9999", 60), ("soon", 60)]
 )
 def test_a_setting_is_a_number_where_the_scripts_take_it_for_one(setting: str, seconds: int) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("config.set", "1", "heartbeat", setting)
     dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
     assert f'"expires":{1 + seconds},' in dispatcher.call("pop", "1", "q", "w", "1")
 
 
 def test_the_oldest_track_does_not_mind_capitals() -> None:
-    dispatcher, track = QlessDesk(), perscript.answering("track")
+    dispatcher, track = QlessDispatcher(), perscript.answering("track")
     perscript.answering("put")(dispatcher, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], dispatcher.tell)
     assert track(dispatcher, [], [b"TRACK", b"j", b"1"], dispatcher.tell) == 1
     assert "j" in dispatcher.state.qless.watched
@@ -149,7 +149,7 @@ def test_the_oldest_track_does_not_mind_capitals() -> None:
 
 @pytest.mark.parametrize("change", [("recur.update", "20", "r", "retries", "4"), ("recur.tag", "20", "r", "x")])
 def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tuple[str, ...]) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("recur", "10", "q", "r", "klass", "{}", "interval", "60", "0")
     dispatcher.call("queue.forget", "11", "q")
     dispatcher.call(*change)
@@ -158,7 +158,7 @@ def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tupl
     assert json.loads(dispatcher.call("queues", "23"))[0]["recurring"] == 1
 
 
-def script(dispatcher: QlessDesk, name: str, *words: str, keys: int = 0) -> Any:
+def script(dispatcher: QlessDispatcher, name: str, *words: str, keys: int = 0) -> Any:
     """One call of the oldest form."""
     args = [word.encode() for word in words]
     return perscript.answering(name)(dispatcher, args[:keys], args[keys:], dispatcher.tell)
@@ -166,7 +166,7 @@ def script(dispatcher: QlessDesk, name: str, *words: str, keys: int = 0) -> Any:
 
 def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> None:
     """Its script writes the queue into the job and nowhere else; a pop there finds what it makes all the same."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     call = partial(script, dispatcher)
     call("recur", "on", "q", "r", "klass", "{}", "10", "interval", "60", "0", "tags", "[]")
     assert call("recur", "update", "r", "queue", "elsewhere") == 1
@@ -180,7 +180,7 @@ def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> 
 @pytest.mark.parametrize("then", [["put"], ["retag"], ["overwrite"], ["put", "retag"], ["put", "overwrite", "put"]])
 def test_tags_that_the_oldest_put_leaves_behind_go_with_their_job(then: list[str], tmp_path: Path) -> None:
     """Whatever form is spoken in between: who is found under a tag and gone could not be read back from a snapshot."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for tag in ("x", "z"):
         script(dispatcher, "put", "q", "r-1", "klass", "{}", "1", "0", "tags", f'["{tag}"]', keys=1)
     assert dispatcher.call("tag", "2", "get", "x") == '{"jobs":["r-1"],"total":1}', "as its script leaves it"
@@ -201,7 +201,7 @@ def test_tags_that_the_oldest_put_leaves_behind_go_with_their_job(then: list[str
 
 
 def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for jid, t in (("before", "-5"), ("at", "0"), ("after", "5")):
         dispatcher.call("recur", t, "q", jid, "klass", "{}", "interval", "60", "0")
     assert dispatcher.call("jobs", "10", "recurring", "q") == ["at", "after"]
@@ -213,7 +213,7 @@ def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
     [(UNIFIED, ("timeout", "j")), (REQLESS_013, ("timeout", "j")), (UNIFIED_2013, ("fail", "j", "another", "g", "m"))],
 )
 def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dialect, act: tuple[str, ...]) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     worker = [] if dialect.old else ["w"]
     dispatcher.call("put", "10", *worker, "q", "j", "klass", "{}", "0")
@@ -225,7 +225,7 @@ def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dial
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS])
 def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_and_no_error(dialect: Dialect) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     pop, pause, empty = ("queue.pop", "queue.pause", "[]") if dialect.renamed else ("pop", "pause", "{}")
     dispatcher.call(pause, "1", "q")
@@ -235,7 +235,7 @@ def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_and_no_error(dialect:
 
 
 def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_by_the_oldest_script() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("pause", "1", "q")
     assert dispatcher.answer_script(Line("", ["q", "w", "1.5", "2"], {}, [], "pop", 1)) == {"array": []}
     assert "err" in dispatcher.answer_script(Line("", ["other", "w", "1.5", "2"], {}, [], "pop", 1))

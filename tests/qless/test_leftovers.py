@@ -9,15 +9,15 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
-from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import from_snapshot, replayed
+from tests.qless.replay import QlessDispatcher
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot, replayed
 
 DIALECTS: Final = [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013]
 
 
-def desk_of(dialect: Dialect) -> QlessDesk:
-    dispatcher = QlessDesk()
+def dispatcher_of(dialect: Dialect) -> QlessDispatcher:
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     return dispatcher
 
@@ -26,22 +26,22 @@ def jids(reply: str) -> list[str]:
     return [job["jid"] for job in json.loads(reply)]
 
 
-def tagged(dispatcher: QlessDesk, tag: str) -> Any:
+def tagged(dispatcher: QlessDispatcher, tag: str) -> Any:
     return json.loads(dispatcher.call("tag", "90", "get", tag))["jobs"]
 
 
-def script(dispatcher: QlessDesk, name: str, *args: str, keys: int = 0) -> Any:
+def script(dispatcher: QlessDispatcher, name: str, *args: str, keys: int = 0) -> Any:
     words = [arg.encode() for arg in args]
     return perscript.answering(name)(dispatcher, words[:keys], words[keys:], dispatcher.tell)
 
 
-def check(dispatcher: QlessDesk, folder: Any) -> None:
+def check(dispatcher: QlessDispatcher, folder: Any) -> None:
     invariants.check(dispatcher.state)
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
     assert picture(from_snapshot(dispatcher.state, folder)) == picture(dispatcher.state)
 
 
-def made_again(dispatcher: QlessDesk, then: list[str], *tags: str) -> None:
+def made_again(dispatcher: QlessDispatcher, then: list[str], *tags: str) -> None:
     """A recurring job with two tags whose first job was popped and `then` settled; made again under its name."""
     head = ("q", "r", "klass", "{}", "interval", "60", "0")
     dispatcher.call("recur", "10", *head, "tags", '["red","blue"]')
@@ -55,7 +55,7 @@ def made_again(dispatcher: QlessDesk, then: list[str], *tags: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_a_recurring_job_made_again_is_still_found_under_its_old_tags(dialect: Dialect, tmp_path: Any) -> None:
-    dispatcher = desk_of(dialect)
+    dispatcher = dispatcher_of(dialect)
     made_again(dispatcher, [], "blue")
     assert json.loads(dispatcher.call("get", "15", "r-1"))["tags"] == ["blue"]
     assert tagged(dispatcher, "red") == tagged(dispatcher, "blue") == ["r-1"]
@@ -67,7 +67,7 @@ def test_a_recurring_job_made_again_is_still_found_under_its_old_tags(dialect: D
 
 
 def test_a_recurring_job_made_again_is_found_under_its_old_tags_in_the_oldest_form(tmp_path: Any) -> None:
-    dispatcher = desk_of(UNIFIED)
+    dispatcher = dispatcher_of(UNIFIED)
     head = ("recur", "on", "q", "r", "klass", "{}")
     script(dispatcher, *head, "10", "interval", "60", "0", "tags", '["red"]')
     assert len(script(dispatcher, "pop", "q", "w", "1", "11", keys=1)) == 1
@@ -80,10 +80,8 @@ def test_a_recurring_job_made_again_is_found_under_its_old_tags_in_the_oldest_fo
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("done", [False, True])
-def test_unfail_takes_nothing_from_a_worker_and_brings_nothing_back_that_is_complete(
-    dialect: Dialect, done: bool, tmp_path: Any
-) -> None:
-    dispatcher = desk_of(dialect)
+def test_unfail_takes_no_leased_job_and_requeues_no_complete_one(dialect: Dialect, done: bool, tmp_path: Any) -> None:
+    dispatcher = dispatcher_of(dialect)
     made_again(dispatcher, ["fail", "11", "r-1", "w", "g", "text"])
     assert json.loads(dispatcher.call("failed", "15")) == {"g": 1}, "the script forgets to take it out"
     if done:
@@ -99,7 +97,7 @@ def test_unfail_takes_nothing_from_a_worker_and_brings_nothing_back_that_is_comp
 
 
 def test_unfail_counts_what_was_left_behind_in_its_turn(tmp_path: Any) -> None:
-    dispatcher = desk_of(UNIFIED)
+    dispatcher = dispatcher_of(UNIFIED)
     made_again(dispatcher, ["fail", "11", "r-1", "w", "g", "text"])
     for jid in ("a", "b"):
         dispatcher.call("put", "20", "w", "q", jid, "klass", "{}", "0")
@@ -112,7 +110,7 @@ def test_unfail_counts_what_was_left_behind_in_its_turn(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("dialect", [THROTTLES, REQLESS_013], ids=lambda dialect: dialect.name)
 def test_unfail_leaves_a_failed_job_alone_that_a_throttle_let_out_again(dialect: Dialect, tmp_path: Any) -> None:
-    dispatcher = desk_of(dialect)
+    dispatcher = dispatcher_of(dialect)
     dispatcher.call("throttle.set", "1", "gate", "1")
     dispatcher.call("put", "2", "w", "q", "holder", "klass", "{}", "0", "throttles", '["gate"]')
     dispatcher.call("pop", "3", "q", "w", "1")
@@ -132,7 +130,7 @@ def test_unfail_leaves_a_failed_job_alone_that_a_throttle_let_out_again(dialect:
 
 @pytest.mark.parametrize("warned", [False, True])
 def test_a_job_completed_under_another_queues_name_is_not_handed_out_again(warned: bool, tmp_path: Any) -> None:
-    dispatcher = desk_of(UNIFIED_2013)
+    dispatcher = dispatcher_of(UNIFIED_2013)
     dispatcher.call("put", "1", "q", "j", "klass", "{}", "0")
     dispatcher.call("pop", "2", "q", "w", "1")
     if warned:
@@ -152,7 +150,7 @@ def test_a_job_completed_under_another_queues_name_is_not_handed_out_again(warne
 def test_a_job_completed_under_another_queues_name_is_not_handed_out_again_by_the_oldest_pop(
     retries: str, tmp_path: Any
 ) -> None:
-    dispatcher = desk_of(UNIFIED)
+    dispatcher = dispatcher_of(UNIFIED)
     script(dispatcher, "put", "q", "j", "klass", "{}", "1", "0", "retries", retries, keys=1)
     script(dispatcher, "pop", "q", "w", "1", "2", keys=1)
     assert script(dispatcher, "complete", "j", "w", "other", "3", "{}") == "complete"

@@ -4,7 +4,7 @@ import pytest
 
 from crossdock.protocols.redis.qless import library
 from crossdock.protocols.redis.qless.arguments import Raised
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 
 
 def test_published_scripts_are_known_by_their_hash() -> None:
@@ -38,7 +38,7 @@ def test_others_by_what_they_contain(text: bytes, dialect: str | None) -> None:
 
 
 def test_each_dialect_is_answered() -> None:
-    dispatcher, answers = QlessDesk(), library.Dialects().answers
+    dispatcher, answers = QlessDispatcher(), library.Dialects().answers
     data = [b"klass", b"{}"]
     assert answers["qless"](dispatcher, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], dispatcher.tell) == "a"
     assert answers["qless-2013"](dispatcher, [], [b"put", b"1", b"q", b"b", *data, b"0"], dispatcher.tell) == "b"

@@ -10,25 +10,25 @@ from crossdock.model.commands.keyspace import SetKey
 from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, UNIFIED, Dialect
 from tests.model import invariants
-from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
+from tests.qless.replay import QlessDispatcher
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 
 @pytest.fixture
-def dispatcher() -> QlessDesk:
-    found = QlessDesk()
+def dispatcher() -> QlessDispatcher:
+    found = QlessDispatcher()
     found.dialect = PHP
     for jid in ("a", "b", "c"):
         found.call("put", "1", "w", "q", jid, "klass", "{}", "0", "tags", '["red", "", "blue"]')
     return found
 
 
-def read(dispatcher: QlessDesk, *call: str) -> Any:
+def read(dispatcher: QlessDispatcher, *call: str) -> Any:
     return json.loads(dispatcher.call(*call))
 
 
-def test_one_job_by_its_name(dispatcher: QlessDesk) -> None:
+def test_one_job_by_its_name(dispatcher: QlessDispatcher) -> None:
     [job] = read(dispatcher, "popByJid", "2", "q", "b", "w1")
     assert (job["jid"], job["state"], job["worker"], job["tags"]) == ("b", "running", "w1", ["red", "blue"])
     assert dispatcher.call("workersCount", "200") == 1
@@ -37,7 +37,7 @@ def test_one_job_by_its_name(dispatcher: QlessDesk) -> None:
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(dispatcher: QlessDesk) -> None:
+def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "1", "w", "q", "later", "klass", "{}", "100")
     dispatcher.call("put", "1", "w", "q", "blocked", "klass", "{}", "0", "depends", '["a"]')
     dispatcher.call("popByJid", "2", "q", "b", "w1")
@@ -53,7 +53,9 @@ def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(
     assert "w2" not in dispatcher.state.workers.seen, "it was given nothing"
 
 
-def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran_out(dispatcher: QlessDesk) -> None:
+def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran_out(
+    dispatcher: QlessDispatcher,
+) -> None:
     dispatcher.call("popByJid", "2", "q", "b", "w1")
     dispatcher.published = []
     assert dispatcher.call("popByJid", "61", "q", "b", "w2") == "[{}]"
@@ -68,7 +70,7 @@ def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDesk) -> None:
+def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("pause", "2", "q")
     assert dispatcher.call("popByJid", "3", "q", "a", "w1") == "[{}]"
     assert read(dispatcher, "get", "3", "a")["state"] == "waiting"
@@ -77,7 +79,7 @@ def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDesk) -> No
     assert read(dispatcher, "popByJid", "5", "q", "a", "w1")[0]["worker"] == "w1"
 
 
-def test_lists(dispatcher: QlessDesk) -> None:
+def test_lists(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.call("jobs", "2", "waiting", "q") == ["c", "b", "a"]
     assert dispatcher.call("jobs", "2", "waiting", "q", "1", "1") == ["b"]
     assert dispatcher.call("jobs", "2", "waiting", "elsewhere") == []
@@ -97,7 +99,7 @@ def test_lists(dispatcher: QlessDesk) -> None:
     assert read(dispatcher, "config.get", "5")["backoff-factor"] == 3
 
 
-def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispatcher: QlessDesk) -> None:
+def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispatcher: QlessDispatcher) -> None:
     for t, jid in enumerate(("a", "b", "c"), 2):
         dispatcher.call("popByJid", str(t), "q", jid, "w")
         dispatcher.call("complete", str(t), jid, "w", "q", "{}", *(("next", "q2") if jid != "b" else ()))
@@ -116,7 +118,9 @@ def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispa
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configured(dispatcher: QlessDesk) -> None:
+def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configured(
+    dispatcher: QlessDispatcher,
+) -> None:
     dispatcher.call("config.set", "1", "jobs-history", "10")
     for t, jid in ((2, "a"), (3, "b"), (13, "c")):
         dispatcher.call("popByJid", str(t), "q", jid, "w")
@@ -131,14 +135,14 @@ def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configu
     assert dispatcher.call("jobs", "20", "complete", "q") == ["j18", "j17", "j16"], "it is cut before one is added"
 
 
-def test_a_job_is_completed_though_the_list_of_its_queue_has_no_place(dispatcher: QlessDesk) -> None:
+def test_a_job_is_completed_though_the_list_of_its_queue_has_no_place(dispatcher: QlessDispatcher) -> None:
     dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size)
     dispatcher.call("popByJid", "2", "q", "a", "w")
     assert dispatcher.call("complete", "3", "a", "w", "q", "{}") == "complete"
     assert dispatcher.call("jobs", "3", "complete", "q") == []
 
 
-def test_workerscount_counts_workers_that_are_silent_for_long(dispatcher: QlessDesk) -> None:
+def test_workerscount_counts_workers_that_are_silent_for_long(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("pop", "2", "q", "old", "1")
     dispatcher.call("pop", "200000", "q", "new", "1")
     assert dispatcher.call("workersCount", "200000") == 2
@@ -146,7 +150,7 @@ def test_workerscount_counts_workers_that_are_silent_for_long(dispatcher: QlessD
     assert dispatcher.call("workersCount", "200000") == 1, "workers forgets them"
 
 
-def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDesk) -> None:
+def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "2", "w", "q", "d", "klass", "{}", "0", "tags", '["once", "ql:t:odd"]')
     assert sorted(read(dispatcher, "tags", "3", "0", "100")) == ["blue", "odd", "once", "red"]
     assert len(read(dispatcher, "tags", "3", "", "2")) == 2, "an empty cursor is the first, as for SCAN"
@@ -161,7 +165,7 @@ def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDesk) -> None:
 BLANK = '["red", "", " ", "\\t\\n\\r ", "blue"]'
 
 
-def test_blank_tags_are_dropped(dispatcher: QlessDesk) -> None:
+def test_blank_tags_are_dropped(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", BLANK)
     assert read(dispatcher, "get", "1", "d")["tags"] == ["red", "blue"]
     assert read(dispatcher, "tag", "2", "add", "d", " ", "", "green") == ["red", "blue", "green"]
@@ -188,7 +192,7 @@ def test_blank_tags_are_dropped(dispatcher: QlessDesk) -> None:
     ],
 )
 def test_tags_that_are_no_texts_are_refused_and_nothing_is_published(
-    dispatcher: QlessDesk, tags: str, text: str
+    dispatcher: QlessDispatcher, tags: str, text: str
 ) -> None:
     dispatcher.published = []
     with pytest.raises(Raised) as refused:
@@ -198,7 +202,7 @@ def test_tags_that_are_no_texts_are_refused_and_nothing_is_published(
     assert dispatcher.call("get", "1", "d") is None
 
 
-def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDesk) -> None:
+def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("put", "1", "w", "last", "d", "klass", "{}", "0", "retries", "0")
     dispatcher.call("pop", "2", "last", "w1", "1")
@@ -210,7 +214,7 @@ def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDes
     assert read(dispatcher, "get", "103", "d")["failure"]["worker"] == "", "a retry does not"
 
 
-def test_a_lease_that_ran_out_keeps_its_job_waiting(dispatcher: QlessDesk) -> None:
+def test_a_lease_that_ran_out_keeps_its_job_waiting(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("pop", "2", "late", "w1", "1")
@@ -228,7 +232,7 @@ def test_a_lease_that_ran_out_keeps_its_job_waiting(dispatcher: QlessDesk) -> No
 
 
 @pytest.mark.parametrize("dialect", [PHP, UNIFIED])
-def test_a_put_without_backoff_keeps_the_old_one(dispatcher: QlessDesk, dialect: Dialect) -> None:
+def test_a_put_without_backoff_keeps_the_old_one(dispatcher: QlessDispatcher, dialect: Dialect) -> None:
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
     dispatcher.dialect = dialect
@@ -252,7 +256,7 @@ def test_a_put_without_backoff_keeps_the_old_one(dispatcher: QlessDesk, dialect:
     ],
 )
 def test_what_a_backoff_does_not_say_is_as_configured_when_the_lease_runs_out(
-    dispatcher: QlessDesk, said: tuple[str, ...], due: str
+    dispatcher: QlessDispatcher, said: tuple[str, ...], due: str
 ) -> None:
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", *said)
@@ -263,7 +267,7 @@ def test_what_a_backoff_does_not_say_is_as_configured_when_the_lease_runs_out(
     assert read(dispatcher, "pop", due, "late", "w2", "1")
 
 
-def test_topics(dispatcher: QlessDesk) -> None:
+def test_topics(dispatcher: QlessDispatcher) -> None:
     assert read(dispatcher, "subscription", "1", "q", "get") == {}
     assert read(dispatcher, "subscription", "1", "q", "add", "news") == ["q"]
     assert read(dispatcher, "subscription", "1", "other", "add", "news") == ["other"]
@@ -278,7 +282,7 @@ def test_topics(dispatcher: QlessDesk) -> None:
         dispatcher.call("subscription", "1")
 
 
-def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(dispatcher: QlessDesk) -> None:
+def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(dispatcher: QlessDispatcher) -> None:
     for number in range(1, 12):
         dispatcher.call("subscription", "1", "aa", "add", f"topic-{number}")
         dispatcher.call("subscription", "1", f"q{number:02d}", "add", "topic-11")
@@ -286,27 +290,27 @@ def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(dispatcher
     assert sorted(shown["topic-11"].values()) == ["aa", *(f"q{number:02d}" for number in range(1, 12))]
 
 
-def test_subscription_get_takes_a_queue_for_a_pattern(dispatcher: QlessDesk) -> None:
+def test_subscription_get_takes_a_queue_for_a_pattern(dispatcher: QlessDispatcher) -> None:
     for queue in ("q1", "q2", "p"):
         dispatcher.call("subscription", "1", queue, "add", "news")
     assert read(dispatcher, "subscription", "1", "q*", "get") == ["ql:topicsq1", "ql:topicsq2"]
     assert read(dispatcher, "subscription", "1", "nowhere", "get") == {}
 
 
-def test_a_topic_named_like_a_queue_that_has_topics_is_not_added(dispatcher: QlessDesk) -> None:
+def test_a_topic_named_like_a_queue_that_has_topics_is_not_added(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("subscription", "1", "q", "add", "news")
     assert read(dispatcher, "subscription", "1", "q", "add", "q") == ["q"]
     assert read(dispatcher, "subscription", "1", "q", "exists", "q") is False
 
 
 @pytest.mark.parametrize("call", [("add", "news"), ("remove", "news"), ("exists", "news"), ("all",)])
-def test_topics_under_a_key_of_another_kind_are_an_error(dispatcher: QlessDesk, call: tuple[str, ...]) -> None:
+def test_topics_under_a_key_of_another_kind_are_an_error(dispatcher: QlessDispatcher, call: tuple[str, ...]) -> None:
     dispatcher.do(SetKey(b"ql:topicsq", b"a string", None))
     with pytest.raises(Raised, match="WRONGTYPE"):
         dispatcher.call("subscription", "1", "q", *call)
 
 
-def test_a_topic_needs_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+def test_a_topic_counts_towards_the_limit_of_keys(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("subscription", "1", "q", "add", "known")
     dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size + 10)
     with pytest.raises(Raised, match="OOM the key space holds 0 MiB, its limit"):

@@ -7,68 +7,68 @@ import pytest
 
 from crossdock.engine.index import tags
 from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
-from tests.qless.replay import QlessDesk
-from tests.qless.test_door import House, T, bulk
-from tests.qless.test_replay import from_snapshot, replayed
+from tests.qless.replay import QlessDispatcher
 from tests.support.picture import picture
+from tests.support.qless_connection import QlessConnection, T, bulk
+from tests.support.recovered_state import from_snapshot, replayed
 
 NONE: Final = b"$-1\r\n"
 
 
-def field(house: House, name: str) -> bytes:
-    return house.ask("HGET", "ql:j:j", name)
+def field(qless: QlessConnection, name: str) -> bytes:
+    return qless.ask("HGET", "ql:j:j", name)
 
 
 def test_a_job_that_never_failed_has_no_failure_until_it_is_completed() -> None:
-    house = House()
-    house.put("j")
-    assert field(house, "failure") == NONE
-    house.pop()
-    assert field(house, "failure") == NONE
-    house.call("complete", T, "j", "w", "q", "{}", "next", "q")
-    assert field(house, "failure") == bulk("{}")
-    house.pop()
-    house.call("complete", T, "j", "w", "q", "{}")
-    assert field(house, "failure") == bulk("{}")
+    qless = QlessConnection()
+    qless.put("j")
+    assert field(qless, "failure") == NONE
+    qless.pop()
+    assert field(qless, "failure") == NONE
+    qless.call("complete", T, "j", "w", "q", "{}", "next", "q")
+    assert field(qless, "failure") == bulk("{}")
+    qless.pop()
+    qless.call("complete", T, "j", "w", "q", "{}")
+    assert field(qless, "failure") == bulk("{}")
 
 
 def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
-    house = House()
-    house.put("j")
-    house.pop()
-    assert field(house, "expires") not in (NONE, bulk(""), bulk("0"))
-    house.call("fail", T, "j", "w", "group", "message")
-    assert field(house, "expires") == bulk("")
-    assert b'"group":"group"' in field(house, "failure")
-    house.call("unfail", T, "q", "group")
-    assert field(house, "expires") == bulk("0")
-    assert b'"group":"group"' in field(house, "failure"), "it is kept"
+    qless = QlessConnection()
+    qless.put("j")
+    qless.pop()
+    assert field(qless, "expires") not in (NONE, bulk(""), bulk("0"))
+    qless.call("fail", T, "j", "w", "group", "message")
+    assert field(qless, "expires") == bulk("")
+    assert b'"group":"group"' in field(qless, "failure")
+    qless.call("unfail", T, "q", "group")
+    assert field(qless, "expires") == bulk("0")
+    assert b'"group":"group"' in field(qless, "failure"), "it is kept"
 
 
 def test_a_job_that_is_out_of_retries_expires_at_no_time() -> None:
-    house = House()
-    house.put("j", "retries", "0")
-    house.pop()
-    house.call("retry", T, "j", "q", "w")
-    assert field(house, "expires") == bulk("")
+    qless = QlessConnection()
+    qless.put("j", "retries", "0")
+    qless.pop()
+    qless.call("retry", T, "j", "q", "w")
+    assert field(qless, "expires") == bulk("")
 
 
 def test_a_tag_that_no_job_has_counts_zero() -> None:
-    house = House()
-    house.put("j", "tags", '["red"]')
-    house.call("tag", T, "remove", "j", "red")
-    assert house.ask("ZSCORE", "ql:tags", "red") == bulk("0")
-    assert house.ask("EXISTS", "ql:t:red") == b":0\r\n"
-    assert house.call("tag", T, "top") == bulk("{}")
-    house.call("tag", T, "add", "j", "red")
-    assert house.ask("ZSCORE", "ql:tags", "red") == bulk("1")
+    qless = QlessConnection()
+    qless.put("j", "tags", '["red"]')
+    qless.call("tag", T, "remove", "j", "red")
+    assert qless.ask("ZSCORE", "ql:tags", "red") == bulk("0")
+    assert qless.ask("EXISTS", "ql:t:red") == b":0\r\n"
+    assert qless.call("tag", T, "top") == bulk("{}")
+    qless.call("tag", T, "add", "j", "red")
+    assert qless.ask("ZSCORE", "ql:tags", "red") == bulk("1")
 
 
 def test_reqless_forgets_a_tag_that_no_job_has() -> None:
-    house = House()
-    house.ask("FCALL", "reqless", "0", "queue.put", T, "w", "q", "j", "klass", "{}", "0", "tags", '["red"]')
-    house.ask("FCALL", "reqless", "0", "job.removeTag", T, "j", "red")
-    assert house.ask("ZSCORE", "ql:tags", "red") == NONE
+    qless = QlessConnection()
+    qless.ask("FCALL", "reqless", "0", "queue.put", T, "w", "q", "j", "klass", "{}", "0", "tags", '["red"]')
+    qless.ask("FCALL", "reqless", "0", "job.removeTag", T, "j", "red")
+    assert qless.ask("ZSCORE", "ql:tags", "red") == NONE
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, REQLESS_013], ids=lambda dialect: dialect.name)
@@ -76,7 +76,7 @@ def test_tags_that_no_job_has_are_kept_in_order_and_not_too_many_of_them(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tags, "UNUSED_AT_MOST", 3)
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     worker: list[str] = [] if dialect.old else ["w"]
     dispatcher.call("put", "1", *worker, "q", "j", "klass", "{}", "0")

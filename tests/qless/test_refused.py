@@ -9,38 +9,38 @@ from crossdock.model.commands.qless import SetPriority
 from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
-from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
+from tests.qless.replay import QlessDispatcher
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 DIALECTS: Final = [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP]
 
 
-def desk_of(dialect: Dialect = UNIFIED) -> QlessDesk:
-    dispatcher = QlessDesk()
+def dispatcher_of(dialect: Dialect = UNIFIED) -> QlessDispatcher:
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     return dispatcher
 
 
-def put(dispatcher: QlessDesk, jid: str, *more: str, at: str = "1") -> Any:
+def put(dispatcher: QlessDispatcher, jid: str, *more: str, at: str = "1") -> Any:
     worker = [] if dispatcher.dialect.old else ["w"]
     return dispatcher.call("put", at, *worker, "q", jid, "klass", "{}", "0", *more)
 
 
-def script(dispatcher: QlessDesk, name: str, *args: str, keys: int = 0) -> Any:
+def script(dispatcher: QlessDispatcher, name: str, *args: str, keys: int = 0) -> Any:
     """One call of the oldest form."""
     words = [arg.encode() for arg in args]
     return perscript.answering(name)(dispatcher, words[:keys], words[keys:], dispatcher.tell)
 
 
-def job_of(dispatcher: QlessDesk, jid: str) -> dict[str, Any]:
+def job_of(dispatcher: QlessDispatcher, jid: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(dispatcher.call("get", "9", jid))
     return found
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_a_put_whose_tags_are_false_is_refused_and_publishes_nothing(dialect: Dialect) -> None:
-    dispatcher = desk_of(dialect)
+    dispatcher = dispatcher_of(dialect)
     put(dispatcher, "j", "tags", '["red"]')
     dispatcher.published = []
     for jid in ("j", "k"):
@@ -53,7 +53,7 @@ def test_a_put_whose_tags_are_false_is_refused_and_publishes_nothing(dialect: Di
 @pytest.mark.parametrize("option", ["retries", "priority"])
 @pytest.mark.parametrize("value", ["inf", "-inf", "1e400", "-1e400"])
 def test_a_job_is_refused_whose_retries_or_priority_have_no_end(option: str, value: str, dialect: Dialect) -> None:
-    dispatcher = desk_of(dialect)
+    dispatcher = dispatcher_of(dialect)
     put(dispatcher, "j", "tags", '["red"]')
     dispatcher.published = []
     for jid in ("j", "k"):
@@ -65,7 +65,7 @@ def test_a_job_is_refused_whose_retries_or_priority_have_no_end(option: str, val
 
 
 def test_a_priority_without_an_end_is_refused() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     put(dispatcher, "j", "priority", "3")
     with pytest.raises(Raised, match=r'Priority\(\): Arg "priority" missing or not a number: 1e400'):
         dispatcher.call("priority", "1", "j", "1e400")
@@ -75,7 +75,7 @@ def test_a_priority_without_an_end_is_refused() -> None:
 
 
 def test_a_priority_without_an_end_that_a_journal_holds_is_shown() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     put(dispatcher, "j")
     dispatcher.do(SetPriority("qless", 1.0, next(dispatcher.state.named("j")).number, float("inf")))
     assert job_of(dispatcher, "j")["priority"] == float("inf")
@@ -83,7 +83,7 @@ def test_a_priority_without_an_end_that_a_journal_holds_is_shown() -> None:
 
 @pytest.mark.parametrize("option", ["retries", "priority"])
 def test_a_recurring_job_is_refused_whose_retries_or_priority_have_no_end(option: str) -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     with pytest.raises(Raised, match=rf'Recur\(\): Arg "{option}" not a number: inf'):
         dispatcher.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", option, "inf")
     with pytest.raises(Raised, match=rf'Recur\(\): Arg "{option}" must be a number. Got: 1e400'):
@@ -101,7 +101,7 @@ def test_a_recurring_job_is_refused_whose_retries_or_priority_have_no_end(option
     ("depends", "kind"), [('[["a"]]', "table"), ("[null]", "userdata"), ("[true]", "boolean"), ('["a",{}]', "table")]
 )
 def test_a_dependency_that_is_no_name_is_an_error(depends: str, kind: str, dialect: Dialect) -> None:
-    dispatcher = desk_of(dialect)
+    dispatcher = dispatcher_of(dialect)
     put(dispatcher, "a")
     put(dispatcher, "j", "tags", '["red"]')
     dispatcher.call("pop", "2", "q", "w", "2")
@@ -117,14 +117,14 @@ def test_a_dependency_that_is_no_name_is_an_error(depends: str, kind: str, diale
 
 
 def test_a_dependency_that_is_no_name_is_an_error_of_the_oldest_form() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     with pytest.raises(Raised, match=r"attempt to concatenate local 'j' \(a table value\)"):
         script(dispatcher, "put", "q", "j", "klass", "{}", "1", "0", "depends", '[["a"]]', keys=1)
     assert dispatcher.call("get", "9", "j") is None
 
 
 def test_a_put_that_this_server_alone_refuses_takes_no_tags_from_a_job() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     put(dispatcher, "j", "tags", '["red"]')
     for more in (["tags", json.dumps(["x"] * 1_001)], ["tags", json.dumps(["x" * 256])], ["retries", "inf"]):
         with pytest.raises(Raised):
@@ -134,7 +134,7 @@ def test_a_put_that_this_server_alone_refuses_takes_no_tags_from_a_job() -> None
 
 
 def test_a_recurring_job_whose_tags_or_throttles_are_an_object_is_refused() -> None:
-    dispatcher, head = desk_of(THROTTLES), ("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0")
+    dispatcher, head = dispatcher_of(THROTTLES), ("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0")
     for option, said in (("tags", "must be JSON string array"), ("throttles", "not JSON array")):
         with pytest.raises(Raised, match=rf'Recur\(\): Arg "{option}" {said}: {{"a":1}}'):
             dispatcher.call(*head, option, '{"a":1}')
@@ -149,7 +149,7 @@ def test_a_recurring_job_whose_tags_or_throttles_are_an_object_is_refused() -> N
 
 @pytest.mark.parametrize("jid", ["j", "nobody"])
 def test_the_oldest_priority_without_a_value_says_so(jid: str) -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     put(dispatcher, "j")
     with pytest.raises(Raised, match=r'Priority\(\): Arg "priority" missing or not a number: nil'):
         script(dispatcher, "priority", jid)
@@ -158,7 +158,7 @@ def test_the_oldest_priority_without_a_value_says_so(jid: str) -> None:
 
 
 def test_a_limit_of_concurrency_does_not_hold_for_the_oldest_pop() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     for jid in ("a", "b", "c"):
         put(dispatcher, jid)
     dispatcher.call("config.set", "1", "q-max-concurrency", "1")
@@ -169,7 +169,7 @@ def test_a_limit_of_concurrency_does_not_hold_for_the_oldest_pop() -> None:
 
 
 def test_the_oldest_list_of_a_group_shows_no_dependencies() -> None:
-    dispatcher = desk_of()
+    dispatcher = dispatcher_of()
     put(dispatcher, "a")
     head = ("put", "q", "j", "klass", "{}")
     script(dispatcher, *head, "2", "0", "depends", '["a"]', keys=1)

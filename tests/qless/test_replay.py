@@ -2,29 +2,14 @@
 journal or a snapshot would lose."""
 
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from crossdock.engine.engine import apply
-from crossdock.engine.state import EngineState
-from crossdock.journal.snapshot import file
-from crossdock.protocols.redis.qless.call import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
-from tests.qless.replay import Line, QlessDesk, same, scenarios
-from tests.support.dispatcher import stored
+from tests.qless.replay import Line, QlessDispatcher, same
 from tests.support.picture import picture
-
-DIALECTS: Final = {
-    "unified-basic": UNIFIED,
-    "unified-fuzz": UNIFIED,
-    "unified13-fuzz": UNIFIED_2013,
-    "reqless-fuzz": REQLESS,
-    "php-fuzz": PHP,
-    "perscript-basic": PER_SCRIPT,
-    "perscript-fuzz": PER_SCRIPT,
-}
-RECORDINGS: Final = {name: scenarios(name) for name in DIALECTS}
+from tests.support.qless_recordings import DIALECTS, RECORDINGS
+from tests.support.recovered_state import from_snapshot, replayed
 
 
 def test_there_are_this_many_lines() -> None:
@@ -35,7 +20,7 @@ def test_there_are_this_many_lines() -> None:
     ("recording", "scenario"), [(name, each) for name, found in RECORDINGS.items() for each in found]
 )
 def test_a_recorded_conversation(recording: str, scenario: str, tmp_path: Path) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = DIALECTS[recording]
     for index, line in enumerate(RECORDINGS[recording][scenario]):
         dispatcher.published = []
@@ -50,18 +35,3 @@ def test_a_recorded_conversation(recording: str, scenario: str, tmp_path: Path) 
 
 def told(index: int, line: Line, found: object) -> str:
     return f"line {index}: {line.call}\n  ours   {found}\n  theirs {line.reply} {line.published}"
-
-
-def replayed(dispatcher: QlessDesk) -> EngineState:
-    state = EngineState()
-    for event in stored(dispatcher.events):
-        apply(state, event)
-    state.follow_ups.clear()
-    state.resolved_dependents.clear()
-    return state
-
-
-def from_snapshot(state: EngineState, folder: Path) -> EngineState:
-    path = folder / "snapshot"
-    file.write(path, state, 1, 0.0, 0.0)
-    return file.load(path).state

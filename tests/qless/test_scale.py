@@ -9,7 +9,7 @@ import pytest
 from crossdock.protocols.redis.qless import cjson, queues, settings
 from crossdock.protocols.redis.qless.call import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Call, Dialect, unheard
 from crossdock.protocols.redis.resp.values import Error
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 from tests.support.steps import steps
 
 FEW: Final = 300
@@ -35,8 +35,8 @@ QUESTIONS: Final = {
 }
 
 
-def house(jobs: int) -> QlessDesk:
-    dispatcher = QlessDesk()
+def house(jobs: int) -> QlessDispatcher:
+    dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "needed", "need", "k", "{}", "0")
     for number in range(jobs):
         dispatcher.call("put", "1", "w", "waiting", f"a{number}", "k", "{}", "0", "tags", '["t"]')
@@ -51,17 +51,17 @@ def house(jobs: int) -> QlessDesk:
 
 
 @pytest.fixture(scope="module")
-def houses() -> tuple[QlessDesk, QlessDesk]:
+def houses() -> tuple[QlessDispatcher, QlessDispatcher]:
     return house(FEW), house(MANY)
 
 
-def asked(dispatcher: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
+def asked(dispatcher: QlessDispatcher, words: tuple[str, ...]) -> tuple[int, Any]:
     """Steps, and the answer."""
     return steps(lambda: dispatcher.call(*words))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_page_costs_its_page(houses: tuple[QlessDesk, QlessDesk], question: str) -> None:
+def test_a_page_costs_its_page(houses: tuple[QlessDispatcher, QlessDispatcher], question: str) -> None:
     few, many = houses
     words = QUESTIONS[question]
     asked(few, words), asked(many, words)  # what is made once, by whoever comes first
@@ -73,7 +73,7 @@ def test_a_page_costs_its_page(houses: tuple[QlessDesk, QlessDesk], question: st
         assert len(json.loads(shown)) == len(json.loads(also_shown)) == 10
 
 
-def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDesk, QlessDesk]) -> None:
+def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDispatcher, QlessDispatcher]) -> None:
     for dispatcher, size in zip(houses, (FEW, MANY), strict=True):
         counts = {each["name"]: each for each in json.loads(dispatcher.call("queues", "50"))}
         assert counts["running"]["running"] == counts["scheduled"]["scheduled"] == size
@@ -85,7 +85,7 @@ def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDesk, QlessDesk])
 def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
     found = []
     for many in (10, 300):
-        dispatcher = QlessDesk()
+        dispatcher = QlessDispatcher()
         for number, queue in enumerate(["other"] * many + ["q"]):
             dispatcher.call("put", "1", "w", queue, f"j{number}", "k", "{}", "0")
             dispatcher.call("pop", "2", queue, "w", "1")
@@ -95,9 +95,9 @@ def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
     assert found[1][0] < found[0][0] + 50
 
 
-def town(queues: int) -> QlessDesk:
+def town(queues: int) -> QlessDispatcher:
     """With a ready job in every queue, one on lease in every second and one that waits in every third."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for number in range(queues):
         for each, delay in ((f"a{number}", "0"), (f"b{number}", "0" if number % 3 else "1000")):
             dispatcher.call("put", "1", "w", f'q{number}/"ü"', each, "k", "{}", delay)
@@ -115,9 +115,9 @@ def test_a_queue_that_is_listed_costs_little() -> None:
     assert (of['q2/"ü"'], of['q3/"ü"']) == ((2, 0, 0), (0, 1, 1))
 
 
-def crew(workers: int) -> QlessDesk:
+def crew(workers: int) -> QlessDispatcher:
     """Every second one has a job."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     for number in range(0, workers, 2):
         dispatcher.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
     for number in range(workers):
@@ -148,7 +148,7 @@ def test_a_reply_that_would_be_too_large_is_refused(
 
 @pytest.mark.parametrize("dialect", [UNIFIED, THROTTLES, REQLESS, PER_SCRIPT], ids=lambda dialect: dialect.name)
 def test_every_dialect_has_its_own_spelling(dialect: Dialect) -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
     dispatcher.call("pause", "1", "q")
     call = Call(dispatcher, dispatcher.state, 2.0, [], dispatcher.tell, dialect, unheard)

@@ -17,44 +17,44 @@ from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import REQLESS, REQLESS_013, THROTTLES, Dialect
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
-from tests.qless.replay import QlessDesk
-from tests.qless.test_replay import replayed
+from tests.qless.replay import QlessDispatcher
 from tests.support.picture import picture
+from tests.support.recovered_state import replayed
 
 
 @pytest.fixture
-def dispatcher() -> QlessDesk:
-    found = QlessDesk()
+def dispatcher() -> QlessDispatcher:
+    found = QlessDispatcher()
     found.dialect = REQLESS
     return found
 
 
-def put(dispatcher: QlessDesk, jid: str, *throttles: str, queue: str = "q", priority: int = 0) -> None:
+def put(dispatcher: QlessDispatcher, jid: str, *throttles: str, queue: str = "q", priority: int = 0) -> None:
     named = "[" + ",".join(f'"{each}"' for each in throttles) + "]"
     more = ["priority", str(priority), "throttles", named]
     dispatcher.call("queue.put", "1", "w", queue, jid, "klass", "{}", "0", *more)
 
 
-def fetch(dispatcher: QlessDesk, *queues: str) -> Job | None:
+def fetch(dispatcher: QlessDispatcher, *queues: str) -> Job | None:
     return dispatcher.do(c.LeaseNext("faktory", queues or ("q",), "wid", TERMS))
 
 
-def ack(dispatcher: QlessDesk, job: Job) -> None:
+def ack(dispatcher: QlessDispatcher, job: Job) -> None:
     assert job.lease is not None
     dispatcher.do(c.Succeed(job.jid, c.Claim("faktory", "wid", (job.number, job.lease.token))))
 
 
-def state(dispatcher: QlessDesk, jid: str) -> State:
+def state(dispatcher: QlessDispatcher, jid: str) -> State:
     [job] = dispatcher.state.named(jid)
     return job.state
 
 
-def sound(dispatcher: QlessDesk) -> None:
+def sound(dispatcher: QlessDispatcher) -> None:
     invariants.check(dispatcher.state)
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_a_lease_through_another_door_passes_over_what_is_throttled(dispatcher: QlessDesk) -> None:
+def test_a_lease_through_another_protocol_passes_over_throttled_jobs(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     for jid, priority in (("a", 3), ("b", 2)):
         put(dispatcher, jid, "gate", priority=priority)
@@ -76,7 +76,7 @@ def test_a_lease_through_another_door_passes_over_what_is_throttled(dispatcher: 
     sound(dispatcher)
 
 
-def test_a_queues_own_throttle_holds_for_jobs_of_every_door(dispatcher: QlessDesk) -> None:
+def test_a_queues_own_throttle_holds_for_jobs_of_every_protocol(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("queue.throttle.set", "1", "q", "1")
     dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
     job = fetch(dispatcher)
@@ -89,7 +89,7 @@ def test_a_queues_own_throttle_holds_for_jobs_of_every_door(dispatcher: QlessDes
     sound(dispatcher)
 
 
-def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDesk) -> None:
+def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDispatcher) -> None:
     dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
     assert dispatcher.call("queue.throttle.get", "1", "q") == '{"id":"ql:q:q","maximum":1,"ttl":-1}'
     put(dispatcher, "a")
@@ -104,7 +104,7 @@ def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDesk) -> No
     sound(dispatcher)
 
 
-def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDesk) -> None:
+def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1", "60")
     put(dispatcher, "a", "gate")
     put(dispatcher, "b", "gate")
@@ -119,7 +119,7 @@ def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDesk) -> None:
 
 
 @pytest.mark.parametrize("rounds", ["inf", "1e15"])
-def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDesk, rounds: str) -> None:
+def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDispatcher, rounds: str) -> None:
     """Jobs that name no throttle find the queue's own full, and are not held."""
     dispatcher.call("queue.throttle.set", "1", "q", "1")
     dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in "abc"]))
@@ -129,7 +129,7 @@ def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDesk, r
 
 
 def test_a_pop_tries_so_often_however_many_are_throttled(
-    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pop, "_ROUNDS_AT_MOST", 3)
     dispatcher.call("throttle.set", "1", "gate", "1")
@@ -140,7 +140,7 @@ def test_a_pop_tries_so_often_however_many_are_throttled(
     assert len(dispatcher.state.queues["q"].ready) == 9 - 2 - 1 - 1
 
 
-def test_freed_by_hand(dispatcher: QlessDesk) -> None:
+def test_freed_by_hand(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate", priority=1)
     put(dispatcher, "b", "gate")
@@ -152,7 +152,7 @@ def test_freed_by_hand(dispatcher: QlessDesk) -> None:
     sound(dispatcher)
 
 
-def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDesk) -> None:
+def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDispatcher) -> None:
     dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate")
@@ -163,18 +163,18 @@ def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDesk) -> None:
 
 
 @pytest.mark.parametrize("maximum", ["many", "nan", "inf"])
-def test_a_maximum_must_be_a_number(dispatcher: QlessDesk, maximum: str) -> None:
+def test_a_maximum_must_be_a_number(dispatcher: QlessDispatcher, maximum: str) -> None:
     with pytest.raises(Raised, match="maximum of a throttle"):
         dispatcher.call("throttle.set", "1", "gate", maximum)
 
 
-def test_a_job_names_a_hundred_at_most(dispatcher: QlessDesk) -> None:
+def test_a_job_names_a_hundred_at_most(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "a", *(f"t{each}" for each in range(100)))
     with pytest.raises(Raised, match="names more than 100 throttles"):
         put(dispatcher, "b", *(f"t{each}" for each in range(101)))
 
 
-def test_patterns(dispatcher: QlessDesk) -> None:
+def test_patterns(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.call("queueIdentifierPatterns.getAll", "1") == '{"default":"[\\"*\\"]"}'
     dispatcher.call("queueIdentifierPatterns.setAll", "1", "a", '["x"]', "empty", "[]")
     shown = str(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
@@ -191,7 +191,7 @@ def test_patterns(dispatcher: QlessDesk) -> None:
     assert dispatcher.state.throttles == {}
 
 
-def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatcher: QlessDesk) -> None:
+def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatcher: QlessDispatcher) -> None:
     words = ("a", '["x"]', "a", "[]", "default", '["y"]', "default", "{}", "b", '["z"]', "b", '["w"]')
     dispatcher.call("queueIdentifierPatterns.setAll", "1", *words)
     shown = json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
@@ -200,7 +200,7 @@ def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatch
     assert json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1")) == {"default": '["*"]'}
 
 
-def test_patterns_need_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
+def test_patterns_count_towards_the_limit_of_keys(dispatcher: QlessDispatcher) -> None:
     dispatcher.dialect = replace(REQLESS, keys_bytes=30)
     for call in (
         ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
@@ -220,7 +220,7 @@ def test_patterns_need_a_place_among_the_keys(dispatcher: QlessDesk) -> None:
     ],
 )
 def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(
-    dispatcher: QlessDesk, anew: list[tuple[str, str]]
+    dispatcher: QlessDispatcher, anew: list[tuple[str, str]]
 ) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate")
@@ -235,9 +235,9 @@ def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(
     sound(dispatcher)
 
 
-def eight_for_two_places(*throttles: str) -> QlessDesk:
+def eight_for_two_places(*throttles: str) -> QlessDispatcher:
     """Of which a and b have them, and the others wait, in the order of their names."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS_013
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("throttle.set", "1", "gate", "2")
@@ -288,14 +288,14 @@ def test_a_throttle_that_is_named_twice_calls_twice() -> None:
         (THROTTLES, ["0", "-1"], "cdefgh"),
     ],
 )
-def test_a_page_of_those_who_wait(dialect: Dialect, page: list[str], shown: str) -> None:
+def test_a_page_of_throttled_jobs_is_listed(dialect: Dialect, page: list[str], shown: str) -> None:
     dispatcher = eight_for_two_places("gate")
     dispatcher.dialect = dialect
     assert "".join(dispatcher.call("jobs", "30", "throttled", "q", *page)) == shown
 
 
 def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
-    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order they came; what happens to one of them meanwhile, and a restart, do not stop it."""
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
@@ -324,7 +324,7 @@ def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
 
 
 def test_a_throttle_that_has_less_room_by_then_frees_no_more(
-    dispatcher: QlessDesk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
     dispatcher.call("throttle.set", "1", "gate", "1")

@@ -13,17 +13,16 @@ from crossdock.engine.state import EngineState
 from crossdock.model.commands.core import ResolveDependents
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced
-from crossdock.protocols.redis.qless.call import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.call import Dialect
 from tests.model import invariants
 from tests.model.coverage import MOVED, UNMOVED, Coverage
-from tests.qless.test_replay import from_snapshot
-from tests.qless.walk import Walk
+from tests.qless.walk import DIALECTS, Walk
 from tests.support.dispatcher import stored
 from tests.support.picture import picture
+from tests.support.recovered_state import from_snapshot
 
 SEEDS: Final = range(12)
 STEPS: Final = 2_000
-DIALECTS: Final = (UNIFIED, THROTTLES, UNIFIED_2013)
 
 
 EVERY: Final = {(kind, move) for kind, moves in MOVED.items() for move in moves}

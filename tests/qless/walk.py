@@ -13,11 +13,12 @@ from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless.arguments import Raised
-from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
+from crossdock.protocols.redis.qless.call import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model.bench import RULES, TERMS
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
 
+DIALECTS: Final = (UNIFIED, THROTTLES, UNIFIED_2013)
 JIDS = [f"j{each}" for each in range(9)]
 QUEUES = ["a", "b", "c"]
 WORKERS = ["w1", "w2", "w3"]
@@ -35,7 +36,7 @@ class Walk:
 
     def __init__(self, seed: int, *dialects: Dialect) -> None:
         self.random = Random(seed)
-        self.dispatcher = QlessDesk()
+        self.dispatcher = QlessDispatcher()
         self.dialects = dialects or (UNIFIED,)
         self.dispatcher.dialect = self.dialects[0]
         throttled = any(dialect.throttled for dialect in self.dialects)
@@ -52,7 +53,7 @@ class Walk:
         return self.random.choice(of)
 
     def step(self) -> None:
-        act = self.random.choices([self.call, self.other_door, self.pass_time, self.mishap], [70, 20, 8, 2])[0]
+        act = self.random.choices([self.call, self.other_protocol, self.pass_time, self.mishap], [70, 20, 8, 2])[0]
         act()
 
     def call(self) -> None:
@@ -87,7 +88,7 @@ class Walk:
                 found[number] = job.state
         return found
 
-    def other_door(self) -> None:
+    def other_protocol(self) -> None:
         dispatcher, random = self.dispatcher, self.random
         jid, queue, worker = self.one(JIDS), self.one(QUEUES), self.one(WORKERS)
         choice = random.randrange(7)

@@ -16,7 +16,7 @@ from crossdock.pipeline.segments import new, survey
 from tests.pipeline.lakes import Lake
 from tests.reports.pages import Checked
 from tests.reports.tables import LAST, Tables
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 
 REPORTS = (["queue"], ["queue", "mail"], ["failures"], ["workers"], ["slow"])
 
@@ -127,7 +127,7 @@ def test_days_that_the_tables_do_not_reach(shop: Tables, capsys: pytest.CaptureF
 
 def test_how_far_the_tables_are_and_what_is_not_in_them(tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tables.folder.parent / "lake"
-    floor, lake = Floor(), Lake(folder)
+    floor, lake = AllProtocols(), Lake(folder)
     floor.faktory().push("mail", [1])
     lake.add(floor.dispatcher.events)
     ledger = Ledger(tables.folder / "facts" / "segments")

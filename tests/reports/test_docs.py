@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.main import main
-from tests.e2e.test_docs import blocks
 from tests.reports.tables import LAST, Tables
+from tests.support.doc_pages import blocks
 
 PAGE = "docs/how-to/reports.md"
 

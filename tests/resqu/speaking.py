@@ -53,15 +53,15 @@ def plain(value: Any) -> Any:
 class Direct:
     """No socket, and a clock set by hand."""
 
-    def __init__(self, dispatcher: PlainDispatcher | None = None, door: RedisProtocol | None = None) -> None:
+    def __init__(self, dispatcher: PlainDispatcher | None = None, protocol: RedisProtocol | None = None) -> None:
         resqu = Resqu()
         self.dispatcher = dispatcher or PlainDispatcher()
-        self.door = door or RedisProtocol(libraries=(resqu.library,), views=resqu.views)
+        self.protocol = protocol or RedisProtocol(libraries=(resqu.library,), views=resqu.views)
         self.peers: dict[str, Peer] = {}
 
     def peer(self, connection: str) -> Peer:
         if connection not in self.peers:
-            self.peers[connection] = Peer(self.dispatcher, self.door)
+            self.peers[connection] = Peer(self.dispatcher, self.protocol)
         return self.peers[connection]
 
     def ask(self, connection: str, *words: str) -> None:

@@ -47,7 +47,7 @@ def test_without_a_socket() -> None:
 def test_a_real_server(by: str, tmp_path: Path) -> None:
     if by == "php":
         need_php()
-    with Server(tmp_path, doors=("redis",)) as server:
+    with Server(tmp_path, protocols=("redis",)) as server:
         speaker = SPEAKERS[by](server.ports["redis"])
         later = int(time.time()) - BEGAN
         for section in RECORDED:

@@ -123,8 +123,8 @@ class Talk:
     def __init__(self, mapped: bool) -> None:
         self.dispatcher = PlainDispatcher()
         resqu = Resqu()
-        self.door = RedisProtocol(libraries=(resqu.library,), views=resqu.views)
-        self.peers = [Peer(self.dispatcher, self.door) for _ in range(3)]
+        self.protocol = RedisProtocol(libraries=(resqu.library,), views=resqu.views)
+        self.peers = [Peer(self.dispatcher, self.protocol) for _ in range(3)]
         if mapped:
             self.dispatcher.do(SetMapping({"default": {"default": "p"}}, {"default": {"default": "b"}}))
 
@@ -135,7 +135,7 @@ class Talk:
             self.dispatcher.advance(min(3_600.0, peer.until - self.dispatcher.now.steady))
         if not peer.said:
             peer.close()
-            self.peers[who] = Peer(self.dispatcher, self.door)
+            self.peers[who] = Peer(self.dispatcher, self.protocol)
         else:
             assert len(read(peer.take())) == 1
         for each in self.peers:

@@ -17,7 +17,7 @@ class TestScripts:
     @pytest.fixture
     def direct(self) -> Direct:
         resqu = Resqu(known={sha1(self.TEXT): scripts.BATCH_INIT})
-        return Direct(door=RedisProtocol(libraries=(resqu.library,), views=resqu.views))
+        return Direct(protocol=RedisProtocol(libraries=(resqu.library,), views=resqu.views))
 
     @pytest.mark.parametrize("text", [TEXT, TEXT.replace(b"\n", b"\r\n")])
     def test_eval_by_the_hash_of_a_text(self, direct: Direct, text: bytes) -> None:

@@ -75,7 +75,7 @@ class TestTheMapping:
 
 
 class TestBuffers:
-    def test_who_was_not_told_of_his_job_gets_it_again(self, direct: Direct) -> None:
+    def test_an_allocator_whose_reply_was_lost_gets_its_job_again(self, direct: Direct) -> None:
         worker(direct)
         push(direct, "j1", "j2")
         for _ in range(2):
@@ -98,7 +98,7 @@ class TestBuffers:
         assert direct.say("a", "LREM", mine, "1", job("j3")) == 0
         assert len(direct.dispatcher.state.jobs) == 2
 
-    def test_who_waits_is_served_and_who_waits_for_nothing_is_told(self, direct: Direct) -> None:
+    def test_a_waiter_is_served_and_a_wait_on_nothing_is_refused(self, direct: Direct) -> None:
         direct.ask("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "3")
         push(direct, "j1")
         assert direct.hear("a") == job("j1")

@@ -23,7 +23,7 @@ _sources = count(1)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("resqu"), doors=("redis", "faktory")) as running:
+    with Server(tmp_path_factory.mktemp("resqu"), protocols=("redis", "faktory")) as running:
         yield running
 
 
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_an_error_to_the_client(speaker: Speaker) -> None:
 def test_a_faktory_worker_does_a_resqu_job_of_a_mapped_pool(tmp_path: Path) -> None:
     settings = tmp_path / "crossdock.toml"
     settings.write_text('[mapping.static.default]\ndefault = "main"\n', "utf-8")
-    with Server(tmp_path / "data", {"config": settings}, doors=("redis", "faktory")) as server:
+    with Server(tmp_path / "data", {"config": settings}, protocols=("redis", "faktory")) as server:
         speaker = Plainly(server.ports["redis"])
         speaker.say("c", "LPUSH", f"{P}unassigned", job("s", "1", args=[4, 2]))
         with server.client() as faktory:
@@ -192,7 +192,7 @@ def test_a_faktory_worker_does_a_resqu_job_of_a_mapped_pool(tmp_path: Path) -> N
 def test_what_outlives_a_crash(tmp_path: Path) -> None:
     """Jobs, a worker's job in its list, a plan, an open batch; not what somebody was about to push."""
     at = str(int(time.time()) + 100_000)
-    with Server(tmp_path, doors=("redis",)) as server:
+    with Server(tmp_path, protocols=("redis",)) as server:
         speaker = Plainly(server.ports["redis"])
         for ident in ("1", "2"):
             speaker.say("c", "LPUSH", f"{P}unassigned", job("s", ident))

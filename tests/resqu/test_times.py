@@ -29,7 +29,7 @@ class TestDelayedJobs:
         assert (first["args"], second["args"]) == ([1], [2])
         assert len(first["id"]) == 32 and first["queue_time"] == at
 
-    def test_jobs_of_other_doors_are_delayed_elsewhere(self, direct: Direct) -> None:
+    def test_jobs_of_other_protocols_are_not_in_the_delayed_lists(self, direct: Direct) -> None:
         at = int(direct.dispatcher.now.wall) + 60
         schedule, second = f"{P}delayed_queue_schedule", f"{P}delayed:{at}"
 

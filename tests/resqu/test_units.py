@@ -42,19 +42,19 @@ class TestUnits:
         assert direct.say("a", "LRANGE", f"{P}committed", "0", "-1") == ["s:Import:00000002"]
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
 
-    def test_a_batch_needs_a_place_among_the_keys(self, direct: Direct) -> None:
+    def test_a_batch_counts_towards_the_limit_of_keys(self, direct: Direct) -> None:
         """A refused commit or assignment changes nothing, and can be said again."""
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
         assign = (scripts.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
-        limit, direct.door.keys_bytes = direct.door.keys_bytes, 1
+        limit, direct.protocol.keys_bytes = direct.protocol.keys_bytes, 1
         with pytest.raises(Refused, match="OOM the key space"):
             commit(direct, BATCH, 2)
-        direct.door.keys_bytes = limit
+        direct.protocol.keys_bytes = limit
         script(direct, scripts.BATCH_COMMIT, ["committed", f"committed:{BATCH}", f"uncommitted:{BATCH}"], BATCH)
-        direct.door.keys_bytes = 1
+        direct.protocol.keys_bytes = 1
         with pytest.raises(Refused, match="OOM the key space"):
             script(direct, *assign)
-        direct.door.keys_bytes = limit
+        direct.protocol.keys_bytes = limit
         assert script(direct, *assign) is None
 
     def test_a_job_of_a_batch_speaks_of_no_lock_but_its_own(self, direct: Direct) -> None:

@@ -33,7 +33,9 @@ class Operator:
     def at(cls, folder: Path, ports: Mapping[str, int]) -> Self:
         """At the doors of the server whose data is in that folder."""
         return cls(
-            folder, server_data="data", **{f"listen_{door}": f"127.0.0.1:{port}" for door, port in ports.items()}
+            folder,
+            server_data="data",
+            **{f"listen_{protocol}": f"127.0.0.1:{port}" for protocol, port in ports.items()},
         )
 
     def run(self, *arguments: str, says: str = "") -> Ended:

@@ -4,24 +4,24 @@ from collections import deque
 from typing import Any
 
 from crossdock.protocols.base import Answer, Close, Grant, Slices, Subscriber, Wait
-from crossdock.protocols.base import WireProtocol as AnyDoor
+from crossdock.protocols.base import WireProtocol as AnyProtocol
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.server.waiters import Waiter
 from tests.support.dispatcher import NEVER, PlainDispatcher
 from tests.support.resp import replies
 
-DOOR_TICK_S = 5.0
+PROTOCOL_TICK_S = 5.0
 
 
-class Door(FaktoryProtocol):
+class ClockedFaktory(FaktoryProtocol):
     """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
 
     def __init__(self, dispatcher: PlainDispatcher, known: Challenge | None = None, **settings: Any) -> None:
         super().__init__(**settings, clock=lambda: dispatcher.now.steady)
         self._known = known
         self._dispatcher = dispatcher
-        self._next = dispatcher.now.steady + DOOR_TICK_S
+        self._next = dispatcher.now.steady + PROTOCOL_TICK_S
         dispatcher.timed.append(self)
 
     @property
@@ -29,14 +29,14 @@ class Door(FaktoryProtocol):
         if not self.workers.by_wid:
             return NEVER
         while self._next < self._dispatcher.now.steady:
-            self._next += DOOR_TICK_S
+            self._next += PROTOCOL_TICK_S
         return self._next
 
     def challenge(self) -> Challenge | None:
         return self._known or super().challenge()
 
     def late(self) -> None:
-        self._next += DOOR_TICK_S
+        self._next += PROTOCOL_TICK_S
         self.tick(self._dispatcher)
 
 
@@ -45,14 +45,14 @@ class Peer:
 
     end = b"\r\n"  #: of the lines it sends, and of those it is told
 
-    def __init__(self, dispatcher: PlainDispatcher, door: AnyDoor) -> None:
+    def __init__(self, dispatcher: PlainDispatcher, protocol: AnyProtocol) -> None:
         self.dispatcher = dispatcher
-        self.session: Any = door.session(dispatcher, self.close)
+        self.session: Any = protocol.session(dispatcher, self.close)
         self.said = bytearray(self.session.greeting())
         if isinstance(self.session, Subscriber):
             self.session.push = self.said.extend
         self.is_closed = False
-        self.until = dispatcher.now.steady + door.handshake_s if door.handshake_s else NEVER
+        self.until = dispatcher.now.steady + protocol.handshake_s if protocol.handshake_s else NEVER
         self._requests: deque[Any] = deque()
         self._waiter: Waiter | None = None
         dispatcher.timed.append(self)
@@ -150,9 +150,9 @@ def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Grant | Cl
             return answer
 
 
-def worker(dispatcher: PlainDispatcher, door: FaktoryProtocol, wid: str = "") -> Conversation:
+def worker(dispatcher: PlainDispatcher, protocol: FaktoryProtocol, wid: str = "") -> Conversation:
     """A connection past its handshake."""
-    peer = Conversation(dispatcher, door)
+    peer = Conversation(dispatcher, protocol)
     hello = f'HELLO {{"v":2,"wid":"{wid}"}}' if wid else 'HELLO {"v":2}'
     assert peer.ask(hello) == b"+OK\r\n"
     return peer

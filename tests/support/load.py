@@ -39,18 +39,21 @@ class Load(Crowd):
         self._bulks = itertools.count(1)
         self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
         self._fetched = self._pushed = 0
-        doors = [door for door, peer in PEERS.items() if (peer.listens or door) in server.ports]
-        for door in doors:
-            for role, count in self._roles(PEERS[door], len(doors)):
+        protocols = [protocol for protocol, peer in PEERS.items() if (peer.listens or protocol) in server.ports]
+        for protocol in protocols:
+            for role, count in self._roles(PEERS[protocol], len(protocols)):
                 for n in range(count):
-                    self._engage(door, role, f"{door}-{role.__name__.strip('_')}-{n}")
+                    self._engage(protocol, role, f"{protocol}-{role.__name__.strip('_')}-{n}")
 
-    def _engage(self, door: str, role: Role, name: str) -> None:
+    def _engage(self, protocol: str, role: Role, name: str) -> None:
         random = Random(name)
-        self._hire(lambda: closing(reach(self._server, door, name)), lambda peer: role(peer, name, random))
+        self._hire(lambda: closing(reach(self._server, protocol, name)), lambda peer: role(peer, name, random))
 
-    def _roles(self, peer: type[Peer], doors: int) -> list[tuple[Role, int]]:
-        roles: list[tuple[Role, int]] = [(self._produce, PRODUCERS // doors), (self._consume, CONSUMERS // doors)]
+    def _roles(self, peer: type[Peer], protocols: int) -> list[tuple[Role, int]]:
+        roles: list[tuple[Role, int]] = [
+            (self._produce, PRODUCERS // protocols),
+            (self._consume, CONSUMERS // protocols),
+        ]
         roles.append((self._hold, 1))
         if peer.atomic:
             roles.append((self._produce_bulk, 1))
@@ -73,7 +76,7 @@ class Load(Crowd):
         """New jobs by their names."""
         self._pushed += count
         names = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(count)]
-        self.origins.update(dict.fromkeys(names, peer.door))
+        self.origins.update(dict.fromkeys(names, peer.protocol))
         return {name: f"{name} {random.randbytes(random.choice((10, 50, 300))).hex()}" for name in names}
 
     def _begin_life(self) -> None:
@@ -151,7 +154,7 @@ class Load(Crowd):
             self._record(Op(Kind.ACK, name, job, time.monotonic(), 0.0), lambda: peer.succeed(got.ident, job.encode()))
         except Broken:
             if again and not peer.bound:
-                self._ack_again(peer.door, name, got)
+                self._ack_again(peer.protocol, name, got)
             raise
 
     def _hold(self, peer: Peer, name: str, random: Random) -> None:
@@ -167,13 +170,13 @@ class Load(Crowd):
                 self._ack(peer, name, held.pop(), again=False)
         finally:
             for got in held if not peer.bound else ():
-                self._ack_again(peer.door, name, got)
+                self._ack_again(peer.protocol, name, got)
 
-    def _ack_again(self, door: str, name: str, got: Got) -> None:
+    def _ack_again(self, protocol: str, name: str, got: Got) -> None:
         """As a worker does that finds its connection gone when its work is done."""
         while not self._stop.is_set():
             self.up.wait()
-            with suppress(Broken, NoServer), closing(reach(self._server, door, name)) as peer:
+            with suppress(Broken, NoServer), closing(reach(self._server, protocol, name)) as peer:
                 self._ack(peer, name, got, again=False)
                 return
 

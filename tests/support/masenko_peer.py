@@ -10,9 +10,9 @@ class MasenkoPeer(Peer):
     session: MasenkoSession
     end = b"\n"
 
-    def __init__(self, dispatcher: PlainDispatcher, door: MasenkoProtocol) -> None:
+    def __init__(self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol) -> None:
         self._deadline = NEVER
-        super().__init__(dispatcher, door)
+        super().__init__(dispatcher, protocol)
 
     @property
     def until(self) -> float:

@@ -45,7 +45,7 @@ class Got(NamedTuple):
 
 
 class Peer(ABC):
-    door: ClassVar[str]
+    protocol: ClassVar[str]
     bound: ClassVar[bool] = False  #: what it is given ends with its connection
     lease_s: ClassVar[float]  #: how long its door lends a job of another door that says nothing about it
     atomic: ClassVar[bool] = False  #: `push_many` takes all or none

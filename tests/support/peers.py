@@ -17,7 +17,7 @@ from tests.support.server import Server
 
 
 class ViaFaktory(Peer):
-    door = "faktory"
+    protocol = "faktory"
     lease_s = 1_800.0
     atomic = True
     _jids: Final = itertools.count(1)
@@ -84,7 +84,7 @@ class ViaFaktory(Peer):
 
 
 class ViaWorkq(Peer):
-    door = "workq"
+    protocol = "workq"
     lease_s = 60.0
     keeps = True
     backs_off = lapse_fails = False
@@ -145,7 +145,7 @@ class ViaWorkq(Peer):
 
 
 class ViaMasenko(Peer):
-    door = "masenko"
+    protocol = "masenko"
     bound = True
     remembers = "_held"
     lease_s = float("inf")
@@ -204,17 +204,17 @@ class ViaMasenko(Peer):
         return verb, json.loads(body)
 
 
-PEERS: Final[dict[str, type[Peer]]] = {peer.door: peer for peer in (ViaFaktory, ViaWorkq, ViaMasenko, ViaQless)}
+PEERS: Final[dict[str, type[Peer]]] = {peer.protocol: peer for peer in (ViaFaktory, ViaWorkq, ViaMasenko, ViaQless)}
 
 #: The doors of a server at which they listen.
-LISTENING: Final = [peer.listens or peer.door for peer in PEERS.values()]
+LISTENING: Final = [peer.listens or peer.protocol for peer in PEERS.values()]
 
 
-def reach(server: Server, door: str, name: str = "") -> Peer:
+def reach(server: Server, protocol: str, name: str = "") -> Peer:
     """A peer of a real server. Raises NoServer."""
-    wire = connect(door, "127.0.0.1", server.ports[PEERS[door].listens or door], "", PATIENCE_S)
+    wire = connect(protocol, "127.0.0.1", server.ports[PEERS[protocol].listens or protocol], "", PATIENCE_S)
     try:
-        return PEERS[door](wire, name)
+        return PEERS[protocol](wire, name)
     except BaseException:
         wire.close()
         raise

@@ -9,7 +9,7 @@ from tests.support.peer import Got, Payload, Peer, Wire
 
 
 class ViaQless(Peer):
-    door = "qless"
+    protocol = "qless"
     listens = "redis"
     lease_s = 60.0
     waits = False
@@ -69,10 +69,10 @@ class ViaQless(Peer):
 
     def call(self, command: str, *args: object) -> Any:
         """One command of the unified form. Raises Refused."""
-        return self._ask("FCALL", "qless", "0", command, self._time(), *map(str, args))
+        return self.request("FCALL", "qless", "0", command, self._time(), *map(str, args))
 
     def _time(self) -> str:
-        seconds, micros = self._ask("TIME")
+        seconds, micros = self.request("TIME")
         return f"{seconds}.{int(micros):06d}"
 
     def _settles(self, command: str, *args: object) -> bool:
@@ -82,7 +82,7 @@ class ViaQless(Peer):
             return False
         return True
 
-    def _ask(self, *words: str) -> Any:
+    def request(self, *words: str) -> Any:
         self._send(*words)
         return self._reply()
 

@@ -160,7 +160,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         RealRedis(Path(folder)) as redis,
-        Server(Path(folder) / "data", doors=("redis",)) as server,
+        Server(Path(folder) / "data", protocols=("redis",)) as server,
     ):
         for seed in range(first, last):
             walk = Walk(redis.port, server.ports["redis"], seed)

@@ -17,7 +17,7 @@ FINALIZE: Final = "97ab219769ea58a253d4a3ec787d62f5144ddfb3"
 
 
 class ViaResqu(Peer):
-    door = "resqu"
+    protocol = "resqu"
     lease_s = float("inf")
     _jids: Final = itertools.count(1)
     _pids: Final = itertools.count(4_000)

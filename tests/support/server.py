@@ -35,13 +35,13 @@ class Server:
         data: Path,
         settings: Mapping[str, object] | None = None,
         fault: str = "",
-        doors: Collection[str] = ("faktory",),
+        protocols: Collection[str] = ("faktory",),
         *,
         keeps_ports: bool = False,
     ) -> None:
         self.data = data
         self._fault = fault
-        self._doors = doors
+        self._protocols = protocols
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")} | {
             f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value)
             for name, value in (_PATIENT | dict(settings or {})).items()
@@ -52,7 +52,7 @@ class Server:
         self.ports: dict[str, int] = {}  #: of its doors, once it is ready
         self._orphans: list[tuple[int, str]] = []  #: children of one that was killed
         #: Of doors that are to be found at the same port after each start
-        self._held: dict[str, socket.socket] = {name: hold_port() for name in doors} if keeps_ports else {}
+        self._held: dict[str, socket.socket] = {name: hold_port() for name in protocols} if keeps_ports else {}
 
     @property
     def port(self) -> int:
@@ -88,14 +88,14 @@ class Server:
         """Free ports: another server on this machine may have the usual ones."""
         for name in BUILT:
             port = self._held[name].getsockname()[1] if name in self._held else 0
-            yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._doors else 'off'}")
+            yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._protocols else 'off'}")
 
     def start(self) -> Self:
         self.spawn()
         said = self._read_until(_READY, PATIENCE_S)
         self.ports = {name: int(port) for name, port in _DOOR.findall(said.decode())}
-        if set(self.ports) != set(self._doors):
-            raise AssertionError(f"the server names other doors than {self._doors}: {said!r}")
+        if set(self.ports) != set(self._protocols):
+            raise AssertionError(f"the server names other doors than {self._protocols}: {said!r}")
         return self
 
     def _read_until(self, pattern: re.Pattern[bytes], seconds: float) -> bytes:

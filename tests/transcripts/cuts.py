@@ -19,15 +19,15 @@ def _one_by_one(data: bytes) -> Iterator[bytes]:
         yield data[i : i + 1]
 
 
-def play_whole(path: Path, door: str) -> None:
-    Stage(_whole, door).play(read(path))
+def play_whole(path: Path, protocol: str) -> None:
+    Stage(_whole, protocol).play(read(path))
 
 
-def play_byte_by_byte(path: Path, door: str) -> None:
-    Stage(_one_by_one, door).play(read(path))
+def play_byte_by_byte(path: Path, protocol: str) -> None:
+    Stage(_one_by_one, protocol).play(read(path))
 
 
-def play_cut_everywhere(path: Path, door: str) -> None:
+def play_cut_everywhere(path: Path, protocol: str) -> None:
     """In pieces of some length: first cut at bytes 0, 64, 128 … of what is sent in a row, then at 1, 65, 129 …"""
     steps = read(path)
     for first in range(PIECE):
@@ -37,4 +37,4 @@ def play_cut_everywhere(path: Path, door: str) -> None:
             for at in range(first, len(data), PIECE):
                 yield data[at : at + PIECE]
 
-        Stage(cut, door).play(steps)
+        Stage(cut, protocol).play(steps)

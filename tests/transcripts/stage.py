@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from crossdock.protocols.base import WireProtocol as AnyDoor
+from crossdock.protocols.base import WireProtocol as AnyProtocol
 from crossdock.protocols.faktory.protocol import Challenge
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.protocols.workq.protocol import WorkqProtocol
-from tests.support.conversation import Door, Peer
+from tests.support.conversation import ClockedFaktory, Peer
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.known_ids import known_ids
 from tests.support.masenko_peer import MasenkoPeer
@@ -33,13 +33,13 @@ _SETTINGS = {
 class Stage:
     """`door` is the one that connections go to which are not said to go to another."""
 
-    def __init__(self, cut: Cut, door: str) -> None:
+    def __init__(self, cut: Cut, protocol: str) -> None:
         self._cut = cut
-        self._usual = door
+        self._usual = protocol
         self._settings: dict[str, Any] = {}
         self._challenge: Challenge | None = None
         self._dispatcher = PlainDispatcher()
-        self._doors: dict[str, AnyDoor] = {}
+        self._protocols: dict[str, AnyProtocol] = {}
         self._via: dict[str, str] = {}  #: connections to another door
         self._peers: dict[str, Peer] = {}
         self._unsent: Send | None = None  #: bytes of one client, gathered until somebody else acts
@@ -78,30 +78,30 @@ class Stage:
     def _peer(self, name: str) -> Peer:
         peer = self._peers.get(name)
         if peer is None:
-            door = self._door(self._via.get(name, self._usual))
+            protocol = self._protocol(self._via.get(name, self._usual))
             peer = (
-                MasenkoPeer(self._dispatcher, door)
-                if isinstance(door, MasenkoProtocol)
-                else Peer(self._dispatcher, door)
+                MasenkoPeer(self._dispatcher, protocol)
+                if isinstance(protocol, MasenkoProtocol)
+                else Peer(self._dispatcher, protocol)
             )
             self._peers[name] = peer
         return peer
 
-    def _door(self, name: str) -> AnyDoor:
-        if name not in self._doors:
+    def _protocol(self, name: str) -> AnyProtocol:
+        if name not in self._protocols:
             settings = {key: value for key, value in self._settings.items() if key in _SETTINGS[name]}
             if name == "workq":
-                self._doors[name] = WorkqProtocol(**settings)
+                self._protocols[name] = WorkqProtocol(**settings)
             elif name == "masenko":
-                self._doors[name] = MasenkoProtocol(**settings)
+                self._protocols[name] = MasenkoProtocol(**settings)
             elif name == "redis":
                 resqu = Resqu()
-                self._doors[name] = RedisProtocol(
+                self._protocols[name] = RedisProtocol(
                     **settings, libraries=(ECHOES, resqu.library), views=(MIRROR, *resqu.views)
                 )
             else:
-                self._doors[name] = Door(self._dispatcher, self._challenge, **settings)
-        return self._doors[name]
+                self._protocols[name] = ClockedFaktory(self._dispatcher, self._challenge, **settings)
+        return self._protocols[name]
 
     def _settle(self) -> None:
         """Send what was gathered; by then all that is expected must have been said, and nothing else."""
@@ -158,9 +158,9 @@ class Stage:
             case "full":
                 self._dispatcher.full = " ".join(values)
             case "signal":  # an operator's button
-                door = self._doors["faktory"]
-                assert isinstance(door, Door)
-                door.workers.by_wid[values[0]].signal(values[1])
+                protocol = self._protocols["faktory"]
+                assert isinstance(protocol, ClockedFaktory)
+                protocol.workers.by_wid[values[0]].signal(values[1])
             case "via":  # this connection goes to that door
                 self._via[values[0]] = values[1]
             case "connect":
@@ -178,7 +178,7 @@ class Stage:
                         peer.close()
                 self._peers.clear()
                 self._dispatcher = self._dispatcher.restarted()
-                self._doors.clear()
+                self._protocols.clear()
             case _:
                 raise ValueError(f"unknown setting {what}")
 

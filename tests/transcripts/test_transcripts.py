@@ -12,24 +12,24 @@ TRANSCRIPTS = sorted(Path(__file__).parent.glob("*/*.txt"))
 each_transcript = pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
-def door(path: Path) -> str:
+def protocol(path: Path) -> str:
     """Resqu's conversations are with the Redis door."""
     return {"resqu": "redis"}.get(path.parent.name, path.parent.name)
 
 
 @each_transcript
 def test_whole(path: Path) -> None:
-    play_whole(path, door(path))
+    play_whole(path, protocol(path))
 
 
 @each_transcript
 def test_byte_by_byte(path: Path) -> None:
-    play_byte_by_byte(path, door(path))
+    play_byte_by_byte(path, protocol(path))
 
 
 @each_transcript
 def test_cut_at_every_position(path: Path) -> None:
-    play_cut_everywhere(path, door(path))
+    play_cut_everywhere(path, protocol(path))
 
 
 def test_there_are_transcripts() -> None:

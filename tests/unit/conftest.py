@@ -3,9 +3,9 @@
 import pytest
 
 from tests.model.bench import Bench
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.all_protocols import AllProtocols
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.floor import Floor
 
 
 @pytest.fixture
@@ -14,14 +14,14 @@ def dispatcher() -> PlainDispatcher:
 
 
 @pytest.fixture
-def door(dispatcher: PlainDispatcher) -> Door:
-    return Door(dispatcher)
+def protocol(dispatcher: PlainDispatcher) -> ClockedFaktory:
+    return ClockedFaktory(dispatcher)
 
 
 @pytest.fixture
-def floor() -> Floor:
+def all_protocols() -> AllProtocols:
     """All doors."""
-    return Floor()
+    return AllProtocols()
 
 
 @pytest.fixture
@@ -31,5 +31,5 @@ def bench() -> Bench:
 
 
 @pytest.fixture
-def client(dispatcher: PlainDispatcher, door: Door) -> Conversation:
-    return worker(dispatcher, door, "w1")
+def client(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> Conversation:
+    return worker(dispatcher, protocol, "w1")

@@ -61,7 +61,7 @@ def test_a_deadline_costs_the_same_however_many_queues_have_others(seconds: floa
     assert many < 1.2 * few + 100
 
 
-def test_a_flood_of_deadlines_is_told_of_in_slices(bench: Bench) -> None:
+def test_a_flood_of_deadlines_is_reported_in_slices(bench: Bench) -> None:
     for n in range(25):
         lend(bench, f"q{n}", f"a{n}")
         put(bench, f"p{n}", f"b{n}", 60.0)
@@ -77,7 +77,7 @@ def test_a_flood_of_deadlines_is_told_of_in_slices(bench: Bench) -> None:
     assert sorted(told) == sorted([f"{kind}{n}" for kind in "pq" for n in range(25)])
 
 
-def test_a_queue_that_is_emptied_and_lent_from_anew_leaves_nothing_behind(bench: Bench) -> None:
+def test_a_queue_that_is_emptied_and_leased_from_again_leaves_nothing_behind(bench: Bench) -> None:
     for n in range(50):
         lend(bench, "q", f"j{n}", 60.0 - n)
         complete(bench, f"j{n}")
@@ -98,7 +98,7 @@ def test_alarms_of_queues_that_have_nothing_any_more_are_forgotten() -> None:
     assert alarms.hear(5.0, 10) == ["one"]
 
 
-def test_what_a_clock_that_was_set_back_has_told_of_is_told_of_again(bench: Bench) -> None:
+def test_deadlines_reported_before_a_clock_was_set_back_are_reported_again(bench: Bench) -> None:
     put(bench, "q", "j", 30.0)
     bench.after(31.0)
     assert bench.ready_queues == ("q",)
@@ -110,7 +110,7 @@ def test_what_a_clock_that_was_set_back_has_told_of_is_told_of_again(bench: Benc
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_deadline_is_told_of_once_it_has_come(seed: int) -> None:
+def test_every_deadline_is_reported_once_it_has_passed(seed: int) -> None:
     """Beside a picture that looks at every queue."""
     bench, random = Bench(), Random(seed)
     leased: list[str] = []

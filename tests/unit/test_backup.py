@@ -135,7 +135,7 @@ def test_a_reader_that_was_behind_and_catches_up_meanwhile(tmp_path: Path, write
     assert state(tmp_path / "new") == state(writer.path)
 
 
-def test_a_fault_is_told_though_a_reader_goes_on_meanwhile(tmp_path: Path, writer: Writer) -> None:
+def test_a_fault_is_reported_though_a_reader_goes_on_meanwhile(tmp_path: Path, writer: Writer) -> None:
     writer.journal.hold("lake", 3)
     writer.compact()
     change(writer.path, "update journal set entry = x'00' where seq = 10")

@@ -37,7 +37,7 @@ def test_quiet_runs_count(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     assert "others took" not in capfd.readouterr().err
 
 
-def test_a_disturbed_run_is_taken_again_and_told(
+def test_a_disturbed_run_is_repeated_and_reported(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert counted([0.2, 0.01, 0.0], monkeypatch) == [2, 3]

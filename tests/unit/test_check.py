@@ -180,7 +180,7 @@ def test_pages_that_rotted(data: Path) -> None:
     assert fingerprint(data) == before
 
 
-def test_a_thousand_faults_are_told_in_ten(tmp_path: Path) -> None:
+def test_a_thousand_faults_are_summarized_in_ten_lines(tmp_path: Path) -> None:
     at_rest(tmp_path / "data")
     change(tmp_path / "data", "update journal set crc = 0")
     report = look(tmp_path / "data")

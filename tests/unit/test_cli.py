@@ -83,13 +83,13 @@ def run(arguments: list[str], folder: Path) -> Ended:
     return Ended(said + rest, err, process.returncode)
 
 
-def test_up_prints_its_doors_and_stops_when_told(tmp_path: Path) -> None:
+def test_up_prints_its_listeners_and_stops_on_a_signal(tmp_path: Path) -> None:
     ended = run(["up", "--data", "jobs", *LISTEN], tmp_path)
     assert ended.code == 0
     assert ended.err == ""
-    door = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
-    assert door is not None
-    assert int(door[1]) > 0
+    protocol = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
+    assert protocol is not None
+    assert int(protocol[1]) > 0
     assert (tmp_path / "jobs" / "journal.db").exists()
 
 
@@ -124,7 +124,7 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path)
         assert f"warning: the server will not start: {sentence}" in run(["doctor", "--data", data], tmp_path).out
 
 
-def test_a_port_that_is_taken_is_told_without_what_to_do(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_without_advice(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"127.0.0.1:{other.getsockname()[1]}"
         taken = run(["up", *(word.replace("faktory=off", f"faktory={where}") for word in CLOSED)], tmp_path)
@@ -342,7 +342,7 @@ def test_the_help_does_not_wait_for_the_servers_code() -> None:
     assert not {"crossdock.server.app", "crossdock.engine.engine", "pyarrow"} & set(modules)
 
 
-def test_a_door_that_stays_closed_is_not_loaded() -> None:
+def test_a_disabled_protocol_is_not_imported() -> None:
     look = (
         "import sys; from crossdock.server import app, endpoints; from crossdock.settings.schema import Settings;"
         "where = {name: at for name, at in endpoints.addresses(Settings()).items() if name == 'faktory'};"

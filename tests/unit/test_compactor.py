@@ -57,7 +57,7 @@ def test_a_snapshot_that_there_is_no_room_to_install_does_not_stay_on_the_disk(f
     asyncio.run(main())
 
 
-def test_a_compaction_that_the_tail_outgrows_begins_anew_at_the_servers_priority(
+def test_a_compaction_that_the_tail_outgrows_restarts_at_the_servers_priority(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> None:

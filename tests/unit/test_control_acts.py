@@ -8,14 +8,14 @@ from crossdock.model.commands.admin import ForgetQueue, PauseQueues
 from crossdock.model.events import EndedLease, Removed
 from crossdock.protocols.admin import actions
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.conversation import ClockedFaktory, Conversation, run_out, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
-    return ControlPeer(dispatcher, door.workers)
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> ControlPeer:
+    return ControlPeer(dispatcher, protocol.workers)
 
 
 def later(dispatcher: PlainDispatcher, jobs: int, queue: str = "mail", kind: str = "send") -> None:
@@ -78,7 +78,7 @@ def test_all_means_what_the_verb_is_for(
     assert list(states(dispatcher).values()) == left
 
 
-def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
+def test_by_id_the_reply_names_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
     assert peer.ask("retry", ids=["job-00001", 3, "5", "nobody", 77]) == {
         "done": 2,
@@ -219,7 +219,7 @@ def test_pause_and_resume(dispatcher: PlainDispatcher, client: Conversation, pee
     push(client, "job-00002", queue="b")
     assert peer.ask("pause", queues=["a", "nope", "a"]) == {"done": ["a"], "unknown": ["nope"]}
     assert peer.ask("pause", queues=["a"]) == {"done": [], "unknown": []}
-    waiting = worker(dispatcher, Door(dispatcher), "w2")
+    waiting = worker(dispatcher, ClockedFaktory(dispatcher), "w2")
     assert waiting.ask("FETCH a") == b""
     assert peer.ask("resume", all=True) == {"done": ["a"], "unknown": []}
     assert b"job-00001" in waiting.take()
@@ -228,9 +228,9 @@ def test_pause_and_resume(dispatcher: PlainDispatcher, client: Conversation, pee
 
 
 def test_quiet_and_terminate_are_heard_with_the_next_beat(
-    dispatcher: PlainDispatcher, door: Door, client: Conversation, peer: ControlPeer
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory, client: Conversation, peer: ControlPeer
 ) -> None:
-    other = worker(dispatcher, door, "w2")
+    other = worker(dispatcher, protocol, "w2")
     push(client, "job-00001")
     assert peer.ask("quiet", workers=["w1", "w9"]) == {"done": ["w1"], "unknown": ["w9"]}
     assert client.ask('BEAT {"wid":"w1"}') == b'$17\r\n{"state":"quiet"}\r\n'

@@ -12,32 +12,32 @@ from crossdock.protocols.admin.actions import ACTED_AT_MOST
 from crossdock.protocols.admin.failures import failures
 from crossdock.protocols.admin.messages import Failures
 from tests.model import invariants
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.floor import Floor
 from tests.support.states import RULES
 
 
 @pytest.fixture
-def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.dispatcher)
+def peer(all_protocols: AllProtocols) -> ControlPeer:
+    return ControlPeer(all_protocols.dispatcher)
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:
     return [row["jid"] for row in rows]
 
 
-def failed(floor: Floor) -> list[str]:
+def failed(all_protocols: AllProtocols) -> list[str]:
     """By Faktory a dead job and by qless a kept one of the group Test, by Workq one of its group; oldest first."""
     names = []
-    for door in ("faktory", "qless", "workq"):
-        pusher = floor.qless() if door == "qless" else floor.peer(door)
-        pusher.push(door, ["a"], retry=-1 if door == "faktory" else 0)
-        worker = floor.qless() if door == "qless" else floor.peer(door)
-        got = worker.fetch(door)
-        assert got is not None and worker.fail(got.ident, f"{door} broke")
-        names.append(max(floor.dispatcher.state.jobs.values(), key=lambda job: job.number).jid)
-        floor.dispatcher.advance(1)
+    for protocol in ("faktory", "qless", "workq"):
+        pusher = all_protocols.qless() if protocol == "qless" else all_protocols.peer(protocol)
+        pusher.push(protocol, ["a"], retry=-1 if protocol == "faktory" else 0)
+        worker = all_protocols.qless() if protocol == "qless" else all_protocols.peer(protocol)
+        got = worker.fetch(protocol)
+        assert got is not None and worker.fail(got.ident, f"{protocol} broke")
+        names.append(max(all_protocols.dispatcher.state.jobs.values(), key=lambda job: job.number).jid)
+        all_protocols.dispatcher.advance(1)
     return names
 
 
@@ -50,8 +50,8 @@ def dead(dispatcher: PlainDispatcher, jobs: int, group: str) -> None:
     dispatcher.do(Bury("control", range(first, first + jobs)))
 
 
-def test_groups_with_their_newest_job(floor: Floor, peer: ControlPeer) -> None:
-    names = failed(floor)
+def test_groups_with_their_newest_job(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    names = failed(all_protocols)
     rows = peer.ask("failures")["failures"]
     assert [(row["failure"], row["jobs"], row["newest"]["jid"]) for row in rows] == [
         ("Test", 2, names[1]),
@@ -60,21 +60,21 @@ def test_groups_with_their_newest_job(floor: Floor, peer: ControlPeer) -> None:
     assert rows[0]["newest"]["error"] == "Test: qless broke"
     assert peer.all("failures", limit=1) == rows
     assert [row["failure"] for row in peer.ask("failures", by="jobs", limit=1)["failures"]] == ["Test"]
-    invariants.check(floor.dispatcher.state)
+    invariants.check(all_protocols.dispatcher.state)
 
 
-def test_groups_that_a_flush_removes_between_two_slices_are_left_out(floor: Floor) -> None:
-    failed(floor)
-    answer = failures(floor.dispatcher, Failures())
+def test_groups_that_a_flush_removes_between_two_slices_are_left_out(all_protocols: AllProtocols) -> None:
+    failed(all_protocols)
+    answer = failures(all_protocols.dispatcher, Failures())
     next(answer)
-    floor.dispatcher.do(Flush("control"))
+    all_protocols.dispatcher.do(Flush("control"))
     with pytest.raises(StopIteration) as ended:
         next(answer)
     assert b'"failures":[]' in ended.value.value
 
 
-def test_jobs_of_a_group_newest_first(floor: Floor, peer: ControlPeer) -> None:
-    names = failed(floor)
+def test_jobs_of_a_group_newest_first(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    names = failed(all_protocols)
     rows = peer.ask("jobs", failure="Test")["jobs"]
     assert [(row["jid"], row["state"]) for row in rows] == [(names[1], "failed"), (names[0], "dead")]
     assert jids(peer.all("jobs", failure="Test", limit=1)) == [names[1], names[0]]
@@ -86,33 +86,37 @@ def test_jobs_of_a_group_newest_first(floor: Floor, peer: ControlPeer) -> None:
     assert jids(peer.ask("jobs", failure="Test", tag="x")["jobs"]) == [names[0]]
 
 
-def test_a_job_killed_by_hand_has_no_group_unless_it_failed_before(floor: Floor, peer: ControlPeer) -> None:
-    floor.faktory().push("q", ["a"], ident="killed-01")
+def test_a_job_killed_by_hand_has_no_group_unless_it_failed_before(
+    all_protocols: AllProtocols, peer: ControlPeer
+) -> None:
+    all_protocols.faktory().push("q", ["a"], ident="killed-01")
     peer.ask("kill", ids=["killed-01"])
     assert jids(peer.ask("jobs", failure="")["jobs"]) == ["killed-01"]
     peer.ask("retry", ids=["killed-01"])
     assert peer.ask("failures")["failures"] == []
 
 
-def test_retry_brings_jobs_of_every_door_back(floor: Floor, peer: ControlPeer) -> None:
-    names = failed(floor)
+def test_retry_brings_jobs_of_every_door_back(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    names = failed(all_protocols)
     assert peer.ask("retry", failure="Test", dry=True)["count"] == 2
     assert peer.ask("retry", failure="Test", to="again")["done"] == 2
-    jobs = {job.jid: job for job in floor.dispatcher.state.jobs.values()}
+    jobs = {job.jid: job for job in all_protocols.dispatcher.state.jobs.values()}
     for name in names[:2]:
         assert (jobs[name].state, jobs[name].queue, jobs[name].failures) == (State.READY, "again", 0)
     assert peer.ask("retry", ids=[names[2]])["done"] == 1
     assert (jobs[names[2]].state, jobs[names[2]].queue) == (State.READY, "workq")
     assert peer.ask("failures")["failures"] == []
-    invariants.check(floor.dispatcher.state)
-    for door, queue in (("workq", "again"), ("masenko", "again"), ("faktory", "workq")):
-        worker = floor.peer(door)
+    invariants.check(all_protocols.dispatcher.state)
+    for protocol, queue in (("workq", "again"), ("masenko", "again"), ("faktory", "workq")):
+        worker = all_protocols.peer(protocol)
         got = worker.fetch(queue)
         assert got is not None and worker.succeed(got.ident)
 
 
-def test_retry_to_a_queue_reaches_no_other_states_and_no_wrong_queue(floor: Floor, peer: ControlPeer) -> None:
-    floor.faktory().push("q", ["a"], ident="ready-001")
+def test_retry_to_a_queue_reaches_no_other_states_and_no_wrong_queue(
+    all_protocols: AllProtocols, peer: ControlPeer
+) -> None:
+    all_protocols.faktory().push("q", ["a"], ident="ready-001")
     answer = peer.ask("retry", ids=["ready-001", "nobody"], to="again")
     assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["nobody"], ["failed", "dead"])
     assert [each["state"] for each in answer["refused"]] == ["ready"]
@@ -121,34 +125,34 @@ def test_retry_to_a_queue_reaches_no_other_states_and_no_wrong_queue(floor: Floo
     assert peer.ask("retry")["error"].startswith("say which jobs")
 
 
-def test_what_fails_after_it_was_counted_is_left_alone(floor: Floor, peer: ControlPeer) -> None:
-    dead(floor.dispatcher, 3, "Boom")
+def test_what_fails_after_it_was_counted_is_left_alone(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    dead(all_protocols.dispatcher, 3, "Boom")
     counted = peer.ask("retry", failure="Boom", dry=True)
-    floor.dispatcher.advance(1)
-    dead(floor.dispatcher, 2, "Boom")
+    all_protocols.dispatcher.advance(1)
+    dead(all_protocols.dispatcher, 2, "Boom")
     assert peer.ask("retry", failure="Boom", as_of=counted["as_of"])["done"] == counted["count"] == 3
     assert peer.ask("count", failure="Boom")["count"] == 2
 
 
-def test_many_go_in_steps(floor: Floor, peer: ControlPeer) -> None:
-    dead(floor.dispatcher, ACTED_AT_MOST + 300, "Boom")
+def test_many_go_in_steps(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    dead(all_protocols.dispatcher, ACTED_AT_MOST + 300, "Boom")
     first = peer.ask("retry", failure="Boom", to="back")
     assert first["done"] == ACTED_AT_MOST
     rest = peer.ask("retry", failure="Boom", to="back", after=first["after"], as_of=first["as_of"])
     assert (rest["done"], rest["after"]) == (300, None)
-    assert floor.faktory().look("back") == ACTED_AT_MOST + 300
+    assert all_protocols.faktory().look("back") == ACTED_AT_MOST + 300
 
 
-def test_a_group_is_found_again_after_a_restart(floor: Floor) -> None:
-    failed(floor)
-    before = {group: list(order) for group, order in floor.dispatcher.state.failures.groups.items()}
-    again = floor.restarted().dispatcher.state
+def test_a_group_is_found_again_after_a_restart(all_protocols: AllProtocols) -> None:
+    failed(all_protocols)
+    before = {group: list(order) for group, order in all_protocols.dispatcher.state.failures.groups.items()}
+    again = all_protocols.restarted().dispatcher.state
     assert {group: list(order) for group, order in again.failures.groups.items()} == before
 
 
-def test_failed_and_blocked_jobs_can_be_deleted(floor: Floor, peer: ControlPeer) -> None:
-    failed(floor)
-    here = floor.qless()
+def test_failed_and_blocked_jobs_can_be_deleted(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    failed(all_protocols)
+    here = all_protocols.qless()
     here.push("q", {}, ident="first")
     here.push("q", {}, ident="second", depends='["first"]')
     assert peer.ask("job", id="second")["job"]["depends_on"] == ["first"]
@@ -159,5 +163,5 @@ def test_failed_and_blocked_jobs_can_be_deleted(floor: Floor, peer: ControlPeer)
     assert got is not None and here.succeed(got.ident)
     assert peer.ask("delete", all=True)["done"] == 1, "the failed one of Workq; a complete one must be asked for"
     assert peer.ask("delete", states=["complete"])["done"] == 1
-    assert not floor.dispatcher.state.jobs
-    invariants.check(floor.dispatcher.state)
+    assert not all_protocols.dispatcher.state.jobs
+    invariants.check(all_protocols.dispatcher.state)

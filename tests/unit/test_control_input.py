@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from crossdock.protocols.admin.messages import NAMES, VERBS
 from crossdock.protocols.admin.session import LINE_BYTES
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Door, worker
+from tests.support.conversation import ClockedFaktory, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import five_jobs
 
 
 def filled() -> PlainDispatcher:
     dispatcher = PlainDispatcher()
-    five_jobs(worker(dispatcher, Door(dispatcher), "w1"))
+    five_jobs(worker(dispatcher, ClockedFaktory(dispatcher), "w1"))
     return dispatcher
 
 

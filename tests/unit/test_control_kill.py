@@ -17,10 +17,10 @@ from crossdock.protocols.redis.qless.call import REQLESS
 from tests.model import invariants
 from tests.model.bench import TERMS, Bench, spec
 from tests.model.resqu_bench import ResquBench, job_spec
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.floor import Floor
 
 
 def states(dispatcher: PlainDispatcher) -> dict[str, str]:
@@ -29,66 +29,71 @@ def states(dispatcher: PlainDispatcher) -> dict[str, str]:
 
 class TestBlocked:
     def test_a_masenko_job_takes_its_dependents_along_and_leaves_what_it_waited_for(self) -> None:
-        floor = Floor()
-        masenko, peer = floor.masenko(), ControlPeer(floor.dispatcher)
+        all_protocols = AllProtocols()
+        masenko, peer = all_protocols.masenko(), ControlPeer(all_protocols.dispatcher)
         first = masenko.push("q", "x", name="first")
         second = masenko.push("q", "x", name="second", blocked_by=[int(first)])
         third = masenko.push("q", "x", name="third", blocked_by=[int(second)], deadqueue="lost")
         masenko.push("q", "x", name="fourth", blocked_by=[int(third)])
         assert peer.ask("kill", ids=[int(second)])["done"] == 1
-        assert states(floor.dispatcher) == {"first": "READY", "second": "DEAD", "third": "READY"}
-        (lost,) = (job for job in floor.dispatcher.state.jobs.values() if job.kind == "third")
+        assert states(all_protocols.dispatcher) == {"first": "READY", "second": "DEAD", "third": "READY"}
+        (lost,) = (job for job in all_protocols.dispatcher.state.jobs.values() if job.kind == "third")
         assert lost.queue == "lost", "it failed for good, as its rules say"
-        assert not floor.dispatcher.state.dependents
-        invariants.check(floor.dispatcher.state)
-        floor = floor.restarted()
-        worker = floor.masenko()
+        assert not all_protocols.dispatcher.state.dependents
+        invariants.check(all_protocols.dispatcher.state)
+        all_protocols = all_protocols.restarted()
+        worker = all_protocols.masenko()
         got = worker.fetch("q")
         assert got is not None and worker.succeed(got.ident)
-        assert states(floor.dispatcher)["second"] == "DEAD", "what it waited for is over, and it waited no more"
-        assert ControlPeer(floor.dispatcher).ask("retry", ids=[int(second)])["done"] == 1
+        assert states(all_protocols.dispatcher)["second"] == "DEAD", "what it waited for is over, and it waited no more"
+        assert ControlPeer(all_protocols.dispatcher).ask("retry", ids=[int(second)])["done"] == 1
         assert worker.fetch("q") is not None
 
     def test_by_filter_with_those_that_wait_for_it(self) -> None:
-        floor = Floor()
-        masenko, peer = floor.masenko(), ControlPeer(floor.dispatcher)
+        all_protocols = AllProtocols()
+        masenko, peer = all_protocols.masenko(), ControlPeer(all_protocols.dispatcher)
         first = masenko.push("elsewhere", "x", name="first")
         second = masenko.push("q", "x", name="second", blocked_by=[int(first)])
         masenko.push("q", "x", name="third", blocked_by=[int(second)])
         masenko.push("q", "x", name="beside", blocked_by=[int(first)])
         assert peer.ask("kill", queue="q", states=["blocked"], dry=True)["count"] == 3
         assert peer.ask("kill", queue="q")["done"] == 3
-        assert states(floor.dispatcher) == {"first": "READY", "second": "DEAD", "third": "DEAD", "beside": "DEAD"}
-        invariants.check(floor.dispatcher.state)
+        assert states(all_protocols.dispatcher) == {
+            "first": "READY",
+            "second": "DEAD",
+            "third": "DEAD",
+            "beside": "DEAD",
+        }
+        invariants.check(all_protocols.dispatcher.state)
 
-    def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_brought_back(self) -> None:
-        floor = Floor()
-        qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
+    def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_requeued(self) -> None:
+        all_protocols = AllProtocols()
+        qless, peer = all_protocols.qless(), ControlPeer(all_protocols.dispatcher)
         qless.push("q", {}, ident="a")
         qless.push("q", {}, ident="b", depends='["a"]')
         qless.push("q", {}, ident="c", depends='["b"]')
         assert peer.ask("kill", ids=["b"])["done"] == 1
-        assert states(floor.dispatcher) == {"a": "READY", "b": "DEAD", "c": "BLOCKED"}
+        assert states(all_protocols.dispatcher) == {"a": "READY", "b": "DEAD", "c": "BLOCKED"}
         shown = json.loads(qless.call("get", "b"))
         assert (shown["state"], shown["dependencies"], shown["dependents"]) == ("failed", {}, ["c"])
         assert json.loads(qless.call("get", "a"))["dependents"] == {}
-        invariants.check(floor.dispatcher.state)
+        invariants.check(all_protocols.dispatcher.state)
         assert peer.ask("retry", ids=["b"])["done"] == 1
         assert json.loads(qless.call("get", "b"))["state"] == "waiting"
         got = qless.fetch("q")
         assert got is not None and got.ident == "b"
         assert qless.succeed("b")
-        assert states(floor.dispatcher) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
+        assert states(all_protocols.dispatcher) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
 
-    def test_who_waits_for_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
-        floor = Floor()
-        qless, peer = floor.qless(), ControlPeer(floor.dispatcher)
+    def test_a_dependent_of_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
+        all_protocols = AllProtocols()
+        qless, peer = all_protocols.qless(), ControlPeer(all_protocols.dispatcher)
         qless.push("q", {}, ident="a")
         qless.push("q", {}, ident="b", depends='["a"]')
         qless.push("q", {}, ident="c", depends='["b"]')
         peer.ask("kill", ids=["b"])
         assert peer.ask("delete", ids=["b"])["done"] == 1
-        assert states(floor.dispatcher) == {"a": "READY", "c": "FAILED"}
+        assert states(all_protocols.dispatcher) == {"a": "READY", "c": "FAILED"}
         assert json.loads(qless.call("get", "c"))["failure"]["group"] == "dependency-lost"
 
     def test_its_group_goes_on_and_its_lock_is_free(self) -> None:
@@ -107,9 +112,9 @@ class TestBlocked:
         invariants.check(bench.state)
 
 
-def reqless() -> tuple[QlessDesk, Job]:
+def reqless() -> tuple[QlessDispatcher, Job]:
     """`holder` has the one place of the throttle; `held` and `next` wait for it."""
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS
     dispatcher.call("throttle.set", "1", "gate", "1")
     for t, jid in enumerate(("holder", "held", "next"), 1):
@@ -156,7 +161,7 @@ class TestHeldByAThrottle:
         invariants.check(dispatcher.state)
 
     def test_of_an_event_of_an_older_journal_nothing_new_follows(self) -> None:
-        dispatcher = QlessDesk()
+        dispatcher = QlessDispatcher()
         dispatcher.dialect = REQLESS
         dispatcher.call("throttle.set", "1", "gate", "1")
         dispatcher.call("queue.put", "1", "w", "q", "job", "klass", "{}", "0", "throttles", '["gate"]')
@@ -266,7 +271,7 @@ class TestTakenByAnAllocator:
         assert bench.job(number).state is State.DEAD
         bench.sound()
 
-    def test_brought_back_and_taken_by_another_it_is_that_ones(self, bench: ResquBench) -> None:
+    def test_a_requeued_job_that_another_worker_leased_belongs_to_that_worker(self, bench: ResquBench) -> None:
         (number,) = bench.state.jobs
         bench.do(admin.Bury("control", [number]))
         bench.do(admin.Requeue("control", [number]))
@@ -279,8 +284,8 @@ class TestTakenByAnAllocator:
 
 
 def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
-    floor = Floor()
-    faktory, workq, peer = floor.faktory("w"), floor.workq(), ControlPeer(floor.dispatcher)
+    all_protocols = AllProtocols()
+    faktory, workq, peer = all_protocols.faktory("w"), all_protocols.workq(), ControlPeer(all_protocols.dispatcher)
     faktory.push("q", ["x"], ident="leased-00")
     assert faktory.fetch("q") is not None
     faktory.push("q", ["x"], ident="dead-0000")

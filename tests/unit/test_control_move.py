@@ -17,73 +17,75 @@ from crossdock.protocols.redis.qless.call import REQLESS
 from tests.model import invariants
 from tests.model.bench import TERMS
 from tests.model.resqu_bench import ResquBench
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import QlessDispatcher
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import flood
-from tests.support.floor import Floor
 from tests.support.peers import PEERS
 
-DOORS = [*sorted(PEERS), "resqu"]
+PROTOCOLS = [*sorted(PEERS), "resqu"]
 
 
-def at(floor: Floor, door: str) -> Any:
-    return floor.resqu() if door == "resqu" else floor.peer(door)
+def at(all_protocols: AllProtocols, protocol: str) -> Any:
+    return all_protocols.resqu() if protocol == "resqu" else all_protocols.peer(protocol)
 
 
-def only(floor: Floor) -> Job:
-    (job,) = floor.dispatcher.state.jobs.values()
+def only(all_protocols: AllProtocols) -> Job:
+    (job,) = all_protocols.dispatcher.state.jobs.values()
     return job
 
 
 @pytest.fixture
-def floor() -> Floor:
-    return Floor()
+def all_protocols() -> AllProtocols:
+    return AllProtocols()
 
 
 @pytest.fixture
-def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.dispatcher)
+def peer(all_protocols: AllProtocols) -> ControlPeer:
+    return ControlPeer(all_protocols.dispatcher)
 
 
-@pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, DOORS)))
-def test_pushed_by_one_door_moved_and_worked_through_another(
-    floor: Floor, peer: ControlPeer, by: str, through: str
+@pytest.mark.parametrize(("by", "through"), list(itertools.product(PROTOCOLS, PROTOCOLS)))
+def test_a_job_pushed_through_one_protocol_is_moved_and_worked_through_another(
+    all_protocols: AllProtocols, peer: ControlPeer, by: str, through: str
 ) -> None:
-    at(floor, by).push("q", ["payload"])
-    job = only(floor)
+    at(all_protocols, by).push("q", ["payload"])
+    job = only(all_protocols)
     before = (job.number, job.state, job.since, job.sort_key, job.policy, job.attempts)
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     assert (job.number, job.state, job.since, job.sort_key, job.policy, job.attempts) == before
-    invariants.check(floor.dispatcher.state)
-    floor = floor.restarted()  # it is so from the journal, too
-    worker = at(floor, through)
+    invariants.check(all_protocols.dispatcher.state)
+    all_protocols = all_protocols.restarted()  # it is so from the journal, too
+    worker = at(all_protocols, through)
     assert worker.fetch("q") is None
     got = worker.fetch("there")
     assert got is not None
-    assert only(floor).queue == "there"
+    assert only(all_protocols).queue == "there"
     assert worker.succeed(got.ident)
-    assert [job.state for job in floor.dispatcher.state.jobs.values()] in ([], [State.COMPLETE])
+    assert [job.state for job in all_protocols.dispatcher.state.jobs.values()] in ([], [State.COMPLETE])
 
 
-@pytest.mark.parametrize("by", DOORS)
-def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_door(floor: Floor, peer: ControlPeer, by: str) -> None:
-    at(floor, by).push("q", ["payload"])
+@pytest.mark.parametrize("by", PROTOCOLS)
+def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_protocol(
+    all_protocols: AllProtocols, peer: ControlPeer, by: str
+) -> None:
+    at(all_protocols, by).push("q", ["payload"])
     assert peer.ask("kill", queue="q")["done"] == 1
-    assert only(floor).state is State.DEAD
+    assert only(all_protocols).state is State.DEAD
     assert peer.ask("move", queue="q", states=["held"], to="there")["done"] == 0
     assert peer.ask("retry", queue="q", states=["dead"])["done"] == 1
-    assert only(floor).state is State.READY
+    assert only(all_protocols).state is State.READY
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     assert peer.ask("kill", queue="there")["done"] == 1
     assert peer.ask("retry", queue="there", to="back")["done"] == 1
-    assert (only(floor).queue, only(floor).state) == ("back", State.READY)
+    assert (only(all_protocols).queue, only(all_protocols).state) == ("back", State.READY)
     assert peer.ask("delete", queue="back")["done"] == 1
-    invariants.check(floor.dispatcher.state)
+    invariants.check(all_protocols.dispatcher.state)
 
 
-def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPeer) -> None:
-    faktory, masenko = floor.faktory("w"), floor.masenko()
+def test_each_state_that_waits_goes_along_as_it_is(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    faktory, masenko = all_protocols.faktory("w"), all_protocols.masenko()
     faktory.push("q", ["x"], ident="retrying-1")
     got = faktory.fetch("q")
     assert got is not None
@@ -92,7 +94,7 @@ def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPe
     needed = masenko.push("other", "needed")
     masenko.push("q", "blocked", blocked_by=[int(needed)])
     faktory.push("q", ["x"], ident="ready-000")
-    state = floor.dispatcher.state
+    state = all_protocols.dispatcher.state
 
     def seen() -> list[tuple[Any, ...]]:
         return [(job.state, job.due, job.failures, job.extra and job.extra.error) for job in state.jobs.values()]
@@ -103,17 +105,17 @@ def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPe
     assert seen() == before
     assert sorted(job.queue for job in state.jobs.values()) == ["other", *["there"] * 4]
     invariants.check(state)
-    floor = floor.restarted()
-    floor.dispatcher.advance(120)  # the retry is due
-    done = floor.masenko()
+    all_protocols = all_protocols.restarted()
+    all_protocols.dispatcher.advance(120)  # the retry is due
+    done = all_protocols.masenko()
     for queue in ("other", *["there"] * 3):
         got = done.fetch(queue)
         assert got is not None and done.succeed(got.ident)
-    assert [job.state for job in floor.dispatcher.state.jobs.values()] == [State.SCHEDULED]
+    assert [job.state for job in all_protocols.dispatcher.state.jobs.values()] == [State.SCHEDULED]
 
 
-def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: ControlPeer) -> None:
-    faktory = floor.faktory("w")
+def test_what_cannot_be_moved_is_named_with_the_cure(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    faktory = all_protocols.faktory("w")
     faktory.push("q", ["x"], ident="leased-00")
     assert faktory.fetch("q") is not None
     faktory.push("q", ["x"], ident="dead-0000")
@@ -133,18 +135,18 @@ def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: Control
     assert "to" in peer.ask("move", all=True)["error"]
 
 
-def test_order_and_priorities_hold_in_the_new_queue(floor: Floor, peer: ControlPeer) -> None:
-    faktory = floor.faktory("w")
+def test_order_and_priorities_hold_in_the_new_queue(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    faktory = all_protocols.faktory("w")
     for jid, queue, priority in (("old-00001", "a", 5), ("here-0001", "b", 5), ("old-00002", "a", 9)):
         faktory.push(queue, ["x"], ident=jid, priority=priority)
-        floor.dispatcher.advance(1)
+        all_protocols.dispatcher.advance(1)
     peer.ask("move", queue="a", to="b")
     got = [faktory.fetch("b") for _ in range(3)]
     assert [each and each.ident for each in got] == ["old-00002", "old-00001", "here-0001"]
 
 
-def test_a_paused_queue_takes_them_and_keeps_them(floor: Floor, peer: ControlPeer) -> None:
-    faktory = floor.faktory("w")
+def test_a_paused_queue_takes_them_and_keeps_them(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    faktory = all_protocols.faktory("w")
     faktory.push("shut", ["x"], ident="first-001")
     peer.ask("pause", queues=["shut"])
     faktory.push("q", ["x"], ident="moved-001")
@@ -155,18 +157,18 @@ def test_a_paused_queue_takes_them_and_keeps_them(floor: Floor, peer: ControlPee
     assert got is not None and got.ident == "first-001"
 
 
-def test_who_waits_on_the_new_queue_is_served_at_once(floor: Floor, peer: ControlPeer) -> None:
-    faktory = floor.faktory("w")
+def test_a_waiter_on_the_new_queue_is_served_at_once(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    faktory = all_protocols.faktory("w")
     faktory.ask("there")
-    floor.faktory().push("q", ["x"], ident="moved-001")
+    all_protocols.faktory().push("q", ["x"], ident="moved-001")
     assert peer.ask("move", ids=["moved-001"], to="there")["done"] == 1
     got = faktory.given()
     assert got is not None and got.ident == "moved-001"
 
 
-def test_a_lock_keeps_its_name_and_its_holder(floor: Floor, peer: ControlPeer) -> None:
-    dispatcher = floor.dispatcher
-    faktory = floor.faktory("w")
+def test_a_lock_keeps_its_name_and_its_holder(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    dispatcher = all_protocols.dispatcher
+    faktory = all_protocols.faktory("w")
     faktory.push("q", ["x"], ident="unique-01", custom={"unique_for": 600})
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     with pytest.raises(Exception, match="NOTUNIQUE"):
@@ -177,9 +179,9 @@ def test_a_lock_keeps_its_name_and_its_holder(floor: Floor, peer: ControlPeer) -
     invariants.check(dispatcher.state)
 
 
-def test_the_throttle_of_the_new_queue_counts(floor: Floor, peer: ControlPeer) -> None:
-    floor.dispatcher.do(c.SetThrottles([("there", 1, Per.QUEUE, 0.0)]))
-    faktory = floor.faktory("w")
+def test_the_throttle_of_the_new_queue_counts(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    all_protocols.dispatcher.do(c.SetThrottles([("there", 1, Per.QUEUE, 0.0)]))
+    faktory = all_protocols.faktory("w")
     for jid in ("moved-001", "moved-002"):
         faktory.push("q", ["x"], ident=jid)
     assert peer.ask("move", queue="q", to="there")["done"] == 2
@@ -188,11 +190,11 @@ def test_the_throttle_of_the_new_queue_counts(floor: Floor, peer: ControlPeer) -
     assert faktory.fetch("there") is None
     assert faktory.succeed(got.ident)
     assert faktory.fetch("there") is not None
-    invariants.check(floor.dispatcher.state)
+    invariants.check(all_protocols.dispatcher.state)
 
 
 def test_a_job_that_a_throttle_holds_is_ready_there_and_held_again() -> None:
-    dispatcher = QlessDesk()
+    dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS
     dispatcher.call("throttle.set", "1", "gate", "1")
     for jid in ("holder", "held"):
@@ -278,9 +280,9 @@ def test_a_walk_over_all_queues_counts_no_job_twice() -> None:
     assert len(dispatcher.state.queues["m"].ready) == 900
 
 
-def test_the_job_tells_where_it_was_put(floor: Floor, peer: ControlPeer) -> None:
-    floor.faktory().push("q", ["x"], ident="moved-001")
-    floor.dispatcher.advance(5)
+def test_the_job_shows_which_queue_it_moved_to(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    all_protocols.faktory().push("q", ["x"], ident="moved-001")
+    all_protocols.dispatcher.advance(5)
     peer.ask("move", ids=["moved-001"], to="there")
     told = [(step["what"], step["note"]) for step in peer.ask("job", id="moved-001")["job"]["timeline"]]
     assert told == [("created", "through faktory"), ("enqueued", "in there"), ("put", "in there")]

@@ -6,14 +6,14 @@ import pytest
 
 from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, run_out
+from tests.support.conversation import ClockedFaktory, Conversation, run_out
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
-    return ControlPeer(dispatcher, door.workers)
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> ControlPeer:
+    return ControlPeer(dispatcher, protocol.workers)
 
 
 def jids(rows: list[dict[str, Any]]) -> list[str]:
@@ -56,7 +56,7 @@ def test_the_age_of_a_job_is_the_time_in_its_state(
     assert ages == {state: pytest.approx(10, abs=1e-3) for state in STATES.values()}
 
 
-def test_a_row_tells_what_matters(client: Conversation, peer: ControlPeer) -> None:
+def test_a_row_shows_worker_error_and_times(client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
     (leased,) = peer.ask("jobs", states=["leased"])["jobs"]
     assert (leased["worker"], leased["attempts"], leased["priority"]) == ("w1", 1, 2)

@@ -4,26 +4,26 @@ from typing import Any
 
 import pytest
 
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.floor import Floor
 
 
 @pytest.fixture
-def peer(floor: Floor) -> ControlPeer:
-    return ControlPeer(floor.dispatcher)
+def peer(all_protocols: AllProtocols) -> ControlPeer:
+    return ControlPeer(all_protocols.dispatcher)
 
 
-def recur(floor: Floor, jid: str, *more: object) -> None:
-    floor.qless().call("recur", "q", jid, "K", '{"a": 1}', "interval", 60, 0, *more)
+def recur(all_protocols: AllProtocols, jid: str, *more: object) -> None:
+    all_protocols.qless().call("recur", "q", jid, "K", '{"a": 1}', "interval", 60, 0, *more)
 
 
 def only(peer: ControlPeer, jid: str) -> dict[str, Any]:
     return dict(peer.ask("schedule", name=jid)["schedule"])
 
 
-def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
+def test_those_of_qless_are_listed(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     for jid in ("b", "a", "c"):
-        recur(floor, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
+        recur(all_protocols, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
     assert [row["name"] for row in peer.all("schedules", limit=2)] == ["a", "b", "c"]
     row = only(peer, "a")
     told = {"queue": "q", "kind": "K", "interval_s": 60, "priority": 3, "retries": 2, "backlog": 4, "tags": ["x", "5"]}
@@ -32,23 +32,25 @@ def test_those_of_qless_are_listed(floor: Floor, peer: ControlPeer) -> None:
     assert peer.ask("schedule", name="nobody") == {"error": "schedule nobody not found"}
 
 
-def test_one_is_made_and_its_jobs_are_worked_through_another_door(floor: Floor, peer: ControlPeer) -> None:
-    start = floor.dispatcher.now.wall + 30
+def test_one_is_made_and_its_jobs_are_worked_through_another_door(
+    all_protocols: AllProtocols, peer: ControlPeer
+) -> None:
+    start = all_protocols.dispatcher.now.wall + 30
     made = peer.ask(
         "schedule-add", name="sweep", queue="q", kind="K", every=60, start=start, payload={"deep": [1]}, tags=["x"]
     )["schedule"]
     assert (made["next_s"], made["retries"]) == (30.0, 5)
-    worker = floor.faktory()
-    floor.dispatcher.advance(31)
+    worker = all_protocols.faktory()
+    all_protocols.dispatcher.advance(31)
     got = worker.fetch("q")
     assert got is not None and (got.ident, got.payload) == ("sweep-1", [{"deep": [1]}])
     assert worker.succeed(got.ident)
     assert only(peer, "sweep")["pushed"] == 1
-    assert floor.qless().call("recur.get", "sweep") is not None
+    assert all_protocols.qless().call("recur.get", "sweep") is not None
 
 
-def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: ControlPeer) -> None:
-    recur(floor, "a", "priority", 3, "tags", '["x"]')
+def test_what_is_given_is_changed_and_the_rest_stays(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    recur(all_protocols, "a", "priority", 3, "tags", '["x"]')
     before = only(peer, "a")
     assert peer.ask("schedule-edit", name="a") == {"schedule": before}
     changed = peer.ask("schedule-edit", name="a", every=90, priority=1.5, queue="other")["schedule"]
@@ -60,9 +62,9 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
     }
     assert peer.ask("schedule-edit", name="a", tags=[], payload=None)["schedule"]["tags"] == []
     assert only(peer, "a")["payload"] == "null"
-    floor.dispatcher.advance(31)
-    assert floor.faktory().fetch("q") is None
-    assert floor.faktory().fetch("other") is not None
+    all_protocols.dispatcher.advance(31)
+    assert all_protocols.faktory().fetch("q") is None
+    assert all_protocols.faktory().fetch("other") is not None
 
 
 @pytest.mark.parametrize(
@@ -84,27 +86,27 @@ def test_what_is_given_is_changed_and_the_rest_stays(floor: Floor, peer: Control
     ],
 )
 def test_what_is_wrong_changes_nothing(
-    floor: Floor, peer: ControlPeer, do: str, fields: dict[str, Any], sentence: str
+    all_protocols: AllProtocols, peer: ControlPeer, do: str, fields: dict[str, Any], sentence: str
 ) -> None:
-    recur(floor, "a")
-    before = dict(floor.dispatcher.state.qless.intervals)
+    recur(all_protocols, "a")
+    before = dict(all_protocols.dispatcher.state.qless.intervals)
     assert peer.ask(f"schedule-{do}", **fields)["error"].startswith(sentence)
-    assert floor.dispatcher.state.qless.intervals == before
+    assert all_protocols.dispatcher.state.qless.intervals == before
 
 
-def test_one_is_removed_and_its_jobs_stay(floor: Floor, peer: ControlPeer) -> None:
-    recur(floor, "a")
-    assert floor.qless().fetch("q") is not None
+def test_one_is_removed_and_its_jobs_stay(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    recur(all_protocols, "a")
+    assert all_protocols.qless().fetch("q") is not None
     assert peer.ask("schedule-remove", names=["a", "nobody"]) == {
         "done": ["a"], "unknown": ["nobody"], "refused": [],
     }  # fmt: skip
-    floor.dispatcher.advance(600)
-    assert list(floor.dispatcher.state.jids) == ["a-1"]
+    all_protocols.dispatcher.advance(600)
+    assert list(all_protocols.dispatcher.state.jids) == ["a-1"]
     assert "length >= 1" in peer.ask("schedule-remove", names=[])["error"]
 
 
-def test_a_run_pushes_one_job_now_and_leaves_the_next_run(floor: Floor, peer: ControlPeer) -> None:
-    recur(floor, "a", "tags", '["x"]', "priority", 3, "retries", 2)
+def test_a_run_pushes_one_job_now_and_leaves_the_next_run(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    recur(all_protocols, "a", "tags", '["x"]', "priority", 3, "retries", 2)
     before = only(peer, "a")
     made = peer.ask("schedule-run", name="a")
     assert (made["queue"], made["kind"]) == ("q", "K")

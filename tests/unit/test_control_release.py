@@ -8,26 +8,26 @@ from crossdock.model.commands.qless import Put
 from crossdock.model.job import Form, Job
 from crossdock.model.states import State
 from tests.model import invariants
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Door as FaktoryDoor
-from tests.support.floor import Floor
+from tests.support.conversation import ClockedFaktory as FaktoryDoor
 from tests.support.peer import Peer
 
-DOORS = ("faktory", "workq", "masenko", "qless", "resqu")
+PROTOCOLS = ("faktory", "workq", "masenko", "qless", "resqu")
 
 
-def at_door(floor: Floor, door: str) -> Peer:
-    if door == "resqu":
-        return floor.resqu()
-    return floor.qless() if door == "qless" else floor.peer(door)
+def at_protocol(all_protocols: AllProtocols, protocol: str) -> Peer:
+    if protocol == "resqu":
+        return all_protocols.resqu()
+    return all_protocols.qless() if protocol == "qless" else all_protocols.peer(protocol)
 
 
-def leased(floor: Floor, origin: str, door: str, retry: int = 5) -> tuple[Job, Peer, str]:
+def leased(all_protocols: AllProtocols, origin: str, protocol: str, retry: int = 5) -> tuple[Job, Peer, str]:
     """A job of one door that a worker of another holds, that worker, and what it calls the job."""
-    at_door(floor, origin).push("q", {"a": 1} if origin in ("qless", "resqu") else ["a"], retry=retry)
-    worker = at_door(floor, door)
+    at_protocol(all_protocols, origin).push("q", {"a": 1} if origin in ("qless", "resqu") else ["a"], retry=retry)
+    worker = at_protocol(all_protocols, protocol)
     got = worker.fetch("q")
-    [job] = floor.dispatcher.state.jobs.values()
+    [job] = all_protocols.dispatcher.state.jobs.values()
     assert got is not None and job.state is State.LEASED
     return job, worker, got.ident
 
@@ -37,16 +37,17 @@ def fate(job: Job) -> tuple[str, int, int, bool]:
     return job.state.name, job.attempts, job.failures, error is not None and error.lost
 
 
-@pytest.mark.parametrize(("origin", "door"), list(product(DOORS, ("faktory", "workq", "qless"))))
+@pytest.mark.parametrize(("origin", "protocol"), list(product(PROTOCOLS, ("faktory", "workq", "qless"))))
 @pytest.mark.parametrize("retry", [5, 0])
-def test_it_comes_to_the_same_as_a_lease_that_ran_out(origin: str, door: str, retry: int) -> None:
-    one, other = Floor(), Floor()
-    released, _, _ = leased(one, origin, door, retry)
+def test_it_comes_to_the_same_as_a_lease_that_ran_out(origin: str, protocol: str, retry: int) -> None:
+    one, other = AllProtocols(), AllProtocols()
+    released, _, _ = leased(one, origin, protocol, retry)
     assert ControlPeer(one.dispatcher).ask("release", ids=[released.number])["done"] == 1
-    lapsed, _, _ = leased(other, origin, door, retry)
-    other.lease_expiry(at_door(other, door).lease_s)
+    lapsed, _, _ = leased(other, origin, protocol, retry)
+    other.lease_expiry(at_protocol(other, protocol).lease_s)
     there = [
-        (number in floor.dispatcher.state.jobs) for floor, number in ((one, released.number), (other, lapsed.number))
+        (number in all_protocols.dispatcher.state.jobs)
+        for all_protocols, number in ((one, released.number), (other, lapsed.number))
     ]
     assert there[0] is there[1]
     if there[0]:
@@ -55,43 +56,43 @@ def test_it_comes_to_the_same_as_a_lease_that_ran_out(origin: str, door: str, re
     invariants.check(one.dispatcher.state)
 
 
-@pytest.mark.parametrize("origin", DOORS)
+@pytest.mark.parametrize("origin", PROTOCOLS)
 def test_the_late_answer_of_the_old_worker_changes_nothing_newer(origin: str) -> None:
     """But for Workq's own jobs, which anybody may settle through that door."""
-    floor = Floor()
-    job, worker, ident = leased(floor, origin, "faktory")
-    assert ControlPeer(floor.dispatcher).ask("release", ids=[job.number])["done"] == 1
-    floor.dispatcher.advance(3_600.0)  # one that failed waits for its retry
-    again = floor.faktory("w2")
+    all_protocols = AllProtocols()
+    job, worker, ident = leased(all_protocols, origin, "faktory")
+    assert ControlPeer(all_protocols.dispatcher).ask("release", ids=[job.number])["done"] == 1
+    all_protocols.dispatcher.advance(3_600.0)  # one that failed waits for its retry
+    again = all_protocols.faktory("w2")
     assert again.fetch("q") is not None and job.lease is not None
     token = job.lease.token
     worker.succeed(ident)
-    assert job.lease is not None and job.lease.token == token and job.number in floor.dispatcher.state.jobs
+    assert job.lease is not None and job.lease.token == token and job.number in all_protocols.dispatcher.state.jobs
     assert not worker.fail(ident), "not found"
     assert job.lease is not None and job.lease.token == token
     again.succeed(job.jid)
-    invariants.check(floor.dispatcher.state)
+    invariants.check(all_protocols.dispatcher.state)
 
 
 def test_a_job_in_a_resqu_workers_buffer_leaves_it() -> None:
-    floor = Floor()
-    job, worker, ident = leased(floor, "resqu", "resqu")
-    peer = ControlPeer(floor.dispatcher)
+    all_protocols = AllProtocols()
+    job, worker, ident = leased(all_protocols, "resqu", "resqu")
+    peer = ControlPeer(all_protocols.dispatcher)
     [refused] = peer.ask("kill", ids=[job.number])["refused"]
     name = job.lease.worker if job.lease is not None else ""
     assert refused["why"] == (
         f"to {name} without an end; if the worker is gone, crossdock job release {job.number} ends the lease"
     )
     assert peer.ask("release", ids=[job.number])["done"] == 1
-    assert (job.state, floor.dispatcher.state.resqu.buffers) == (State.READY, {})
+    assert (job.state, all_protocols.dispatcher.state.resqu.buffers) == (State.READY, {})
     assert not worker.succeed(ident) and job.state is State.READY
-    invariants.check(floor.dispatcher.state)
+    invariants.check(all_protocols.dispatcher.state)
 
 
 def test_a_lease_bound_to_a_connection_is_not_released_while_it_is_open() -> None:
-    floor = Floor()
-    job, worker, _ = leased(floor, "masenko", "masenko")
-    peer = ControlPeer(floor.dispatcher)
+    all_protocols = AllProtocols()
+    job, worker, _ = leased(all_protocols, "masenko", "masenko")
+    peer = ControlPeer(all_protocols.dispatcher)
     for force in (False, True):
         [refused] = peer.ask("release", ids=[job.number], force=force)["refused"]
         assert refused["why"] == (
@@ -104,11 +105,11 @@ def test_a_lease_bound_to_a_connection_is_not_released_while_it_is_open() -> Non
 
 
 def test_jobs_of_a_connected_worker_are_released_only_on_request() -> None:
-    floor = Floor()
-    door = floor.doors["faktory"]
-    assert isinstance(door, FaktoryDoor)
-    peer = ControlPeer(floor.dispatcher, door.workers)
-    alive, gone = floor.faktory("alive"), floor.faktory("gone")
+    all_protocols = AllProtocols()
+    protocol = all_protocols.protocols["faktory"]
+    assert isinstance(protocol, FaktoryDoor)
+    peer = ControlPeer(all_protocols.dispatcher, protocol.workers)
+    alive, gone = all_protocols.faktory("alive"), all_protocols.faktory("gone")
     for worker in (alive, gone):
         worker.push("q", ["a"], ident=f"{worker.name}-0001")
         assert worker.fetch("q") is not None
@@ -119,17 +120,17 @@ def test_jobs_of_a_connected_worker_are_released_only_on_request() -> None:
     )
     assert peer.ask("release", queue="q", dry=True)["count"] == 1, "of what will be released"
     assert peer.ask("release", queue="q")["done"] == 1
-    states = {job.jid: job.state.name for job in floor.dispatcher.state.jobs.values()}
+    states = {job.jid: job.state.name for job in all_protocols.dispatcher.state.jobs.values()}
     assert states == {"alive-0001": "LEASED", "gone-0001": "RETRYING"}
     assert peer.ask("release", queue="q", force=True, dry=True)["count"] == 1
     assert peer.ask("release", ids=["alive-0001"], force=True)["done"] == 1
-    assert floor.dispatcher.state.leased_in["q"] == 0
+    assert all_protocols.dispatcher.state.leased_in["q"] == 0
 
 
-def test_what_is_not_leased_is_told_apart() -> None:
-    floor = Floor()
-    floor.faktory().push("q", ["a"], ident="ready-0001")
-    peer = ControlPeer(floor.dispatcher)
+def test_a_job_that_is_not_leased_is_reported_as_such() -> None:
+    all_protocols = AllProtocols()
+    all_protocols.faktory().push("q", ["a"], ident="ready-0001")
+    peer = ControlPeer(all_protocols.dispatcher)
     answer = peer.ask("release", ids=["ready-0001", "nobody"])
     assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["nobody"], ["leased"])
     assert [each["state"] for each in answer["refused"]] == ["ready"]
@@ -137,32 +138,43 @@ def test_what_is_not_leased_is_told_apart() -> None:
 
 
 def test_a_qless_job_waits_by_its_backoff() -> None:
-    floor = Floor()
-    qless = floor.qless()
-    floor.dispatcher.do(
-        Put("qless", floor.dispatcher.now.wall, "w", "jid-1", "q", "K", b"{}", Form.JSON, 0.0, backoff=(40.0, 3.0))
+    all_protocols = AllProtocols()
+    qless = all_protocols.qless()
+    all_protocols.dispatcher.do(
+        Put(
+            "qless",
+            all_protocols.dispatcher.now.wall,
+            "w",
+            "jid-1",
+            "q",
+            "K",
+            b"{}",
+            Form.JSON,
+            0.0,
+            backoff=(40.0, 3.0),
+        )
     )
     assert qless.fetch("q") is not None
-    [job] = floor.dispatcher.state.jobs.values()
-    before = floor.dispatcher.now.wall
-    assert ControlPeer(floor.dispatcher).ask("release", ids=["jid-1"])["done"] == 1
+    [job] = all_protocols.dispatcher.state.jobs.values()
+    before = all_protocols.dispatcher.now.wall
+    assert ControlPeer(all_protocols.dispatcher).ask("release", ids=["jid-1"])["done"] == 1
     assert (job.state, job.due) == (State.RETRYING, before + 120.0)
-    floor.dispatcher.advance(121.0)
+    all_protocols.dispatcher.advance(121.0)
     assert qless.fetch("q") is not None
 
 
 def test_the_end_of_a_qless_lease_is_shown() -> None:
-    floor = Floor()
-    job, worker, _ = leased(floor, "qless", "qless")
-    peer = ControlPeer(floor.dispatcher)
+    all_protocols = AllProtocols()
+    job, worker, _ = leased(all_protocols, "qless", "qless")
+    peer = ControlPeer(all_protocols.dispatcher)
     assert peer.ask("job", id=job.number)["job"]["lease"]["ends"] == "2026-11-15T17:56:45Z"
     assert f"to {worker.name} until 2026-11-15T17:56:45Z" in peer.ask("kill", ids=[job.number])["refused"][0]["why"]
 
 
-def test_whoever_waits_for_the_queue_gets_a_released_job() -> None:
-    floor = Floor()
-    job, _, _ = leased(floor, "workq", "workq")
-    waiting = floor.faktory("w2")
+def test_a_waiter_on_the_queue_gets_a_released_job() -> None:
+    all_protocols = AllProtocols()
+    job, _, _ = leased(all_protocols, "workq", "workq")
+    waiting = all_protocols.faktory("w2")
     waiting.ask("q")
-    assert ControlPeer(floor.dispatcher).ask("release", ids=[job.number])["done"] == 1
+    assert ControlPeer(all_protocols.dispatcher).ask("release", ids=[job.number])["done"] == 1
     assert waiting.given() is not None and job.attempts == 2

@@ -8,15 +8,15 @@ from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.records import Schedule
 from crossdock.protocols.admin.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
-from tests.support.conversation import Conversation, Door
+from tests.support.conversation import ClockedFaktory, Conversation
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 from tests.support.states import RULES, spec
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
-    return ControlPeer(dispatcher, door.workers)
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> ControlPeer:
+    return ControlPeer(dispatcher, protocol.workers)
 
 
 @pytest.mark.parametrize("name", [3, "3", "job-00003"])
@@ -78,7 +78,7 @@ def test_the_timeline(client: Conversation, peer: ControlPeer, jid: str, steps: 
     assert [step["what"] for step in peer.ask("job", id=jid)["job"]["timeline"]] == steps
 
 
-def test_a_lease_that_ran_out_is_told(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+def test_an_expired_lease_is_shown(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", reserve_for=60)
     fetch(client, "job-00001")
     dispatcher.advance(61)
@@ -111,7 +111,7 @@ def test_a_payload_with_line_breaks_stays_on_its_line(dispatcher: PlainDispatche
         (b"[1e999]", Form.JSON, "[1e999]"),
     ],
 )
-def test_payloads_of_other_doors(
+def test_payloads_of_other_protocols_are_shown(
     dispatcher: PlainDispatcher, peer: ControlPeer, payload: bytes, form: Form, shown: object
 ) -> None:
     dispatcher.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))
@@ -148,14 +148,16 @@ def test_the_longest_queues_first(dispatcher: PlainDispatcher, peer: ControlPeer
     assert answer["after"] is None
 
 
-def test_workers(dispatcher: PlainDispatcher, door: Door, client: Conversation, peer: ControlPeer) -> None:
+def test_workers(
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory, client: Conversation, peer: ControlPeer
+) -> None:
     five_jobs(client)
-    other = Conversation(dispatcher, door)
+    other = Conversation(dispatcher, protocol)
     other.ask('HELLO {"v":2,"wid":"w0","hostname":"host-7","pid":77,"labels":["blue","x"]}')
     dispatcher.advance(3)
     client.ask('BEAT {"wid":"w1","rss_kb":2048}')
     dispatcher.advance(4)
-    second = Conversation(dispatcher, door)
+    second = Conversation(dispatcher, protocol)
     second.ask('HELLO {"v":2,"wid":"w1"}')
     first, last = peer.ask("workers")["workers"]
     assert (first["worker"], first["hostname"], first["pid"], first["labels"]) == ("w0", "host-7", 77, ["blue", "x"])

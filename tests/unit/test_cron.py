@@ -15,7 +15,7 @@ from crossdock.model.events import Spawned
 from crossdock.model.job import Job
 from crossdock.server.static_config import BadOrder, schedules
 from crossdock.settings.schema import CronEntry, CronJob, Settings
-from tests.support.conversation import Door, worker
+from tests.support.conversation import ClockedFaktory, worker
 from tests.support.dispatcher import BEGIN, PlainDispatcher
 from tests.support.resp import body
 
@@ -54,17 +54,17 @@ def test_a_run_is_a_job_as_the_entry_has_it() -> None:
     assert jobs(dispatcher) == []
     dispatcher.advance(1)
     (job,) = jobs(dispatcher)
-    shown = body(worker(dispatcher, Door(dispatcher)).ask("FETCH chores")).decode()
+    shown = body(worker(dispatcher, ClockedFaktory(dispatcher)).ask("FETCH chores")).decode()
     assert shown == (
         f'{{"retry":3,"custom":{{"why":"dust"}},"jid":"{job.jid}","queue":"chores","priority":9,"jobtype":"sweep",'
         '"created_at":"2026-11-15T18:00:00Z","enqueued_at":"2026-11-15T18:00:00Z","args":[1,"two"],"reserve_for":600}'
     )
 
 
-def test_each_run_comes_once_and_wakes_who_waits() -> None:
+def test_each_run_comes_once_and_wakes_waiters() -> None:
     dispatcher = begun(SWEEP)
     dispatcher.advance(253)
-    waiting = worker(dispatcher, Door(dispatcher))
+    waiting = worker(dispatcher, ClockedFaktory(dispatcher))
     assert waiting.ask("FETCH chores") == b""
     dispatcher.advance(2)
     assert b'"jobtype":"sweep"' in waiting.take()
@@ -247,14 +247,14 @@ def test_a_run_is_unique_and_expires_from_its_own_time_on(job: CronJob) -> None:
     dispatcher.advance(300)
     assert len(jobs(dispatcher)) == 2, "its lock has ended"
     dispatcher.advance(301)
-    said = worker(dispatcher, Door(dispatcher)).ask("FETCH default")
+    said = worker(dispatcher, ClockedFaktory(dispatcher)).ask("FETCH default")
     assert first.jid not in said.decode() and b'"jobtype":"sweep"' in said, "the first run has expired"
 
 
 def test_a_pushed_job_and_a_run_are_unique_together() -> None:
     dispatcher = begun(CronEntry("*/5 * * * *", CronJob("sweep", args=[1], unique_for=3_600), "sweeper"))
     dispatcher.advance(255)
-    peer = worker(dispatcher, Door(dispatcher))
+    peer = worker(dispatcher, ClockedFaktory(dispatcher))
     line = 'PUSH {"jid":"pushed-1","jobtype":"sweep","args":[1],"custom":{"unique_for":60}}'
     assert peer.ask(line) == b"-NOTUNIQUE Job not unique\r\n"
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 from tests.support.peer import Peer
 from tests.support.peers import PEERS
 
-DOORS = sorted(PEERS)
+PROTOCOLS = sorted(PEERS)
 
 #: What is pushed by a door, and how each door hands it out.
 SHOWN: list[tuple[str, Any, dict[str, Any]]] = [
@@ -55,60 +55,60 @@ SHOWN: list[tuple[str, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def alone(floor: Floor) -> Any:
-    (job,) = floor.dispatcher.state.jobs.values()
+def alone(all_protocols: AllProtocols) -> Any:
+    (job,) = all_protocols.dispatcher.state.jobs.values()
     return job
 
 
 @pytest.mark.parametrize(("by", "sent", "shown"), SHOWN)
-@pytest.mark.parametrize("through", DOORS)
-def test_payloads(floor: Floor, by: str, sent: Any, shown: dict[str, Any], through: str) -> None:
-    floor.peer(by).push("q", sent)
-    got = floor.peer(through).fetch("q")
+@pytest.mark.parametrize("through", PROTOCOLS)
+def test_payloads(all_protocols: AllProtocols, by: str, sent: Any, shown: dict[str, Any], through: str) -> None:
+    all_protocols.peer(by).push("q", sent)
+    got = all_protocols.peer(through).fetch("q")
     assert got is not None and got.payload == shown[through]
 
 
-@pytest.mark.parametrize("through", DOORS)
-def test_a_payload_beyond_the_doors_own_limit_is_handed_out(floor: Floor, through: str) -> None:
+@pytest.mark.parametrize("through", PROTOCOLS)
+def test_a_payload_beyond_the_protocols_own_limit_is_handed_out(all_protocols: AllProtocols, through: str) -> None:
     text = "x" * 2_000_000
-    floor.peer("faktory").push("q", [text])
-    got = floor.peer(through).fetch("q")
+    all_protocols.peer("faktory").push("q", [text])
+    got = all_protocols.peer(through).fetch("q")
     assert got is not None
     assert (json.loads(got.payload) if isinstance(got.payload, bytes) else got.payload) == [text]
 
 
-@pytest.mark.parametrize(("by", "first", "second"), list(itertools.product(DOORS, repeat=3)))
-def test_pushed_failed_retried_and_settled(floor: Floor, by: str, first: str, second: str) -> None:
+@pytest.mark.parametrize(("by", "first", "second"), list(itertools.product(PROTOCOLS, repeat=3)))
+def test_pushed_failed_retried_and_settled(all_protocols: AllProtocols, by: str, first: str, second: str) -> None:
     """Pushed by one door, failed through another, and done through a third."""
-    floor.peer(by).push("q", ["payload"])
+    all_protocols.peer(by).push("q", ["payload"])
     for through, failures in ((first, 0), (second, 1)):
-        worker = floor.peer(through)
+        worker = all_protocols.peer(through)
         got = worker.fetch("q")
         assert got is not None
-        job = alone(floor)
+        job = alone(all_protocols)
         assert (job.state, job.lease.via, job.failures) == (State.LEASED, through, failures)
         if failures:
             assert worker.succeed(got.ident)
         else:
             assert worker.fail(got.ident, "no luck")
-            assert alone(floor).extra.error.message == ("" if through == "masenko" else "no luck")
-            floor.dispatcher.advance(20)
+            assert alone(all_protocols).extra.error.message == ("" if through == "masenko" else "no luck")
+            all_protocols.dispatcher.advance(20)
             # To Masenko one of its own that had to wait for its time counts as delayed.
             seen = {"masenko": by != "masenko" or PEERS[first].says_when}
-            assert all(floor.peer(door).look("q") == seen.get(door, 1) for door in DOORS)
-    jobs = floor.dispatcher.state.jobs.values()
+            assert all(all_protocols.peer(protocol).look("q") == seen.get(protocol, 1) for protocol in PROTOCOLS)
+    jobs = all_protocols.dispatcher.state.jobs.values()
     assert [job.state for job in jobs] == ([State.COMPLETE] if PEERS[by].keeps else [])
 
 
-@pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, repeat=2)))
-def test_the_id_shown_is_understood_again_and_the_door_it_came_by_knows_its_own(
-    floor: Floor, by: str, through: str
+@pytest.mark.parametrize(("by", "through"), list(itertools.product(PROTOCOLS, repeat=2)))
+def test_an_id_shown_is_accepted_again_and_its_own_protocol_keeps_its_form(
+    all_protocols: AllProtocols, by: str, through: str
 ) -> None:
-    pusher, worker = floor.peer(by), floor.peer(through)
+    pusher, worker = all_protocols.peer(by), all_protocols.peer(through)
     known = pusher.push("q", ["a"])
     got = worker.fetch("q")
     assert got is not None
-    job = alone(floor)
+    job = alone(all_protocols)
     assert known == (str(job.number) if by == "masenko" else job.jid)
     if by == through:
         assert got.ident == known
@@ -120,34 +120,34 @@ def test_the_id_shown_is_understood_again_and_the_door_it_came_by_knows_its_own(
         canonical = by == "masenko"  # whose jids are UUIDs
         assert got.ident == (job.jid if canonical else f"c205d0c0-0000-4000-8000-{job.number:012x}")
     assert worker.fail(got.ident)
-    assert alone(floor).state is not State.LEASED
+    assert alone(all_protocols).state is not State.LEASED
 
 
-def test_priorities_are_one_scale(floor: Floor) -> None:
+def test_priorities_are_one_scale(all_protocols: AllProtocols) -> None:
     """Faktory's 1 to 9 are -4 to 4, Masenko's all 0, Workq's any of 32 bits; each door leases in that order."""
-    faktory, workq = floor.faktory(), floor.workq()
+    faktory, workq = all_protocols.faktory(), all_protocols.workq()
     for priority in (2, 8):
         faktory.push("q", [f"faktory {priority}"], priority=priority)
     for priority in (-(2**31), 0, 2**31 - 1):
         workq.push("q", f"workq {priority}", flags=f"-priority={priority}")
-    floor.masenko().push("q", "masenko")
-    through: list[Peer] = [floor.peer(door) for door in (*DOORS, *DOORS)]
+    all_protocols.masenko().push("q", "masenko")
+    through: list[Peer] = [all_protocols.peer(protocol) for protocol in (*PROTOCOLS, *PROTOCOLS)]
     found = [str(got.payload) for peer in through if (got := peer.fetch("q")) is not None]
     order = ["workq 2147483647", "faktory 8", "workq 0", "masenko", "faktory 2", "workq -2147483648"]
     assert len(found) == len(order)
     assert all(name in shown for name, shown in zip(order, found, strict=True))
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_one_live_job_a_name_but_for_faktory(floor: Floor, door: str) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_one_live_job_a_name_but_for_faktory(all_protocols: AllProtocols, protocol: str) -> None:
     """A name that is alive by whatever door is refused by Workq, and is moved by qless; Faktory makes a second job, as
     upstream does."""
     jid = "61a444a0-6128-41c0-8078-cc757d3bd2d8"
-    floor.peer("workq").push("q", b"", ident=jid)
-    peer = floor.peer(door)
-    if door == "workq":
+    all_protocols.peer("workq").push("q", b"", ident=jid)
+    peer = all_protocols.peer(protocol)
+    if protocol == "workq":
         with pytest.raises(Exception, match="Duplicate job"):
             peer.push("q", b"", ident=jid)
     else:
         peer.push("q", [], ident=jid)
-    assert len(floor.dispatcher.state.jobs) == (1 if door == "workq" or PEERS[door].replaces else 2)
+    assert len(all_protocols.dispatcher.state.jobs) == (1 if protocol == "workq" or PEERS[protocol].replaces else 2)

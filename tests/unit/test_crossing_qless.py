@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 
 OTHERS = ["faktory", "masenko", "workq"]
 
 
-def alone(floor: Floor) -> Any:
-    (job,) = floor.dispatcher.state.jobs.values()
+def alone(all_protocols: AllProtocols) -> Any:
+    (job,) = all_protocols.dispatcher.state.jobs.values()
     return job
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_waits_here_is_freed_by_a_success_there(floor: Floor, other: str) -> None:
-    there, here = floor.peer(other), floor.qless()
+def test_what_waits_here_is_freed_by_a_success_there(all_protocols: AllProtocols, other: str) -> None:
+    there, here = all_protocols.peer(other), all_protocols.qless()
     there.push("first", ["a"])
-    here.push("q", {}, depends=json.dumps([alone(floor).jid]))
+    here.push("q", {}, depends=json.dumps([alone(all_protocols).jid]))
     assert here.fetch("q") is None
     got = there.fetch("first")
     assert got is not None and there.succeed(got.ident)
@@ -28,50 +28,52 @@ def test_what_waits_here_is_freed_by_a_success_there(floor: Floor, other: str) -
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_no_caller_s_time_ends_a_lease_of_another_door(floor: Floor, other: str) -> None:
-    there, here = floor.peer(other), floor.qless()
+def test_no_callers_time_ends_a_lease_of_another_protocol(all_protocols: AllProtocols, other: str) -> None:
+    there, here = all_protocols.peer(other), all_protocols.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
     assert got is not None
-    far = str(floor.dispatcher.now.wall + 1e9)
-    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "w", "5") == "{}"
-    assert here._ask("FCALL", "qless", "0", "peek", far, "q", "5") == "{}"
-    assert alone(floor).lease.via == other
+    far = str(all_protocols.dispatcher.now.wall + 1e9)
+    assert here.request("FCALL", "qless", "0", "pop", far, "q", "w", "5") == "{}"
+    assert here.request("FCALL", "qless", "0", "peek", far, "q", "5") == "{}"
+    assert alone(all_protocols).lease.via == other
     assert there.succeed(got.ident)
 
 
-def test_nor_one_that_a_heartbeat_here_has_renewed(floor: Floor) -> None:
-    there, here = floor.peer("faktory", "w"), floor.qless()
+def test_nor_one_that_a_heartbeat_here_has_renewed(all_protocols: AllProtocols) -> None:
+    there, here = all_protocols.peer("faktory", "w"), all_protocols.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
     assert got is not None
     here.call("heartbeat", got.ident, "w", "{}")
-    assert alone(floor).lease.beats == 1
-    far = str(floor.dispatcher.now.wall + 1e9)
-    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
-    assert alone(floor).lease.via == "faktory"
-    floor.dispatcher.advance(61)
+    assert alone(all_protocols).lease.beats == 1
+    far = str(all_protocols.dispatcher.now.wall + 1e9)
+    assert here.request("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
+    assert alone(all_protocols).lease.via == "faktory"
+    all_protocols.dispatcher.advance(61)
     there.look("q")
-    assert alone(floor).lease is None, "by the server's clock it ends as it was renewed"
+    assert alone(all_protocols).lease is None, "by the server's clock it ends as it was renewed"
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, other: str) -> None:
+def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(all_protocols: AllProtocols, other: str) -> None:
     """Warned first, and given to whoever asks after the grace period."""
-    there, lost = floor.peer(other), floor.qless()
+    there, lost = all_protocols.peer(other), all_protocols.qless()
     lost.push("q", {"a": 1})
     assert lost.fetch("q") is not None
-    floor.dispatcher.advance(61)
+    all_protocols.dispatcher.advance(61)
     assert there.fetch("q") is None, "its worker is warned"
-    floor.dispatcher.advance(11)
+    all_protocols.dispatcher.advance(11)
     got = there.fetch("q")
     assert got is not None and there.succeed(got.ident)
 
 
 @pytest.mark.parametrize("sent", [b"text", b"\xff\0", b'{"a" : 1}', b""])
-def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(floor: Floor, sent: bytes) -> None:
+def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(
+    all_protocols: AllProtocols, sent: bytes
+) -> None:
     """Workers send all data with each heartbeat, failure and completion."""
-    there, here = floor.workq(), floor.qless()
+    there, here = all_protocols.workq(), all_protocols.qless()
     there.push("q", sent)
     got = here.fetch("q")
     assert got is not None
@@ -84,26 +86,28 @@ def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(fl
     got = here.fetch("q")
     assert got is not None
     here.call("heartbeat", got.ident, here.name, '{"other": 1}')
-    assert alone(floor).payload == b'{"other": 1}', "what it did change is changed"
+    assert alone(all_protocols).payload == b'{"other": 1}', "what it did change is changed"
 
 
-def test_data_of_very_many_parts_is_compared_as_text(floor: Floor) -> None:
-    there, here = floor.faktory(), floor.qless()
+def test_data_of_very_many_parts_is_compared_as_text(all_protocols: AllProtocols) -> None:
+    there, here = all_protocols.faktory(), all_protocols.qless()
     sent = [{"a": "x, y", "b": [n]} for n in range(60_000)]
     there.push("q", sent)
-    before = alone(floor).payload
+    before = alone(all_protocols).payload
     got = here.fetch("q")
     assert got is not None and got.payload == sent
     here.call("heartbeat", got.ident, here.name, json.dumps(sent, indent=1))
-    assert alone(floor).payload is before
+    assert alone(all_protocols).payload is before
     here.call("heartbeat", got.ident, here.name, json.dumps(sent[1:]))
-    assert json.loads(alone(floor).payload) == sent[1:]
+    assert json.loads(alone(all_protocols).payload) == sent[1:]
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: Floor, other: str) -> None:
+def test_a_qless_job_with_a_dependency_is_worked_elsewhere_once_it_is_met(
+    all_protocols: AllProtocols, other: str
+) -> None:
     """A chain over all doors: each of its jobs waits for one that another door settles."""
-    here, there = floor.qless(), floor.peer(other)
+    here, there = all_protocols.qless(), all_protocols.peer(other)
     here.push("q", {"n": 1}, ident="first")
     here.push("q", {"n": 2}, ident="second", depends='["first"]')
     here.push("q", {"n": 3}, ident="third", depends='["first", "second"]')
@@ -112,16 +116,18 @@ def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: F
         assert got is not None
         assert there.fetch("q") is None
         assert there.succeed(got.ident)
-        assert sum(job.state is State.BLOCKED for job in floor.dispatcher.state.jobs.values()) == max(0, left - 1)
+        assert sum(job.state is State.BLOCKED for job in all_protocols.dispatcher.state.jobs.values()) == max(
+            0, left - 1
+        )
 
 
-def test_a_recurring_job_that_a_lease_of_another_door_makes_can_be_settled_there(floor: Floor) -> None:
+def test_a_recurring_job_made_by_a_lease_of_another_protocol_can_be_settled_there(all_protocols: AllProtocols) -> None:
     """Workq knows it by an id that it can spell."""
-    here, there = floor.qless(), floor.workq()
+    here, there = all_protocols.qless(), all_protocols.workq()
     here.call("recur", "q", "often", "k", "{}", "interval", "60", "0")
     got = there.fetch("q")
     assert got is not None and there.succeed(got.ident)
-    assert alone(floor).state is State.COMPLETE
+    assert alone(all_protocols).state is State.COMPLETE
 
 
 LENIENT = '{"a":0x10}'
@@ -129,9 +135,11 @@ LENIENT = '{"a":0x10}'
 
 @pytest.mark.parametrize("way", ["complete", "heartbeat", "fail"])
 @pytest.mark.parametrize("before", ["{}", LENIENT])
-def test_what_only_the_scripts_take_for_json_is_a_string_elsewhere(floor: Floor, way: str, before: str) -> None:
+def test_what_only_the_scripts_take_for_json_is_a_string_elsewhere(
+    all_protocols: AllProtocols, way: str, before: str
+) -> None:
     """However it came to be a job's data; and JSON that takes its place is JSON."""
-    here, there = floor.qless(), floor.peer("faktory")
+    here, there = all_protocols.qless(), all_protocols.peer("faktory")
     for data, shown in ((LENIENT, [LENIENT]), ('{"a":16}', [{"a": 16}])):
         jid = here.call("put", "w", "q", f"{way}-{len(data)}", "T", before, "0")
         assert here.call("pop", "q", "w", "1") != "{}"

@@ -6,18 +6,18 @@ import pytest
 
 from crossdock.client.base import Refused
 from crossdock.model.states import State
-from tests.support.floor import Floor
+from tests.support.all_protocols import AllProtocols
 from tests.support.resqu_peer import P, ViaResqu
 
 OTHERS = ["faktory", "masenko", "workq", "qless"]
 
 
-def peer(floor: Floor, door: str) -> Any:
-    return floor.qless() if door == "qless" else floor.peer(door)
+def peer(all_protocols: AllProtocols, protocol: str) -> Any:
+    return all_protocols.qless() if protocol == "qless" else all_protocols.peer(protocol)
 
 
-def alone(floor: Floor) -> Any:
-    (job,) = floor.dispatcher.state.jobs.values()
+def alone(all_protocols: AllProtocols) -> Any:
+    (job,) = all_protocols.dispatcher.state.jobs.values()
     return job
 
 
@@ -32,9 +32,9 @@ def alone(floor: Floor) -> Any:
         ("qless", {"a": [1]}, {"a": [1]}),
     ],
 )
-def test_payloads_shown_by_resqu(floor: Floor, by: str, sent: Any, shown: Any) -> None:
-    peer(floor, by).push("q", sent)
-    got = floor.resqu().fetch("q")
+def test_payloads_shown_by_resqu(all_protocols: AllProtocols, by: str, sent: Any, shown: Any) -> None:
+    peer(all_protocols, by).push("q", sent)
+    got = all_protocols.resqu().fetch("q")
     assert got is not None and got.payload == shown
 
 
@@ -42,75 +42,75 @@ def test_payloads_shown_by_resqu(floor: Floor, by: str, sent: Any, shown: Any) -
     ("through", "shown"),
     [("faktory", [{"a": 1}]), ("workq", b'{"a":1}'), ("masenko", {"a": 1}), ("qless", {"a": 1})],
 )
-def test_payloads_of_resqu(floor: Floor, through: str, shown: Any) -> None:
-    floor.resqu().push("q", {"a": 1})
-    got = peer(floor, through).fetch("q")
+def test_payloads_of_resqu(all_protocols: AllProtocols, through: str, shown: Any) -> None:
+    all_protocols.resqu().push("q", {"a": 1})
+    got = peer(all_protocols, through).fetch("q")
     assert got is not None and got.payload == shown
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_there_failed_here_and_settled_there(floor: Floor, other: str) -> None:
-    there, here = peer(floor, other), floor.resqu()
+def test_pushed_there_failed_here_and_settled_there(all_protocols: AllProtocols, other: str) -> None:
+    there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
     assert got is not None
-    assert (alone(floor).lease.via, alone(floor).lease.worker) == ("resqu", here.name)
+    assert (alone(all_protocols).lease.via, alone(all_protocols).lease.worker) == ("resqu", here.name)
     assert here.fail(got.ident)
-    floor.dispatcher.advance(60)
+    all_protocols.dispatcher.advance(60)
     again = there.fetch("q")
-    assert again is not None and alone(floor).failures == 1
+    assert again is not None and alone(all_protocols).failures == 1
     assert there.succeed(again.ident)
     assert here.look("q") == there.look("q") == 0
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_there_and_done_here(floor: Floor, other: str) -> None:
-    there, here = peer(floor, other), floor.resqu()
+def test_pushed_there_and_done_here(all_protocols: AllProtocols, other: str) -> None:
+    there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
     assert got is not None and here.succeed(got.ident)
-    assert all(job.state is State.COMPLETE for job in floor.dispatcher.state.jobs.values())
-    assert floor.dispatcher.state.counters.processed == 1
+    assert all(job.state is State.COMPLETE for job in all_protocols.dispatcher.state.jobs.values())
+    assert all_protocols.dispatcher.state.counters.processed == 1
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_here_failed_there_and_done_here(floor: Floor, other: str) -> None:
-    there, here = peer(floor, other), floor.resqu()
+def test_pushed_here_failed_there_and_done_here(all_protocols: AllProtocols, other: str) -> None:
+    there, here = peer(all_protocols, other), all_protocols.resqu()
     here.push("q", ["payload"], unique={"uid": "u"})
     for failures in (1, 2):
         got = there.fetch("q")
         assert got is not None and there.fail(got.ident)
-        assert alone(floor).failures == failures
+        assert alone(all_protocols).failures == failures
         assert here.ask_redis("SETNX", f"{P}unique:u:state", "queued") == 0, "its uid is kept over retries"
     again = here.fetch("q")
     assert again is not None and here.succeed(again.ident)
-    assert not floor.dispatcher.state.jobs
+    assert not all_protocols.dispatcher.state.jobs
     assert here.ask_redis("SETNX", f"{P}unique:u:state", "queued") == 1
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_the_last_try_there_frees_the_uid_and_what_was_deferred(floor: Floor, other: str) -> None:
-    there, here = peer(floor, other), floor.resqu()
+def test_the_last_try_there_frees_the_uid_and_what_was_deferred(all_protocols: AllProtocols, other: str) -> None:
+    there, here = peer(all_protocols, other), all_protocols.resqu()
     here.push("q", ["first"], unique={"uid": "u", "deferrableBy": 5}, failCount=2)
     got = there.fetch("q")
     assert got is not None
     defer(here, "q", "second", 5)
     assert there.fail(got.ident)
     assert here.look("q") == 0
-    floor.dispatcher.advance(6)
+    all_protocols.dispatcher.advance(6)
     again = there.fetch("q")
     assert again is not None and "second" in str(again.payload)
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_worker_that_dies_loses_nothing(floor: Floor, other: str) -> None:
-    there, here = peer(floor, other), floor.resqu()
+def test_a_worker_that_dies_loses_nothing(all_protocols: AllProtocols, other: str) -> None:
+    there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
     assert got is not None
     text = here.die()
     assert text is not None and got.ident in text
-    floor.dispatcher.advance(60)
+    all_protocols.dispatcher.advance(60)
     again = there.fetch("q")
     assert again is not None and there.succeed(again.ident)
 
@@ -124,26 +124,26 @@ def defer(peer: ViaResqu, name: str, word: str, by: int) -> None:
     assert peer.ask_redis("EVALSHA", sha, "2", *keys, "running", text) == 1
 
 
-def test_an_id_that_another_door_has_is_refused(floor: Floor) -> None:
-    floor.peer("faktory").push("q", [1], ident="taken-00001")
+def test_an_id_in_use_by_another_protocol_is_refused(all_protocols: AllProtocols) -> None:
+    all_protocols.peer("faktory").push("q", [1], ident="taken-00001")
     with pytest.raises(Refused, match="'taken-00001' is there already"):
-        floor.resqu().push("q", [2], ident="taken-00001")
+        all_protocols.resqu().push("q", [2], ident="taken-00001")
 
 
-def test_a_final_failure_here_ends_a_faktory_job_by_its_own_rules(floor: Floor) -> None:
-    floor.peer("faktory").push("q", [1], retry=5)
-    here = floor.resqu()
+def test_a_final_failure_here_ends_a_faktory_job_by_its_own_rules(all_protocols: AllProtocols) -> None:
+    all_protocols.peer("faktory").push("q", [1], retry=5)
+    here = all_protocols.resqu()
     got = here.fetch("q")
     assert got is not None and here.fail(got.ident, final=True)
-    assert alone(floor).state is State.DEAD
+    assert alone(all_protocols).state is State.DEAD
 
 
-def test_who_waits_here_is_served_by_a_push_there(floor: Floor) -> None:
-    here = floor.resqu()
+def test_a_resqu_waiter_is_served_by_a_push_of_another_protocol(all_protocols: AllProtocols) -> None:
+    here = all_protocols.resqu()
     wire: Any = here.wire
     words = ("BRPOPLPUSH", f"{P}static:queue:q", here.buffer, "3")
     wire.send(b"*4\r\n" + b"".join(b"$%d\r\n%b\r\n" % (len(word), word.encode()) for word in words))
     assert wire.connection.is_waiting
-    floor.peer("faktory").push("q", ["now"])
+    all_protocols.peer("faktory").push("q", ["now"])
     assert not wire.connection.is_waiting
     assert b'"args":["now"]' in bytes(wire.connection.said)

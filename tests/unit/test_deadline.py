@@ -4,28 +4,28 @@ import pytest
 
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server.idle_timeout import CATCH_UP_S
-from tests.support.house import House
+from tests.support.socketless_server import SocketlessServer
 
 
 @pytest.fixture
-def house() -> House:
-    return House(FaktoryProtocol())
+def server() -> SocketlessServer:
+    return SocketlessServer(FaktoryProtocol())
 
 
-def test_who_does_not_say_hello_in_time_is_cut_off(house: House) -> None:
-    _, transport = house.connect()
-    house.loop.advance(1.9)
+def test_a_client_without_hello_in_time_is_closed(server: SocketlessServer) -> None:
+    _, transport = server.connect()
+    server.loop.advance(1.9)
     assert not transport.aborted
-    house.loop.advance(0.1)
+    server.loop.advance(0.1)
     assert transport.aborted
 
 
 @pytest.mark.parametrize("spoke", [True, False])
-def test_what_was_sent_while_the_server_was_held_up_is_read_first(house: House, spoke: bool) -> None:
-    peer, transport = house.connect()
-    house.loop.advance(10.0)
+def test_what_was_sent_while_the_server_was_held_up_is_read_first(server: SocketlessServer, spoke: bool) -> None:
+    peer, transport = server.connect()
+    server.loop.advance(10.0)
     assert not transport.aborted
     if spoke:
-        house.say(peer, 'HELLO {"v":2}')
-    house.loop.advance(CATCH_UP_S)
+        server.say(peer, 'HELLO {"v":2}')
+    server.loop.advance(CATCH_UP_S)
     assert transport.aborted is not spoke

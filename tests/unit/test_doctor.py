@@ -52,14 +52,14 @@ def test_everysec() -> None:
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:7419", "[::]:7419", "example.com:7419"])
-def test_a_door_beyond_loopback_without_a_secret(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_beyond_loopback_without_a_secret_is_reported(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (warning,) = warned(listen_faktory=where)
     assert warning.startswith(f"the server will not start: listen.faktory = {where} is reachable from other machines")
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
     assert warned(listen_faktory=where) == []
 
 
-def test_each_door_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
     (warning,) = warned(listen_redis="0.0.0.0:7379")
     assert warning == (
@@ -71,21 +71,21 @@ def test_each_door_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
-@pytest.mark.parametrize("door", ["workq", "masenko"])
-def test_a_door_without_a_password_is_never_open_to_others(
-    door: str, where: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("protocol", ["workq", "masenko"])
+def test_a_listener_without_a_password_is_never_open_to_others(
+    protocol: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
-    (warning,) = warned(None, **{f"listen_{door}": where})
+    (warning,) = warned(None, **{f"listen_{protocol}": where})
     assert warning == (
-        f"the server will not start: listen.{door} = {where} is reachable from other machines, and "
-        f"{door.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
+        f"the server will not start: listen.{protocol} = {where} is reachable from other machines, and "
+        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
         "through a tunnel (ssh -L, a VPN)"
     )
-    assert warned(None, **{f"listen_{door}": "unix:/run/door.sock"}) == []
+    assert warned(None, **{f"listen_{protocol}": "unix:/run/door.sock"}) == []
 
 
-def test_a_door_that_is_not_built() -> None:
+def test_a_protocol_that_is_not_built_is_reported() -> None:
     assert warned(listen_http="127.0.0.1:7420") == [
         "the server will not start: the http door is not built yet; set listen.http = off"
     ]
@@ -235,7 +235,7 @@ def test_doctor_creates_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.endswith("no warnings\n")
 
 
-def test_json_tells_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", "--limits-connections", "1", "--journal-durability", "everysec"]) == 1
     report = msgspec.json.decode(capsys.readouterr().out, type=Report)
     shown = {setting.name: (setting.value, setting.source) for setting in report.settings}

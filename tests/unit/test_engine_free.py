@@ -86,7 +86,7 @@ def test_nobody_else_is_that_free(bench: Bench) -> None:
     assert complete(bench, "", number=foreign) is Verdict.UNKNOWN
 
 
-def test_another_doors_lease_is_fenced(bench: Bench) -> None:
+def test_a_lease_of_another_protocol_is_fenced(bench: Bench) -> None:
     number = push(bench, "a")
     mine = held(lease(bench))
     bench.after(60.0)
@@ -95,7 +95,7 @@ def test_another_doors_lease_is_fenced(bench: Bench) -> None:
     assert bench.job(number).state is State.LEASED
 
 
-def test_by_number_where_the_door_shows_no_jid(bench: Bench) -> None:
+def test_a_job_is_settled_by_number_where_the_protocol_shows_no_jid(bench: Bench) -> None:
     number = push(bench, "a b c", via="faktory")
     lease(bench)
     assert complete(bench, "00000000-0000-4000-8000-000000000001", b"", None, number) is Verdict.DONE
@@ -108,7 +108,7 @@ def test_a_dead_job_counts_as_failed(bench: Bench) -> None:
     assert complete(bench, "a") is Verdict.FINISHED
 
 
-def test_fails_left_bring_it_back_to_its_old_place(bench: Bench) -> None:
+def test_a_failure_with_fails_left_returns_the_job_to_its_old_place(bench: Bench) -> None:
     number = push(bench, "a", policy(max_fails=3))
     bench.clock.pass_by(1.0)
     push(bench, "b")
@@ -132,7 +132,7 @@ def test_attempts_that_are_used_up_end_it_though_fails_are_left(bench: Bench) ->
     assert result(bench, number) == Result(False, b"last")
 
 
-def test_the_last_lapse_leaves_an_empty_result_and_counts_no_failure(bench: Bench) -> None:
+def test_the_last_lease_expiry_leaves_an_empty_result_and_counts_no_failure(bench: Bench) -> None:
     number = push(bench, "a", policy(max_attempts=1))
     lease(bench)
     bench.after(60.0)
@@ -154,7 +154,7 @@ def test_a_fail_of_a_job_nobody_has_counts_and_moves_nothing(bench: Bench, where
     assert (bench.job(number).state, result(bench, number)) == (State.FAILED, Result(False, b"end"))
 
 
-def test_another_doors_message_is_the_result(bench: Bench) -> None:
+def test_the_message_of_another_protocol_is_the_result(bench: Bench) -> None:
     number = push(bench, "a")
     bench.do(LeaseNext("faktory", ("q",), "w", TERMS))
     bench.fail("a")

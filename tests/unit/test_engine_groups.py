@@ -77,7 +77,7 @@ def test_one_that_did_not_succeed_completes_and_keeps_success_away(bench: Bench,
     assert called(bench) == [("g", "COMPLETE")]
 
 
-def test_one_that_succeeds_after_all_brings_success(bench: Bench) -> None:
+def test_a_member_that_succeeds_after_all_lets_the_success_callback_run(bench: Bench) -> None:
     open_group(bench, "g", *BOTH)
     [number] = bench.push("a", links=Links(group="g"))
     bench.do(CommitBatch("g"))

@@ -28,7 +28,7 @@ def test_of_two_put_at_one_time_the_greater_name_comes_first(bench: Bench) -> No
     assert pop(bench, count=9) == ["c", "b", "a", "9", "10", "1"]
 
 
-def test_places_of_all_doors_compare(bench: Bench) -> None:
+def test_sort_keys_of_all_protocols_compare(bench: Bench) -> None:
     put(bench, "late", bench.now.wall + 5)
     bench.push("mine")
     put(bench, "early", bench.now.wall - 5)
@@ -57,7 +57,7 @@ def test_deadlines_go_on_after_a_restart(bench: Bench) -> None:
     assert bench.lease().jid == "j"
 
 
-def test_a_lease_without_end_by_the_clock_is_lazy_through_any_door(bench: Bench) -> None:
+def test_a_lease_without_end_by_the_clock_is_lazy_through_any_protocol(bench: Bench) -> None:
     number = put(bench, "j", retries=0)
     job = bench.lease()
     assert job.lease is not None
@@ -125,7 +125,7 @@ def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
     assert sorted(bench.state.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
 
 
-def test_leases_are_in_order_for_whoever_asks_however_many_there_are(bench: Bench) -> None:
+def test_leases_are_listed_in_order_however_many_there_are(bench: Bench) -> None:
     numbers = {f"j{each}": put(bench, f"j{each}") for each in range(2_500)}
     leased = [jid for each in range(0, 2_500, 500) for jid in pop(bench, 2.0 + each % 3, 500, 60.0 + each % 7)]
     assert sorted(leased) == sorted(numbers)

@@ -33,13 +33,13 @@ def test_whether_or_not_the_job_is_still_alive(bench: Bench) -> None:
     assert bench.nothing_to_lease()
 
 
-def test_another_run_brings_its_own(bench: Bench) -> None:
+def test_another_run_adds_its_own_jobs(bench: Bench) -> None:
     load(bench, "one")
     assert load(bench, "one", run="other") == Loaded(1, 0, 1, 0)
     assert bench.work_order() == ["one", "one"]
 
 
-def test_by_jid_alone_another_run_brings_nothing_that_is_known(bench: Bench) -> None:
+def test_by_jid_alone_another_run_adds_no_known_job(bench: Bench) -> None:
     bench.push("pushed")
     assert load(bench, "one", "two", "pushed", run="a", once=True) == Loaded(2, 1, 2, 1)
     bench.do(CloseLoad("a"))

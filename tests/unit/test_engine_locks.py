@@ -74,7 +74,7 @@ def test_a_lock_until_start_is_not_held_again_by_one_that_did_start(bench: Bench
     assert not is_locked(bench)
 
 
-def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> None:
+def test_a_lock_until_start_stays_with_the_job_that_took_it_meanwhile(bench: Bench) -> None:
     bench.push("a", links=lock(bench, freed=LockRelease.START))
     lease = held(bench.lease())
     [other] = bench.push("b", links=lock(bench))
@@ -121,7 +121,7 @@ def test_a_lock_ends_by_the_steady_clock(bench: Bench, looked: bool) -> None:
     assert not is_locked(bench)
 
 
-def test_who_lost_its_lock_does_not_free_the_next_ones(bench: Bench) -> None:
+def test_a_job_that_lost_its_lock_does_not_free_the_next_holders(bench: Bench) -> None:
     bench.push("a", links=lock(bench))
     bench.lease()
     bench.clock.pass_by(600.0)

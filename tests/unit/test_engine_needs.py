@@ -33,7 +33,7 @@ def state(bench: Bench, number: Number) -> State:
     return bench.job(number).state if number in bench.state.jobs else State.GONE
 
 
-def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) -> None:
+def test_a_job_waits_for_all_dependencies_and_then_joins_the_tail(bench: Bench) -> None:
     a, b = push(bench, "a"), push(bench, "b")
     both = push(bench, "both", b, a, a)
     push(bench, "c")
@@ -53,7 +53,7 @@ def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) 
     assert bench.state.dependents == {}
 
 
-def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
+def test_a_dependency_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
     a = push(bench, "a", policy=Policy(1, backoff=Backoff.QUARTIC))
     b = push(bench, "b", a)
     bench.lease()
@@ -97,7 +97,7 @@ def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) 
     assert state(bench, b) is State.READY
 
 
-def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench) -> None:
+def test_dependents_of_a_lost_job_fail_depth_first_in_push_order(bench: Bench) -> None:
     a = push(bench, "a", deadqueue="dead")
     b = push(bench, "b", a, deadqueue="dead")
     push(bench, "c", a, deadqueue="dead")
@@ -229,7 +229,7 @@ def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends
     assert picture(bench.replayed) == picture(bench.state)
 
 
-def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:
+def test_a_protocol_that_settles_without_lease_may_settle_a_blocked_job(bench: Bench) -> None:
     a = push(bench, "a")
     b = push(bench, "b", a)
     c = push(bench, "c", b)
@@ -261,19 +261,19 @@ def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> N
     assert bench.work_order() == ["younger", "met", "a"]
 
 
-@pytest.mark.parametrize(("door", "most"), [("masenko", 500), ("qless", 580)])
+@pytest.mark.parametrize(("protocol", "most"), [("masenko", 500), ("qless", 580)])
 def test_a_job_that_is_freed_with_many_others_costs_little(
-    door: str, most: int, monkeypatch: pytest.MonkeyPatch
+    protocol: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one change, in which nobody else is served."""
     monkeypatch.setattr(dependents, "AT_ONCE", 1_000)
-    few, many = (_steps_to_free(door, waiting) for waiting in (200, 700))
+    few, many = (_steps_to_free(protocol, waiting) for waiting in (200, 700))
     assert (many - few) / 500 < most
 
 
-def _steps_to_free(door: str, waiting: int) -> int:
+def _steps_to_free(protocol: str, waiting: int) -> int:
     bench = Bench()
-    if door == "qless":
+    if protocol == "qless":
         bench.do(Put("qless", 1.0, "w", "need", "default", "k", b"{}", Form.JSON))
         for n in range(waiting):
             bench.do(Put("qless", 1.0, "w", f"j{n}", "default", "k", b"{}", Form.JSON, depends_on=("need",)))
@@ -282,7 +282,7 @@ def _steps_to_free(door: str, waiting: int) -> int:
         bench.push("need")
         bench.push(*(f"j{n}" for n in range(waiting)), links=Links(depends_on=(1,)))
         bench.lease()
-    claim = Claim("qless" if door == "qless" else "faktory", "w")
+    claim = Claim("qless" if protocol == "qless" else "faktory", "w")
     count, _ = steps(lambda: bench.engine.execute(Succeed("need", claim, t=3.0), bench.now))
     assert len(bench.state.queues["default"].ready) == waiting
     return count

@@ -190,7 +190,7 @@ def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how:
 
 
 @pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
-def test_what_comes_back_brings_its_queue_back(bench: Bench, how: Bring) -> None:
+def test_a_job_that_returns_registers_its_queue_again(bench: Bench, how: Bring) -> None:
     """Its queue was forgotten while it was leased."""
     bench.push("a", policy=RETURNS)
     job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))

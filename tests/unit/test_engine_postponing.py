@@ -120,7 +120,7 @@ def _steps_to_succeed(waiting: int) -> int:
     return count
 
 
-def test_one_that_needs_another_job_too_waits_on(bench: Bench) -> None:
+def test_a_dependent_with_another_dependency_waits_on(bench: Bench) -> None:
     [a], [b] = push(bench, "a"), push(bench, "b")
     both = push(bench, "j", a, b, many=10)
     bench.lease()
@@ -136,7 +136,7 @@ def test_one_that_needs_another_job_too_waits_on(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("first", ["met", "lost"])
-def test_one_need_is_met_and_another_lost_before_the_dependent_knows(bench: Bench, first: str) -> None:
+def test_one_dependency_is_met_and_another_lost_before_the_dependent_is_resolved(bench: Bench, first: str) -> None:
     [a], [b] = push(bench, "a"), push(bench, "b")
     both = push(bench, "j", a, b, many=10)
     bench.lease()
@@ -303,7 +303,7 @@ def test_a_dependent_that_is_put_again_waits_for_what_it_names_now(bench: Bench)
     assert bench.state.dependents == {dependency: {many[8]: None}}
 
 
-def test_needs_may_be_edited_before_the_dependent_knows(bench: Bench) -> None:
+def test_dependencies_may_be_edited_before_the_dependent_is_resolved(bench: Bench) -> None:
     put(bench, "need")
     other = put(bench, "other", priority=-1)
     many = [put(bench, f"j{n}", depends_on=["need"]) for n in range(10)]

@@ -27,7 +27,7 @@ def test_a_queue_is_known_from_its_first_job_on(bench: Bench) -> None:
     assert list(bench.state.queues) == ["a", "b"]
 
 
-def test_naming_a_queue_makes_it_known_only_where_the_door_says_so(bench: Bench) -> None:
+def test_naming_a_queue_registers_it_only_where_the_protocol_says_so(bench: Bench) -> None:
     assert bench.nothing_to_lease("a")
     assert bench.state.queues == {}
     assert bench.events == [], "an idle poll costs nothing"
@@ -156,7 +156,7 @@ def test_nothing_to_do_is_no_event(bench: Bench) -> None:
     assert len(bench.events) == so_far
 
 
-def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None:
+def test_the_counts_of_a_queue_agree_with_a_count_of_all_jobs() -> None:
     """However many priorities and bands there are; parts of the row that are alike are passed over."""
     random = Random(3)
     for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):

@@ -85,7 +85,7 @@ def test_another_job_at_the_same_times_keeps_its_next_run(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("other", [cron("30 * * * *"), cron(zone="Asia/Kathmandu")])
-def test_other_times_begin_anew_and_what_is_left_out_ends(bench: Bench, other: Schedule) -> None:
+def test_a_changed_schedule_starts_over_and_a_missing_one_ends(bench: Bench, other: Schedule) -> None:
     bench.do(SetSchedules([cron()]))
     bench.clock.pass_by(3 * DAY)
     bench.do(SetSchedules([other]))

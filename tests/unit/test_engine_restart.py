@@ -77,7 +77,7 @@ def test_queues_pauses_and_counters_are_kept(bench: Bench) -> None:
         ("", "", True),
     ],
 )
-def test_after_a_restart_the_names_on_the_leases_tell(bench: Bench, holder: str, name: str, may: bool) -> None:
+def test_after_a_restart_leases_are_matched_by_worker_name(bench: Bench, holder: str, name: str, may: bool) -> None:
     bench.push("a")
     bench.lease(worker=holder)
     bench.restart()

@@ -88,7 +88,7 @@ def test_burying_again_keeps_a_dead_job_longer(bench: Bench) -> None:
     assert bench.after(1 * DAY).purged == 1
 
 
-def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Bench) -> None:
+def test_a_dead_job_that_is_requeued_and_fails_again_is_dead_again(bench: Bench) -> None:
     [number] = bench.push("a", policy=Policy(0, exhausted=Disposition.DEAD))
     for failures in (1, 2):
         bench.lease()
@@ -143,7 +143,7 @@ def test_a_lease_ends_at_its_end_and_not_before(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("own", "lasts"), [(0, 1_800.0), (1, 60.0), (59, 60.0), (60, 60.0), (90, 90.0), (1e9, 86_400.0)]
 )
-def test_a_lease_lasts_as_the_job_asks_within_what_the_door_allows(bench: Bench, own: float, lasts: float) -> None:
+def test_a_lease_lasts_as_the_job_asks_within_the_protocols_limits(bench: Bench, own: float, lasts: float) -> None:
     bench.push("a", policy=Policy(1, 0, own))
     job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0))
     assert job.lease is not None
@@ -186,7 +186,7 @@ def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lease_ex
     assert states == [State.RETRYING if lease_expiry is LeaseExpiry.FAILURE else State.READY, State.DEAD]
 
 
-def test_who_comes_after_the_lease_ran_out_has_lost_it(bench: Bench) -> None:
+def test_a_worker_that_answers_after_its_lease_expired_has_lost_it(bench: Bench) -> None:
     bench.push("a", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     late = held(bench.lease(worker="slow"))
     bench.after(1_800.0)
@@ -196,7 +196,7 @@ def test_who_comes_after_the_lease_ran_out_has_lost_it(bench: Bench) -> None:
     assert bench.succeed("a", "quick")
 
 
-def test_who_comes_late_but_before_anybody_looked_still_settles(bench: Bench) -> None:
+def test_a_late_worker_still_settles_before_the_expiry_is_evaluated(bench: Bench) -> None:
     """The timer decides that a lease is over, not the clock alone."""
     bench.push("a")
     mine = held(bench.lease())

@@ -50,7 +50,7 @@ FENCES: Final = [
 
 @pytest.mark.parametrize("success", [True, False], ids=["succeed", "fail"])
 @pytest.mark.parametrize(("bound", "name", "token", "may"), FENCES)
-def test_who_may_settle(
+def test_a_settlement_is_fenced_by_token_name_and_binding(
     bench: Bench, bound: LeaseBinding, name: str, token: str | None, may: bool, success: bool
 ) -> None:
     bench.push("gone")

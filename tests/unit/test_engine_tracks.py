@@ -90,7 +90,7 @@ def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(ben
     assert shown(bench) is None
 
 
-def test_a_track_outlives_the_lease_it_tells_of(bench: Bench) -> None:
+def test_a_track_outlives_its_lease(bench: Bench) -> None:
     """A lease lasts 1,800 s and so does a track: one tick finds both over, and notes the failure in the track."""
     bench.push("a", links=Links(tracked=True))
     bench.lease()

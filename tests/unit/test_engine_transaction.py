@@ -75,7 +75,7 @@ def test_a_success_without_a_lease_undoes_it_all_but_the_numbers(bench: Bench) -
     assert transact(bench, spec("f")) == Transacted([5])
 
 
-def test_needs_by_distance_count_pushes_only(bench: Bench) -> None:
+def test_dependencies_by_distance_count_pushes_only(bench: Bench) -> None:
     transact(bench, spec("x"))
     x = lease(bench)
     assert transact(bench, spec("a"), ack(x), spec("b", -1), spec("c", -2, -1), spec("d", -9)) == Transacted(
@@ -100,7 +100,7 @@ def test_later_steps_see_earlier_ones(bench: Bench, ack_first: bool) -> None:
     assert lease(bench).jid == "b"
 
 
-def test_who_is_freed_joins_its_queue_before_the_next_step(bench: Bench) -> None:
+def test_a_freed_dependent_joins_its_queue_before_the_next_step(bench: Bench) -> None:
     transact(bench, spec("a"), spec("b"))
     a, b = lease(bench), lease(bench)
     transact(bench, spec("old", a.number))

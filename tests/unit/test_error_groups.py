@@ -5,10 +5,10 @@ import pytest
 from crossdock.lake.redaction import Errors, Payloads
 from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.error_groups import error_group
-from tests.lake.test_quotes import rows_of
 from tests.model.bench import Bench
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.floor import Floor
+from tests.support.lake_rows import rows_of
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,10 @@ def test_the_group(group: str, message: str, listed: str) -> None:
     assert error_group(group, message) == listed
 
 
-def test_failures_without_a_type_are_found_by_their_words_and_shown_as_they_were_sent(floor: Floor) -> None:
-    peer, worker = ControlPeer(floor.dispatcher), floor.faktory()
+def test_failures_without_a_type_are_found_by_their_words_and_shown_as_they_were_sent(
+    all_protocols: AllProtocols,
+) -> None:
+    peer, worker = ControlPeer(all_protocols.dispatcher), all_protocols.faktory()
     for number in range(3):
         ident = f"untyped-{number}"
         worker.push("q", ["a"], ident=ident, retry=-1 if number < 2 else 1)

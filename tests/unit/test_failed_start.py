@@ -15,7 +15,7 @@ from crossdock.journal.errors import DataDirInUse, NotADirectory
 from tests.support.command_line import Operator
 from tests.support.server import Server
 
-OFF = [word for door in ("workq", "masenko", "redis") for word in ("--listen", f"{door}=off")]
+OFF = [word for protocol in ("workq", "masenko", "redis") for word in ("--listen", f"{protocol}=off")]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_port_in_use_leaves_no_folder(tmp_path: Path, taken: int) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_nor_does_the_second_of_two_doors(tmp_path: Path, taken: int) -> None:
+def test_a_port_in_use_of_the_second_listener_leaves_no_folder(tmp_path: Path, taken: int) -> None:
     """Nobody can connect to the first before the second has its address: what it had answered would be lost."""
     words = ["--listen", "faktory=127.0.0.1:0", "--listen", "workq=off", "--listen", "masenko=off"]
     ended = Operator(tmp_path).run("up", "--data", "jobs", *words, "--listen", f"redis=127.0.0.1:{taken}")

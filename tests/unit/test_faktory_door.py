@@ -5,7 +5,7 @@ import re
 import pytest
 
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol, digest
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
@@ -26,22 +26,22 @@ def test_digest(password: str, salt: str, iterations: int, expected: str) -> Non
 def test_rounds_by_version(version: int) -> None:
     challenge = Challenge(7, "abc")
     for allow_legacy_hash in (True, False):
-        door = FaktoryProtocol(password="pass", allow_legacy_hash=allow_legacy_hash)
-        assert door.admits(challenge, version, digest(b"pass", "abc", 7)) is (version >= 2)
-        assert door.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and allow_legacy_hash)
-        assert not door.admits(challenge, version, digest(b"Pass", "abc", 7 if version >= 2 else 1))
-        assert not door.admits(challenge, version, "")
+        protocol = FaktoryProtocol(password="pass", allow_legacy_hash=allow_legacy_hash)
+        assert protocol.admits(challenge, version, digest(b"pass", "abc", 7)) is (version >= 2)
+        assert protocol.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and allow_legacy_hash)
+        assert not protocol.admits(challenge, version, digest(b"Pass", "abc", 7 if version >= 2 else 1))
+        assert not protocol.admits(challenge, version, "")
 
 
 def test_a_password_that_is_not_ascii() -> None:
-    door = FaktoryProtocol(password="пароль")
-    assert door.admits(Challenge(2, "s"), 2, digest("пароль".encode(), "s", 2))
+    protocol = FaktoryProtocol(password="пароль")
+    assert protocol.admits(Challenge(2, "s"), 2, digest("пароль".encode(), "s", 2))
 
 
 def test_challenges() -> None:
     """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each second (2.1)."""
-    door = FaktoryProtocol(password="pass", clock=map(float, range(500)).__next__)
-    seen = {door.challenge() for _ in range(500)}
+    protocol = FaktoryProtocol(password="pass", clock=map(float, range(500)).__next__)
+    seen = {protocol.challenge() for _ in range(500)}
     assert len(seen) == 500
     for challenge in seen:
         assert challenge is not None
@@ -61,26 +61,26 @@ def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("crossdock.protocols.faktory.protocol.digest", counted)
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher, password="pass")
+    protocol = ClockedFaktory(dispatcher, password="pass")
     for _ in range(50):
         for hello in ('{"v":2,"pwdhash":"x"}', '{"v":1,"pwdhash":"x"}', '{"v":2}', "{}"):
-            peer = Conversation(dispatcher, door)
+            peer = Conversation(dispatcher, protocol)
             assert peer.ask(f"HELLO {hello}") == b"-ERR Invalid password\r\n"
     assert len(hashed) == 2
     dispatcher.advance(1)
-    Conversation(dispatcher, door).ask('HELLO {"v":2,"pwdhash":"x"}')
+    Conversation(dispatcher, protocol).ask('HELLO {"v":2,"pwdhash":"x"}')
     assert len(hashed) == 3
 
 
 def test_a_password_said_a_second_after_the_greeting() -> None:
     """Each connection is asked for the hash of its own greeting, though others were greeted otherwise since."""
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher, password="pass")
-    early = Conversation(dispatcher, door)
+    protocol = ClockedFaktory(dispatcher, password="pass")
+    early = Conversation(dispatcher, protocol)
     said = re.search(rb'"i":(\d+),"s":"(\w+)"', early.take())
     assert said is not None
     dispatcher.advance(1.5)
-    late = Conversation(dispatcher, door)
+    late = Conversation(dispatcher, protocol)
     assert said[0] not in late.take()
     said_hash = digest(b"pass", said[2].decode(), int(said[1]))
     hello = f'HELLO {{"v":2,"pwdhash":"{said_hash}"}}'
@@ -91,7 +91,7 @@ def test_a_password_said_a_second_after_the_greeting() -> None:
 def test_the_greeting_has_no_blank_after_its_word() -> None:
     """npm faktory-worker splits it on blanks and parses the second word (2.1)."""
     dispatcher = PlainDispatcher()
-    said = Conversation(dispatcher, Door(dispatcher, password="pass")).take()
+    said = Conversation(dispatcher, ClockedFaktory(dispatcher, password="pass")).take()
     assert re.fullmatch(rb'\+HI \{"v":2,"i":\d{4},"s":"[0-9a-f]+"\}\r\n', said)
     assert said.count(b" ") == 1
 
@@ -99,58 +99,60 @@ def test_the_greeting_has_no_blank_after_its_word() -> None:
 def test_uptime_begins_with_the_server() -> None:
     """Not with the first connection: a door ticks from the start."""
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher)
-    door.tick(dispatcher)
+    protocol = ClockedFaktory(dispatcher)
+    protocol.tick(dispatcher)
     dispatcher.advance(100.9)
-    assert b'"uptime":100,' in body(worker(dispatcher, door).ask("INFO"))
+    assert b'"uptime":100,' in body(worker(dispatcher, protocol).ask("INFO"))
 
 
 def test_memory_is_asked_for() -> None:
     dispatcher = PlainDispatcher()
-    assert b'"used_memory_mb":77}' in body(worker(dispatcher, Door(dispatcher, memory_mb=lambda: 77)).ask("INFO"))
+    assert b'"used_memory_mb":77}' in body(
+        worker(dispatcher, ClockedFaktory(dispatcher, memory_mb=lambda: 77)).ask("INFO")
+    )
 
 
 def test_connections_that_never_said_hello_do_not_count() -> None:
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher)
-    Conversation(dispatcher, door).close()
-    Conversation(dispatcher, door)
-    peer = worker(dispatcher, door)
+    protocol = ClockedFaktory(dispatcher)
+    Conversation(dispatcher, protocol).close()
+    Conversation(dispatcher, protocol)
+    peer = worker(dispatcher, protocol)
     assert b'"connections":1,' in body(peer.ask("INFO"))
-    worker(dispatcher, door, "w").close()
+    worker(dispatcher, protocol, "w").close()
     assert b'"connections":1,' in body(peer.ask("INFO"))
     peer.close()
-    assert door.connections == 0
+    assert protocol.connections == 0
 
 
 def test_the_first_hello_describes_a_worker() -> None:
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher)
+    protocol = ClockedFaktory(dispatcher)
     for host, pid in (("h1", 1), ("h2", 2)):
         hello = f'HELLO {{"v":2,"wid":"w","hostname":"{host}","pid":{pid},"labels":["l"]}}'
-        assert Conversation(dispatcher, door).ask(hello) == b"+OK\r\n"
-    known = door.workers.by_wid["w"]
+        assert Conversation(dispatcher, protocol).ask(hello) == b"+OK\r\n"
+    known = protocol.workers.by_wid["w"]
     assert (known.hostname, known.pid, known.labels, len(known.hang_ups)) == ("h1", 1, ("l",), 2)
 
 
 def test_a_heartbeat_of_exactly_a_minute_ago_will_do() -> None:
     """Dropped when the last one is *more* than 60 s old (section 8)."""
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher)
-    peer = worker(dispatcher, door, "w")
+    protocol = ClockedFaktory(dispatcher)
+    peer = worker(dispatcher, protocol, "w")
     dispatcher.advance(60)
     assert not peer.is_closed
     dispatcher.advance(5)
     assert peer.is_closed
-    assert door.workers.reaped == 1
+    assert protocol.workers.reaped == 1
 
 
 def test_hello_of_another_connection_is_no_heartbeat() -> None:
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher)
-    peer = worker(dispatcher, door, "w")
+    protocol = ClockedFaktory(dispatcher)
+    peer = worker(dispatcher, protocol, "w")
     dispatcher.advance(50)
-    other = worker(dispatcher, door, "w")
+    other = worker(dispatcher, protocol, "w")
     dispatcher.advance(15)
     assert peer.is_closed
     assert other.is_closed

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, say, worker
+from tests.support.conversation import ClockedFaktory, Conversation, say, worker
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.floor import Floor
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -16,7 +16,7 @@ OK = b"+OK\r\n"
 @pytest.fixture
 def peer() -> Conversation:
     dispatcher = PlainDispatcher()
-    return worker(dispatcher, Door(dispatcher), "w")
+    return worker(dispatcher, ClockedFaktory(dispatcher), "w")
 
 
 def told(peer: Conversation, fail: bytes) -> dict[str, object]:
@@ -61,7 +61,7 @@ def test_an_empty_backtrace_is_left_out(peer: Conversation) -> None:
         b'{"retry_count":2000000000}',
     ],
 )
-def test_odd_ones_that_are_brought(peer: Conversation, failure: bytes) -> None:
+def test_odd_failures_in_a_push_are_kept(peer: Conversation, failure: bytes) -> None:
     job = b'{"jid":"12345678","jobtype":"T","args":[],"retry":9223372036854775807,"failure":%b}' % failure
     assert say(peer, b"PUSH " + job) == OK
     shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
@@ -72,7 +72,7 @@ def test_odd_ones_that_are_brought(peer: Conversation, failure: bytes) -> None:
     assert again["retry_count"] == max(shown["retry_count"], 0) + 1
 
 
-def test_one_that_is_brought_is_kept(peer: Conversation) -> None:
+def test_a_failure_in_a_push_is_kept(peer: Conversation) -> None:
     failure = (
         b'{"failed_at":"2026-11-15T17:56:40.725238Z","next_at":"2026-11-15T17:56:55.725242Z","message":"m","errtype":"E",'
         b'"backtrace":["a","b"],"retry_count":2,"remaining":23}'
@@ -96,7 +96,7 @@ def test_a_failure_of_1970_did_happen_then(peer: Conversation) -> None:
 
 
 @pytest.mark.parametrize("backtrace", [b"null", b"[]", b'["a"]'])
-def test_a_backtrace_that_is_brought(peer: Conversation, backtrace: bytes) -> None:
+def test_a_backtrace_in_a_push_is_kept(peer: Conversation, backtrace: bytes) -> None:
     push = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":%b}}'
     assert say(peer, push % backtrace) == OK
     assert (b'"backtrace":["a"]' in say(peer, b"FETCH default")) is (backtrace == b'["a"]')
@@ -112,20 +112,20 @@ def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
 
 class TestOfOtherDoors:
     @pytest.mark.parametrize("retry", [25, 1, -1])
-    def test_a_job_that_was_brought_back_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+    def test_a_job_that_was_requeued_counts_from_below_zero(self, all_protocols: AllProtocols, retry: int) -> None:
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"retry":%d}' % retry) == OK
         say(peer, b"FETCH default")
         assert say(peer, b'FAIL {"jid":"12345678","message":"m"}') == OK
         say(peer, b'MUTATE {"cmd":"kill","target":"retries"}')
-        assert ControlPeer(floor.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
+        assert ControlPeer(all_protocols.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
         shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("m", 0, retry)
 
-    def test_a_final_failure_by_qless_counts_from_below_zero(self, floor: Floor) -> None:
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+    def test_a_final_failure_by_qless_counts_from_below_zero(self, all_protocols: AllProtocols) -> None:
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"queue":"q"}') == OK
-        qless = floor.qless()
+        qless = all_protocols.qless()
         got = qless.fetch("q")
         assert got is not None
         assert qless.fail(got.ident, "broke")
@@ -133,13 +133,13 @@ class TestOfOtherDoors:
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("broke", 0, 25)
 
-    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, floor: Floor) -> None:
-        masenko = floor.masenko()
+    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, all_protocols: AllProtocols) -> None:
+        masenko = all_protocols.masenko()
         masenko.push("q", ["a"])
         got = masenko.fetch("q")
         assert got is not None
         assert masenko.fail(got.ident)
-        peer = worker(floor.dispatcher, Door(floor.dispatcher), "w")
+        peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
         say(peer, b'MUTATE {"cmd":"requeue","target":"retries"}')
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["errtype"]) == ("unknown", "unknown")

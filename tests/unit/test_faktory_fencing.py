@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
@@ -52,9 +52,9 @@ def beat_and_advance(dispatcher: PlainDispatcher, seconds: float, *peers: Conver
 
 @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
 def test_a_late_settlement_leaves_the_newer_lease_alone(
-    dispatcher: PlainDispatcher, door: Door, line: str, answer: bytes
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory, line: str, answer: bytes
 ) -> None:
-    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
+    first, second = worker(dispatcher, protocol, "first"), worker(dispatcher, protocol, "second")
     push(first)
     fetch(first)
     beat_and_advance(dispatcher, LATER, first, second)
@@ -69,61 +69,63 @@ def test_a_late_settlement_leaves_the_newer_lease_alone(
     assert not dispatcher.state.jobs
 
 
-def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(dispatcher: PlainDispatcher, door: Door) -> None:
+def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory
+) -> None:
     """The usual zombie: it stops, is dropped for its silence, its lease ends, and it wakes up with the job done."""
-    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
+    first, second = worker(dispatcher, protocol, "first"), worker(dispatcher, protocol, "second")
     push(first)
     fetch(first)
     beat_and_advance(dispatcher, LATER, second)
     assert first.is_closed
     fetch(second)
-    again = worker(dispatcher, door, "first")
+    again = worker(dispatcher, protocol, "first")
     assert again.ask(ACK) == OK
     assert again.ask(FAIL) == NOT_FOUND
     assert leased_to(dispatcher) == "second"
 
 
-def test_a_worker_that_reconnects_settles_what_it_holds(dispatcher: PlainDispatcher, door: Door) -> None:
-    first = worker(dispatcher, door, "first")
+def test_a_worker_that_reconnects_settles_what_it_holds(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+    first = worker(dispatcher, protocol, "first")
     push(first)
     fetch(first)
     first.ask("END")
-    assert worker(dispatcher, door, "first").ask(ACK) == OK
+    assert worker(dispatcher, protocol, "first").ask(ACK) == OK
     assert not dispatcher.state.jobs
 
 
 def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(
-    dispatcher: PlainDispatcher, door: Door
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory
 ) -> None:
-    first, second = worker(dispatcher, door, "first"), worker(dispatcher, door, "second")
+    first, second = worker(dispatcher, protocol, "first"), worker(dispatcher, protocol, "second")
     push(first)
     fetch(first)
     first.close()
     day = 86_400.0
     beat_and_advance(dispatcher, 60 + day - 1, second)
     fetch(second)
-    late = worker(dispatcher, door, "first")
+    late = worker(dispatcher, protocol, "first")
     late.ask(ACK)
     assert leased_to(dispatcher) == "second"
     late.close()
     beat_and_advance(dispatcher, 2 * 3_600, second)
-    assert "first" not in door.workers._given
-    assert "second" in door.workers._given
+    assert "first" not in protocol.workers._given
+    assert "second" in protocol.workers._given
 
 
-def test_a_worker_that_settled_all_leaves_nothing_behind(dispatcher: PlainDispatcher, door: Door) -> None:
+def test_a_worker_that_settled_all_leaves_nothing_behind(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     for name in ("one", "two", "three"):
-        peer = worker(dispatcher, door, name)
+        peer = worker(dispatcher, protocol, name)
         push(peer)
         fetch(peer)
         assert peer.ask(ACK) == OK
         peer.close()
-    assert not door.workers._given
+    assert not protocol.workers._given
 
 
-def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, door: Door) -> None:
+def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     """Its newest lease is meant: the protocol has no way to name the older one."""
-    peer = worker(dispatcher, door, "first")
+    peer = worker(dispatcher, protocol, "first")
     push(peer)
     fetch(peer)
     beat_and_advance(dispatcher, LATER, peer)
@@ -132,8 +134,14 @@ def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, door: Door
     assert not dispatcher.state.jobs
 
 
-def test_two_connections_of_one_worker_share_what_it_was_given(dispatcher: PlainDispatcher, door: Door) -> None:
-    one, two, other = worker(dispatcher, door, "w"), worker(dispatcher, door, "w"), worker(dispatcher, door, "other")
+def test_two_connections_of_one_worker_share_what_it_was_given(
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory
+) -> None:
+    one, two, other = (
+        worker(dispatcher, protocol, "w"),
+        worker(dispatcher, protocol, "w"),
+        worker(dispatcher, protocol, "other"),
+    )
     push(one)
     fetch(one)
     beat_and_advance(dispatcher, LATER, one, other)
@@ -147,12 +155,12 @@ def test_two_connections_of_one_worker_share_what_it_was_given(dispatcher: Plain
     assert not dispatcher.state.jobs
 
 
-def test_anybody_who_was_given_nothing_may_settle(dispatcher: PlainDispatcher, door: Door) -> None:
+def test_a_client_without_leases_may_settle(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     """Page 5.5: any connection may ACK any jid; a Faktory lease is bound to nobody."""
     holder, stranger, producer = (
-        worker(dispatcher, door, "w"),
-        worker(dispatcher, door, "stranger"),
-        worker(dispatcher, door),
+        worker(dispatcher, protocol, "w"),
+        worker(dispatcher, protocol, "stranger"),
+        worker(dispatcher, protocol),
     )
     for line, peer in ((ACK, stranger), (FAIL, producer)):
         push(holder)
@@ -161,8 +169,8 @@ def test_anybody_who_was_given_nothing_may_settle(dispatcher: PlainDispatcher, d
         assert dispatcher.state.by_state[State.LEASED] == []
 
 
-def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispatcher, door: Door) -> None:
-    one, two = worker(dispatcher, door), worker(dispatcher, door)
+def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+    one, two = worker(dispatcher, protocol), worker(dispatcher, protocol)
     push(one)
     fetch(one)
     dispatcher.advance(LATER)
@@ -174,8 +182,8 @@ def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispat
     assert not dispatcher.state.jobs
 
 
-def test_an_expired_lease_that_nobody_took_yet(dispatcher: PlainDispatcher, door: Door) -> None:
-    peer = worker(dispatcher, door, "w")
+def test_an_expired_lease_that_nobody_took_yet(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+    peer = worker(dispatcher, protocol, "w")
     push(peer)
     fetch(peer)
     beat_and_advance(dispatcher, 61, peer)
@@ -186,8 +194,8 @@ def test_an_expired_lease_that_nobody_took_yet(dispatcher: PlainDispatcher, door
 
 
 class TestDuplicatesOfAJid:
-    def test_each_holder_settles_its_own(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        one, two = worker(dispatcher, door, "one"), worker(dispatcher, door, "two")
+    def test_each_holder_settles_its_own(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+        one, two = worker(dispatcher, protocol, "one"), worker(dispatcher, protocol, "two")
         push(one, args="[1]")
         push(one, args="[2]")
         assert (fetch(one), fetch(two)) == ([1], [2])
@@ -196,8 +204,10 @@ class TestDuplicatesOfAJid:
         assert one.ask(FAIL) == OK
         assert job(dispatcher).state is State.RETRYING
 
-    def test_one_holder_of_both_settles_the_newer_first(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        peer = worker(dispatcher, door, "one")
+    def test_one_holder_of_both_settles_the_newer_first(
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
+    ) -> None:
+        peer = worker(dispatcher, protocol, "one")
         push(peer, args="[1]")
         push(peer, args="[2]")
         assert (fetch(peer), fetch(peer)) == ([1], [2])
@@ -207,8 +217,12 @@ class TestDuplicatesOfAJid:
         assert not dispatcher.state.jobs
         assert peer.ask(FAIL) == NOT_FOUND
 
-    def test_a_stranger_settles_the_oldest_leased(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        one, two, stranger = worker(dispatcher, door, "one"), worker(dispatcher, door, "two"), worker(dispatcher, door)
+    def test_a_stranger_settles_the_oldest_leased(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+        one, two, stranger = (
+            worker(dispatcher, protocol, "one"),
+            worker(dispatcher, protocol, "two"),
+            worker(dispatcher, protocol),
+        )
         push(one, args="[1]")
         push(one, args="[2]")
         push(one, args="[3]")
@@ -223,11 +237,11 @@ class TestDuplicatesOfAJid:
 class TestAfterARestart:
     def after(self, dispatcher: PlainDispatcher, wid: str) -> Conversation:
         dispatcher = dispatcher.restarted()
-        self.dispatcher, self.door = dispatcher, Door(dispatcher)
-        return worker(dispatcher, self.door, wid)
+        self.dispatcher, self.protocol = dispatcher, ClockedFaktory(dispatcher)
+        return worker(dispatcher, self.protocol, wid)
 
-    def test_a_worker_settles_its_own_lease(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        peer = worker(dispatcher, door, "w")
+    def test_a_worker_settles_its_own_lease(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+        peer = worker(dispatcher, protocol, "w")
         push(peer)
         fetch(peer)
         assert self.after(dispatcher, "w").ask(ACK) == OK
@@ -235,30 +249,34 @@ class TestAfterARestart:
 
     @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
     def test_a_worker_does_not_settle_anothers(
-        self, dispatcher: PlainDispatcher, door: Door, line: str, answer: bytes
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory, line: str, answer: bytes
     ) -> None:
-        peer = worker(dispatcher, door, "w")
+        peer = worker(dispatcher, protocol, "w")
         push(peer)
         fetch(peer)
         assert self.after(dispatcher, "another").ask(line) == answer
         assert leased_to(self.dispatcher) == "w"
 
-    def test_a_nameless_connection_may_settle_it(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        peer = worker(dispatcher, door, "w")
+    def test_a_nameless_connection_may_settle_it(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+        peer = worker(dispatcher, protocol, "w")
         push(peer)
         fetch(peer)
         assert self.after(dispatcher, "").ask(ACK) == OK
         assert not self.dispatcher.state.jobs
 
-    def test_a_nameless_lease_may_be_settled_by_a_name(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        peer = worker(dispatcher, door)
+    def test_a_nameless_lease_may_be_settled_by_a_name(
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
+    ) -> None:
+        peer = worker(dispatcher, protocol)
         push(peer)
         fetch(peer)
         assert self.after(dispatcher, "w").ask(ACK) == OK
         assert not self.dispatcher.state.jobs
 
-    def test_of_duplicates_each_name_settles_its_own(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        one, two = worker(dispatcher, door, "one"), worker(dispatcher, door, "two")
+    def test_of_duplicates_each_name_settles_its_own(
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
+    ) -> None:
+        one, two = worker(dispatcher, protocol, "one"), worker(dispatcher, protocol, "two")
         push(one, args="[1]")
         push(one, args="[2]")
         fetch(one), fetch(two)
@@ -266,23 +284,23 @@ class TestAfterARestart:
         assert [each.payload for each in self.dispatcher.state.jobs.values()] == [b"[1]"]
 
     def test_a_lease_that_ends_after_the_restart_is_known_to_be_over(
-        self, dispatcher: PlainDispatcher, door: Door
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
     ) -> None:
-        peer = worker(dispatcher, door, "w")
+        peer = worker(dispatcher, protocol, "w")
         push(peer)
         fetch(peer)
         dispatcher.advance(30)
         other = self.after(dispatcher, "other")
         beat_and_advance(self.dispatcher, LATER, other)
         fetch(other)
-        late = worker(self.dispatcher, self.door, "w")
+        late = worker(self.dispatcher, self.protocol, "w")
         assert late.ask(ACK) == OK
         assert late.ask(FAIL) == NOT_FOUND
         assert leased_to(self.dispatcher) == "other"
 
-    def test_new_leases_are_anybodys_again(self, dispatcher: PlainDispatcher, door: Door) -> None:
-        push(worker(dispatcher, door, "w"))
+    def test_new_leases_are_anybodys_again(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+        push(worker(dispatcher, protocol, "w"))
         holder = self.after(dispatcher, "holder")
         fetch(holder)
-        assert worker(self.dispatcher, self.door, "stranger").ask(ACK) == OK
+        assert worker(self.dispatcher, self.protocol, "stranger").ask(ACK) == OK
         assert not self.dispatcher.state.jobs

@@ -4,27 +4,21 @@ The desk stores each event as the journal would, so an accepted value that could
 """
 
 import json
-from itertools import pairwise
 from typing import NamedTuple
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.chunks import cut, cuts, ends
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.faktory_lines import hellos, lines
+from tests.support.json_spellings import arrays, objects, spellings
 from tests.support.known_ids import known_ids
 from tests.support.picture import picture
 from tests.support.resp import body, replies
 
-ends = st.sampled_from([b"\n", b"\r\n"])
 streams = st.lists(st.builds(bytes.__add__, lines, ends), max_size=12).map(b"".join)
-cuts = st.lists(st.integers(0, 2_000), max_size=12)
-
-
-def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    edges = [0, *sorted(min(sort_key, len(stream)) for sort_key in places), len(stream)]
-    return [stream[a:b] for a, b in pairwise(edges)]
 
 
 class Heard(NamedTuple):
@@ -41,8 +35,8 @@ def talk(chunks: list[bytes], *, identified: bool = True) -> Heard:
 
 def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
     dispatcher = PlainDispatcher()
-    door = Door(dispatcher, line_bytes=600)
-    peer = worker(dispatcher, door, "w1") if identified else Conversation(dispatcher, door)
+    protocol = ClockedFaktory(dispatcher, line_bytes=600)
+    peer = worker(dispatcher, protocol, "w1") if identified else Conversation(dispatcher, protocol)
     requests: list[bytes] = []
     for chunk in chunks:
         requests += _received(peer, chunk)
@@ -117,26 +111,6 @@ def test_what_was_said_survives_a_restart(stream: bytes) -> None:
     assert picture(again) == picture(dispatcher.state)
 
 
-blanks = st.text(" \t\r", max_size=2)
-numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,6})?", fullmatch=True)
-strings = st.builds(
-    lambda text, ascii_only: json.dumps(text, ensure_ascii=ascii_only), st.text(max_size=8), st.booleans()
-)
-constants = st.sampled_from(["true", "false", "null"])
-
-
-def arrays(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.builds(lambda items, blank: f"[{blank}{f'{blank},'.join(items)}]", st.lists(inner, max_size=4), blanks)
-
-
-def objects(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    pairs = st.builds(lambda key, blank, value: f"{key}{blank}:{value}", strings, blanks, inner)
-    return st.builds(lambda items, blank: f"{{{','.join(items)}{blank}}}", st.lists(pairs, max_size=4), blanks)
-
-
-spellings = st.recursive(numbers | strings | constants, lambda inner: arrays(inner) | objects(inner), max_leaves=12)
-
-
 #: What the server reads in `custom` itself, and may refuse (page section 9).
 ASKS = {"bid", "unique_for", "expires_at", "expires_in", "track"}
 
@@ -146,7 +120,7 @@ def test_args_and_custom_come_back_byte_for_byte(args: str, custom: str, bulk: b
     told = json.loads(custom, parse_int=str, parse_float=str)
     assume(not ASKS & set(told))
     dispatcher = PlainDispatcher()
-    peer = worker(dispatcher, Door(dispatcher))
+    peer = worker(dispatcher, ClockedFaktory(dispatcher))
     job = f'{{"jid":"12345678","custom":{custom},"jobtype":"T","args":{args}}}'
     assert peer.ask(f"PUSHB [{job}]" if bulk else f"PUSH {job}") == (b"$2\r\n{}\r\n" if bulk else b"+OK\r\n")
     shown = body(peer.ask("FETCH default"))

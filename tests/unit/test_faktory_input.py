@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from tests.support.conversation import Conversation, Door, say, worker
+from tests.support.conversation import ClockedFaktory, Conversation, say, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
@@ -13,8 +13,8 @@ OK = b"+OK\r\n"
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> Conversation:
-    return worker(dispatcher, door, "w")
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> Conversation:
+    return worker(dispatcher, protocol, "w")
 
 
 def deep(n: int) -> bytes:

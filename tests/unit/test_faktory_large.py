@@ -19,8 +19,8 @@ from crossdock.protocols.rejection_delay import LARGE
 from crossdock.server.limits import PIECE, REQUESTS_A_PASS
 from tests.support.conversation import Conversation, say
 from tests.support.dispatcher import PlainDispatcher
-from tests.support.house import House
 from tests.support.resp import body
+from tests.support.socketless_server import SocketlessServer
 
 OK = b"+OK\r\n"
 
@@ -87,7 +87,7 @@ class TestPieces:
         assert read(b"[" + b'{"jid":"x"},' * 20 + b"{}" + end) is None
 
 
-def test_what_was_refused_is_told_in_order(client: Conversation) -> None:
+def test_refusals_are_answered_in_order(client: Conversation) -> None:
     wrong = [f"{n * 7_919 % 5_000:x}" for n in range(5_000)]
     told = body(say(client, b"PUSHB " + json.dumps([{"jid": jid} for jid in wrong]).encode()))
     assert told == msgspec.json.encode(dict.fromkeys(sorted(wrong), "jobs must have a reasonable jid parameter"))
@@ -185,15 +185,15 @@ class TestRest:
 
 
 def test_a_long_line_is_read_piece_by_piece() -> None:
-    house = House(FaktoryProtocol())
-    connection, transport = house.connect()
+    server = SocketlessServer(FaktoryProtocol())
+    connection, transport = server.connect()
     connection.data_received(b'HELLO {"v":2}\r\n')
     reading: list[bool] = []
     transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
     transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
     connection.data_received(b"PUSH " + b"x" * 8 * PIECE)
     assert reading == [False]
-    house.loop.run()
+    server.loop.run()
     assert reading == [False, True]
     connection.data_received(b"x" * 1_000)
     assert reading == [False, True]
@@ -204,26 +204,26 @@ def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pyt
         rejection_delay, "_UNFELT_S", 0.0
     )  # the house's clock stands still while a request is looked at
     monkeypatch.setattr(rejection_delay, "_GATHERED_A_S", 1e6)
-    house = House(FaktoryProtocol())
-    connection, transport = house.connect()
-    house.say(connection, 'HELLO {"v":2}')
+    server = SocketlessServer(FaktoryProtocol())
+    connection, transport = server.connect()
+    server.say(connection, 'HELLO {"v":2}')
     connection.data_received(TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n")
-    house.sync()
+    server.sync()
     assert connection.eof_received()
-    house.sync()
+    server.sync()
     assert b"-ERR" not in transport.heard, "it is late"
-    house.loop.advance(60)
-    house.sync()
+    server.loop.advance(60)
+    server.sync()
     refusal, last = transport.heard.split(b"\r\n", 3)[2:]
     assert refusal.startswith(b"-ERR jobs must have a reasonable jid")
     assert last == b"$2\r\n{}\r\n+OK\r\n" and transport.eof
 
 
 def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at() -> None:
-    house = House(FaktoryProtocol())
-    connection, _ = house.connect()
+    server = SocketlessServer(FaktoryProtocol())
+    connection, _ = server.connect()
     connection.data_received(b'HELLO {"v":2}\r\n' + b"QUEUE LATENCY\r\n" * 2 * REQUESTS_A_PASS)
-    house.loop.step()
+    server.loop.step()
     connection.connection_lost(None)
-    house.sync()  # what was to be done next is not
-    assert not house.connections
+    server.sync()  # what was to be done next is not
+    assert not server.connections

@@ -11,7 +11,7 @@ from crossdock.protocols.faktory.admin import QUEUES_AT_MOST
 from crossdock.protocols.faktory.job import PushBody, spec
 from crossdock.protocols.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
 from crossdock.protocols.job_spec import InvalidJob
-from tests.support.conversation import Conversation, Door, say, worker
+from tests.support.conversation import ClockedFaktory, Conversation, say, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 
@@ -25,8 +25,8 @@ class Name(str):
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> Conversation:
-    return worker(dispatcher, door, "w")
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> Conversation:
+    return worker(dispatcher, protocol, "w")
 
 
 @pytest.mark.parametrize("field", ["jid", "jobtype", "queue"])
@@ -98,9 +98,9 @@ class TestBeforeHello:
         return line % (b"h" * (length - len(line) + 2))
 
     @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
-    def test_a_long_hello(self, dispatcher: PlainDispatcher, door: Door, chunk: int) -> None:
+    def test_a_long_hello(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory, chunk: int) -> None:
         for length, taken in ((BEFORE_HELLO, True), (BEFORE_HELLO + 1, False)):
-            peer = Conversation(dispatcher, door)
+            peer = Conversation(dispatcher, protocol)
             peer.take()
             line = self.hello(length) + b"\r\n"
             for i in range(0, len(line), chunk):
@@ -109,8 +109,10 @@ class TestBeforeHello:
             assert peer.is_closed is not taken
 
     @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
-    def test_a_long_line_glued_to_hello(self, dispatcher: PlainDispatcher, door: Door, chunk: int) -> None:
-        peer = Conversation(dispatcher, door)
+    def test_a_long_line_glued_to_hello(
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory, chunk: int
+    ) -> None:
+        peer = Conversation(dispatcher, protocol)
         peer.take()
         push = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % (b"x" * 2 * BEFORE_HELLO)
         line = b'HELLO {"v":2}\r\n' + push + b"\r\n"

@@ -6,13 +6,13 @@ import pytest
 
 from crossdock.model.commands.core import GiveBack
 from crossdock.protocols.base import Grant
-from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.conversation import ClockedFaktory, Conversation, run_out, worker
 from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
 def peer(dispatcher: PlainDispatcher) -> Conversation:
-    return worker(dispatcher, Door(dispatcher))
+    return worker(dispatcher, ClockedFaktory(dispatcher))
 
 
 def push(peer: Conversation, jid: str, custom: str = "{}", queue: str = "default") -> bytes:
@@ -27,8 +27,8 @@ def give_back(dispatcher: PlainDispatcher, jid: str) -> None:
 
 def test_one_fetch_has_one_reply(dispatcher: PlainDispatcher) -> None:
     """An expired member goes, its batch's callback comes, and the waiter waits for both queues."""
-    door = Door(dispatcher)
-    peer, waiting = worker(dispatcher, door), worker(dispatcher, door)
+    protocol = ClockedFaktory(dispatcher)
+    peer, waiting = worker(dispatcher, protocol), worker(dispatcher, protocol)
     bid = peer.ask('BATCH NEW {"complete":{"jobtype":"C","args":[],"queue":"c"}}').split(b"\r\n")[1].decode()
     push(peer, "member01", f'{{"bid":"{bid}","expires_in":1}}', "q")
     push(peer, "fresh001", queue="q")
@@ -52,7 +52,7 @@ def test_a_row_of_expired_jobs_ends_in_an_ordinary_wait(dispatcher: PlainDispatc
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     dispatcher.advance(2)
-    waiting = worker(dispatcher, Door(dispatcher))
+    waiting = worker(dispatcher, ClockedFaktory(dispatcher))
     assert waiting.ask("FETCH default") == b""
     push(peer, "fresh001")
     assert b"fresh001" in waiting.take()

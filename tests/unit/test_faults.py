@@ -10,7 +10,7 @@ from crossdock.protocols.base import Answer
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server.pending import guarded_wait
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 
 def push(jid: str) -> str:
@@ -18,7 +18,7 @@ def push(jid: str) -> str:
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch) -> House:
+def server(monkeypatch: pytest.MonkeyPatch) -> SocketlessServer:
     """Of a door that cannot show one of its jobs."""
 
     def faulty(job: Any) -> bytes:
@@ -27,12 +27,12 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
         return show(job)
 
     monkeypatch.setattr("crossdock.protocols.faktory.session.show", faulty)
-    return House(FaktoryProtocol())
+    return SocketlessServer(FaktoryProtocol())
 
 
-def worker(house: House) -> tuple[Any, Transport]:
-    connection, transport = house.connect()
-    house.say(connection, 'HELLO {"v":2,"wid":"worker-01"}')
+def worker(server: SocketlessServer) -> tuple[Any, Transport]:
+    connection, transport = server.connect()
+    server.say(connection, 'HELLO {"v":2,"wid":"worker-01"}')
     return connection, transport
 
 
@@ -44,39 +44,41 @@ def is_told(caplog: pytest.LogCaptureFixture) -> bool:
 
 @pytest.mark.parametrize("behind", [(), ("PUSH {}",)], ids=["alone", "with another behind it"])
 def test_the_job_is_given_back_and_the_connection_closed(
-    house: House, caplog: pytest.LogCaptureFixture, behind: tuple[str, ...]
+    server: SocketlessServer, caplog: pytest.LogCaptureFixture, behind: tuple[str, ...]
 ) -> None:
-    pushes, _ = worker(house)
-    house.say(pushes, push("broken-one"))
-    fetches, heard = worker(house)
+    pushes, _ = worker(server)
+    server.say(pushes, push("broken-one"))
+    fetches, heard = worker(server)
     before = heard.heard
-    house.say(fetches, "FETCH default", *behind)
+    server.say(fetches, "FETCH default", *behind)
     assert heard.heard == before and heard.eof, "nothing is said, and it is closed"
-    assert house.look(State.READY) == [("x", 0, 0)], "not counted"
+    assert server.look(State.READY) == [("x", 0, 0)], "not counted"
     assert is_told(caplog)
 
 
-def test_who_pushes_what_another_waits_for_does_not_pay_for_it(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    fetches, heard = worker(house)
-    house.say(fetches, "FETCH default")
-    pushes, said = worker(house)
-    house.say(pushes, push("broken-one"))
+def test_a_push_does_not_fail_with_the_waiter_it_serves(
+    server: SocketlessServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetches, heard = worker(server)
+    server.say(fetches, "FETCH default")
+    pushes, said = worker(server)
+    server.say(pushes, push("broken-one"))
     assert said.heard.endswith(b"+OK\r\n") and not said.eof
-    assert heard.eof and house.look(State.READY) == [("x", 0, 0)]
+    assert heard.eof and server.look(State.READY) == [("x", 0, 0)]
     assert is_told(caplog)
-    house.say(pushes, push("sound-one"))
+    server.say(pushes, push("sound-one"))
     assert said.heard.endswith(b"+OK\r\n+OK\r\n") and not said.eof
 
 
-def test_one_that_fails_at_its_deadline(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    fetches, heard = worker(house)
-    house.say(fetches, "FETCH default")
+def test_one_that_fails_at_its_deadline(server: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
+    fetches, heard = worker(server)
+    server.say(fetches, "FETCH default")
 
     def fail(late: bool) -> Answer:
         raise OverflowError(late)
 
-    waiting = next(iter(house.turn.waits.tickets.values()))
+    waiting = next(iter(server.turn.waits.tickets.values()))
     waiting.wait = waiting.wait._replace(ask=guarded_wait(waiting.wait._replace(ask=fail), fetches._request_failed).ask)
-    house.loop.advance(2.1)
-    house.sync()
+    server.loop.advance(2.1)
+    server.sync()
     assert heard.eof and is_told(caplog)

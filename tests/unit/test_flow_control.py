@@ -7,7 +7,7 @@ from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.flow_control import FlowControl
 from crossdock.server.limits import READ_AHEAD
 from tests.support.hand_loop import HandLoop
-from tests.support.house import Transport
+from tests.support.socketless_server import Transport
 
 
 class Socket(Transport):

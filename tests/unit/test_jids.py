@@ -13,7 +13,7 @@ def test_one_number_of_a_jid() -> None:
     assert (jids.all("a"), jids.newest("a"), list(jids)) == ((), None, [])
 
 
-def test_several_numbers_of_a_jid_are_told_oldest_first() -> None:
+def test_several_numbers_of_a_jid_are_listed_oldest_first() -> None:
     jids = JidIndex()
     for number in (2, 5, 3):  # 3 was pushed under another jid, and renamed
         jids.add("a", number)

@@ -15,7 +15,7 @@ from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.connection import Connection
 from tests.support import control_peer
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 from tests.support.states import RULES
 
 
@@ -31,65 +31,65 @@ def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
 
 def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None:
     """It was: a request that is answered in slices did not count as its first word."""
-    house = House(control_peer.admin_protocol())
-    house.turn.do(
+    server = SocketlessServer(control_peer.admin_protocol())
+    server.turn.do(
         Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "mail", b"[]", Form.JSON, 0, RULES) for n in range(20_000)])
     )
-    connection, transport = house.connect()
+    connection, transport = server.connect()
     after, done = None, 0
-    began = house.loop.time()
+    began = server.loop.time()
     while True:
         transport.heard = b""
         connection.data_received(json.dumps({"do": "delete", "kind": "mail", "after": after}).encode() + b"\n")
         while not transport.heard:
-            house.sync()
-            house.loop.advance(1.0)
-        assert not transport.aborted, f"after {house.loop.time() - began} s, {done} jobs"
+            server.sync()
+            server.loop.advance(1.0)
+        assert not transport.aborted, f"after {server.loop.time() - began} s, {done} jobs"
         answer = json.loads(transport.heard)
         done, after = done + answer["done"], answer["after"]
         if after is None:
             break
-    assert done == 20_000 and house.loop.time() - began > 10 * PAUSE_S
+    assert done == 20_000 and server.loop.time() - began > 10 * PAUSE_S
 
 
 @pytest.mark.parametrize(
-    ("door", "first"),
+    ("protocol", "first"),
     [(FaktoryProtocol(), b'HELLO {"v":2}\n'), (RedisProtocol(password="x"), b"AUTH x\r\n")],
     ids=["faktory", "redis"],
 )
 def test_a_first_request_that_is_worked_on_is_not_late(
-    door: FaktoryProtocol | RedisProtocol, first: bytes, monkeypatch: pytest.MonkeyPatch
+    protocol: FaktoryProtocol | RedisProtocol, first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(door)
-    connection, transport = house.connect()
+    server = SocketlessServer(protocol)
+    connection, transport = server.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(30.0, b"-late\r\n"))
     connection.data_received(first)
     for _ in range(29):
-        house.loop.advance(1.0)
-        house.sync()
+        server.loop.advance(1.0)
+        server.sync()
         assert not transport.aborted
-    house.loop.advance(1.0)
-    house.sync()
+    server.loop.advance(1.0)
+    server.sync()
     assert transport.heard.endswith(b"-late\r\n")
-    house.loop.advance(door.handshake_s)
+    server.loop.advance(protocol.handshake_s)
     assert transport.aborted, "it is still nobody"
 
 
 def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House(MasenkoProtocol(heartbeat_s=45.0))
-    connection, transport = house.connect()
+    server = SocketlessServer(MasenkoProtocol(heartbeat_s=45.0))
+    connection, transport = server.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(60.0, b"-late\n"))
     connection._handle = connection._session.handle
     connection.data_received(b"PUSH {}\n")
-    seconds = _until_closed(house, connection, transport)
+    seconds = _until_closed(server, connection, transport)
     assert transport.heard.startswith(b"-late\n")
     assert 60 + 45 <= seconds <= 60 + 46, "its time begins with the answer"
 
 
-def _until_closed(house: House, connection: Connection, transport: Transport) -> int:
+def _until_closed(server: SocketlessServer, connection: Connection, transport: Transport) -> int:
     for second in range(1, 300):
-        house.loop.advance(1.0)
-        house.sync()
+        server.loop.advance(1.0)
+        server.sync()
         if connection.is_closing():
             return second
     raise AssertionError("never")

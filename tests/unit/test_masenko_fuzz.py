@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
+from tests.support.chunks import cut, cuts, ends
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.masenko_lines import lines
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.picture import picture
-from tests.unit.test_faktory_fuzz import cut, cuts, ends
 
 streams = st.lists(st.builds(bytes.__add__, lines, ends), max_size=12).map(b"".join)
 

@@ -15,7 +15,7 @@ from crossdock.model.job import Form
 from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.go_json import TOO_DEEP, NotJson, WrongType, complaint, members
 from crossdock.protocols.masenko.messages import InvalidRequest, go_quote, normal, quote
-from tests.unit.test_faktory_fuzz import spellings
+from tests.support.json_spellings import spellings
 
 NOT_READ = "cannot unmarshal payload"
 

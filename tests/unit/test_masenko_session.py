@@ -22,13 +22,13 @@ NOT_ACQUIRED = b'ERR {"msg":"task not acquired"}\n'
 
 
 @pytest.fixture
-def door() -> MasenkoProtocol:
+def protocol() -> MasenkoProtocol:
     return MasenkoProtocol()
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: MasenkoProtocol) -> MasenkoPeer:
-    return MasenkoPeer(dispatcher, door)
+def peer(dispatcher: PlainDispatcher, protocol: MasenkoProtocol) -> MasenkoPeer:
+    return MasenkoPeer(dispatcher, protocol)
 
 
 def told(reply: bytes) -> dict[str, object]:
@@ -53,12 +53,12 @@ class TestIds:
         assert peer.ask('ACK {"id":1}') == OK
         assert peer.ask('ACK {"id":1}') == NOT_ACQUIRED
 
-    def test_zero_is_skipped(self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer) -> None:
-        door.tick(dispatcher)
+    def test_zero_is_skipped(self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol, peer: MasenkoPeer) -> None:
+        protocol.tick(dispatcher)
         assert dispatcher.state.counters.number == 0
         dispatcher.do(DrawNumbers(2**32 - 10))
-        door.tick(dispatcher)
-        door.tick(dispatcher)
+        protocol.tick(dispatcher)
+        protocol.tick(dispatcher)
         assert dispatcher.state.counters.number == 2**32
         assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":1}\n'
 
@@ -93,7 +93,7 @@ class TestLeases:
 
     @pytest.mark.parametrize("end", ["quit", "lost", "silent"])
     def test_many_are_let_go_in_slices(
-        self, dispatcher: PlainDispatcher, door: MasenkoProtocol, peer: MasenkoPeer, end: str
+        self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol, peer: MasenkoPeer, end: str
     ) -> None:
         count = 3 * SLICE + 7
         peer.ask("ATOMIC\n" + 'PUSH {"name":"a"}\n' * count + "DONE")
@@ -132,7 +132,7 @@ class TestInfo:
         assert isinstance(work, Generator)
         assert sum(1 for _ in work) == 3
 
-    def test_other_doors_jobs_are_not_in_band_0(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_jobs_of_other_protocols_are_not_in_band_0(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for priority in (-4, 0, 4):
             dispatcher.do(
                 Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Policy())])
@@ -151,7 +151,7 @@ class TestInfo:
         (b'[ 1,\r{"a" : "\xe2\x80\xa8 "} ]', Form.JSON, rb',"payload":[1,{"a":"\u2028 "}]'),
     ],
 )
-def test_payloads_of_other_doors(
+def test_payloads_of_other_protocols_are_shown(
     dispatcher: PlainDispatcher, peer: MasenkoPeer, payload: bytes, form: Form, shown: bytes
 ) -> None:
     dispatcher.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Policy())]))

@@ -33,7 +33,7 @@ from crossdock.model.events.codec import (
 from tests.model.bench import Bench, spec
 from tests.support.patience import PATIENCE_S
 
-OFF = [word for door in ("faktory", "workq", "masenko", "redis") for word in ("--listen", f"{door}=off")]
+OFF = [word for protocol in ("faktory", "workq", "masenko", "redis") for word in ("--listen", f"{protocol}=off")]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
 
 

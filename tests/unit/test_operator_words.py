@@ -101,7 +101,7 @@ def test_a_long_text_is_cut() -> None:
     assert (cut("short", 5), cut("longer", 5)) == ("short", "long…")
 
 
-def test_who_holds_a_lock(tmp_path: Path) -> None:
+def test_the_holder_of_a_lock_is_named(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     lock.touch()
     table = tmp_path / "locks"

@@ -39,7 +39,7 @@ def test_sync_times_are_of_the_last_seconds() -> None:
     assert sync_times([]) == Sync()
 
 
-def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
+def test_the_journal_writer_measures_each_entry(tmp_path: Path) -> None:
     loop = HandLoop()
     journal_writer = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
     for _ in range(3):
@@ -48,7 +48,7 @@ def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
     assert sync_times(journal_writer.took).batches == 3
 
 
-def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_and_server_status_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now))
     loop = HandLoop()

@@ -12,8 +12,8 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.redis_parts import ECHOES
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
-from tests.unit.test_redis_fuzz import wire
 
 
 class Talk:
@@ -21,7 +21,7 @@ class Talk:
         self.peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(ECHOES,)))
 
     def ask(self, *words: bytes) -> Any:
-        self.peer.send(wire(words[0], list(words[1:])))
+        self.peer.send(resp_request(words[0], list(words[1:])))
         [reply] = read(self.peer.take())
         return reply
 
@@ -139,5 +139,5 @@ def test_a_transaction_of_empty_words(talk: Talk) -> None:
 
 def test_as_many_patterns_as_there_may_be_are_read_at_once(talk: Talk) -> None:
     begun = time.process_time()
-    talk.peer.send(wire(b"PSUBSCRIBE", [b"%04d" % n * 1_024 for n in range(1_000)]))
+    talk.peer.send(resp_request(b"PSUBSCRIBE", [b"%04d" % n * 1_024 for n in range(1_000)]))
     assert time.process_time() - begun < 2.0, "each was compiled, which took ten seconds"

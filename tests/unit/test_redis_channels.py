@@ -17,7 +17,7 @@ from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import PUSHED_UNREAD, Limits
 from tests.support.hand_loop import HandLoop
-from tests.unit.test_turn import HeldScribe
+from tests.support.held_journal_writer import HeldJournalWriter
 
 UNREAD = 16 * 1024
 
@@ -52,7 +52,7 @@ class House(ConnectionRegistry):
     def __init__(self) -> None:
         super().__init__(Limits(unread_bytes=UNREAD))
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         self.turn = GroupCommit(
             Engine(state := EngineState(), Random(1)),
             self.journal_writer,
@@ -60,10 +60,10 @@ class House(ConnectionRegistry):
             self.loop.as_loop(),
             Admission(state, 1_000),
         )
-        self.door = RedisProtocol()
+        self.protocol = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
-        connection, transport = Connection(self, self.door, self.turn), Transport()
+        connection, transport = Connection(self, self.protocol, self.turn), Transport()
         connection.connection_made(cast(Any, transport))
         return connection, transport
 
@@ -113,7 +113,7 @@ def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) 
     listener.connection_lost(None)
     house.loop.run()
     assert house.turn.channels.by_name == {}
-    assert house.door.sessions.keys() == {2}
+    assert house.protocol.sessions.keys() == {2}
 
 
 def test_so_is_one_whose_texts_wait_for_the_disk(house: House) -> None:
@@ -151,7 +151,7 @@ class Ear:
         self.heard.append((pattern, channel, text))
 
 
-def test_a_second_name_goes_to_those_who_asked_for_it() -> None:
+def test_a_second_name_is_published_to_its_subscribers() -> None:
     channels, exact, by_pattern = Channels(), Ear(), Ear()
     channels.subscribe(b"put", exact)
     channels.subscribe_pattern(b"*", Glob(b"*"), by_pattern)
@@ -161,7 +161,7 @@ def test_a_second_name_goes_to_those_who_asked_for_it() -> None:
     assert by_pattern.heard == [(b"*", b"ql:put", b"jid")]
 
 
-def test_nothing_is_left_of_who_unsubscribed() -> None:
+def test_nothing_is_left_of_a_client_that_unsubscribed() -> None:
     channels, ear, other = Channels(), Ear(), Ear()
     channels.subscribe(b"a", ear)
     channels.subscribe(b"a", ear)

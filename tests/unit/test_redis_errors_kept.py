@@ -13,27 +13,27 @@ from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
-from tests.unit.test_redis_fuzz import wire
+from tests.support.resp_requests import resp_request
 
 REQUESTS = [
-    wire(b"EVALSHA", [b"0" * 40, b"0"]),
-    wire(b"FCALL", [b"qless", b"x"]),
-    wire(b"FCALL", [b"qless", b"0", b"put", b"x"]),
-    wire(b"AUTH", [b"wrong"]),
-    wire(b"HELLO", [b"9"]),
-    wire(b"CLIENT", [b"KILL", b"ID", b"x"]),
-    wire(b"SET", [b"k", b"v", b"NO"]),
-    wire(b"SET", [b"k", b"v"]),
-    wire(b"LPUSH", [b"k", b"v"]),
-    wire(b"INCR", [b"k"]),
-    wire(b"BLPOP", [b"k", b"x"]),
-    wire(b"ZADD", [b"z", b"x", b"m"]),
-    wire(b"ZRANGE", [b"z", b"0", b"1", b"LIMIT", b"0", b"1"]),
-    wire(b"SCAN", [b"0", b"NO"]),
-    wire(b"TYPE", [b"ql:config"]),
-    wire(b"HSET", [b"ql:config", b"a", b"b"]),
-    wire(b"MULTI", []) + wire(b"LPUSH", [b"k", b"v"]) + wire(b"EXEC", []),
-    wire(b"MULTI", []) + wire(b"CLIENT", [b"NO"]) + wire(b"EXEC", []),
+    resp_request(b"EVALSHA", [b"0" * 40, b"0"]),
+    resp_request(b"FCALL", [b"qless", b"x"]),
+    resp_request(b"FCALL", [b"qless", b"0", b"put", b"x"]),
+    resp_request(b"AUTH", [b"wrong"]),
+    resp_request(b"HELLO", [b"9"]),
+    resp_request(b"CLIENT", [b"KILL", b"ID", b"x"]),
+    resp_request(b"SET", [b"k", b"v", b"NO"]),
+    resp_request(b"SET", [b"k", b"v"]),
+    resp_request(b"LPUSH", [b"k", b"v"]),
+    resp_request(b"INCR", [b"k"]),
+    resp_request(b"BLPOP", [b"k", b"x"]),
+    resp_request(b"ZADD", [b"z", b"x", b"m"]),
+    resp_request(b"ZRANGE", [b"z", b"0", b"1", b"LIMIT", b"0", b"1"]),
+    resp_request(b"SCAN", [b"0", b"NO"]),
+    resp_request(b"TYPE", [b"ql:config"]),
+    resp_request(b"HSET", [b"ql:config", b"a", b"b"]),
+    resp_request(b"MULTI", []) + resp_request(b"LPUSH", [b"k", b"v"]) + resp_request(b"EXEC", []),
+    resp_request(b"MULTI", []) + resp_request(b"CLIENT", [b"NO"]) + resp_request(b"EXEC", []),
 ]
 
 
@@ -46,8 +46,8 @@ def constants() -> Iterator[tuple[str, Error]]:
 
 def test_constants_keep_nothing() -> None:
     qless = Qless()
-    door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
-    peer = Peer(PlainDispatcher(), door)
+    protocol = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
+    peer = Peer(PlainDispatcher(), protocol)
     for request in REQUESTS:
         peer.send(request)
     known = dict(constants())

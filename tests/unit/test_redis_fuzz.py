@@ -13,6 +13,7 @@ from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher, stored
 from tests.support.picture import picture
 from tests.support.redis_parts import ECHO, ECHO_SHA, ECHOES, MIRROR
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
 
 #: They close the connection, or answer several times.
@@ -31,20 +32,16 @@ on_keys = st.builds(lambda key, rest: [key, *rest], keys, arguments)
 requests = st.tuples(st.sampled_from(NAMES), arguments | on_keys | on_keys)
 
 
-def wire(name: bytes, args: list[bytes]) -> bytes:
-    return b"*%d\r\n" % (len(args) + 1) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in [name, *args])
-
-
 class Talk:
     def __init__(self, resp3: bool) -> None:
         self.dispatcher = PlainDispatcher()
-        door = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
-        self.peer = Peer(self.dispatcher, door)
+        protocol = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
+        self.peer = Peer(self.dispatcher, protocol)
         if resp3:
             self.ask(b"HELLO", [b"3"])
 
     def ask(self, name: bytes, args: list[bytes]) -> Any:
-        self.peer.send(wire(name, args))
+        self.peer.send(resp_request(name, args))
         if not self.peer.said:  # it waits, a year at most
             self.dispatcher.advance(86_400.0 * 366)
         if not self.peer.said:

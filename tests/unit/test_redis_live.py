@@ -11,8 +11,8 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import flood
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
-from tests.unit.test_redis_fuzz import wire
 
 
 class Talk:
@@ -21,7 +21,7 @@ class Talk:
         self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library(live_jobs.page),)))
 
     def ask(self, *words: bytes) -> Any:
-        self.peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", *words]))
+        self.peer.send(resp_request(b"FCALL", [b"crossdock.jobs", b"0", *words]))
         [reply] = read(self.peer.take())
         return reply
 
@@ -76,7 +76,7 @@ def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
         ((b"\xff",), "ERR not a request: "),
     ],
 )
-def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: str) -> None:
+def test_an_invalid_request_is_reported(talk: Talk, words: tuple[bytes, ...], why: str) -> None:
     kind, text = talk.ask(*words)
     assert kind == "error"
     assert text.decode().startswith(why)
@@ -84,5 +84,5 @@ def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: s
 
 def test_who_has_not_said_the_password_sees_nothing() -> None:
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library(live_jobs.page),), password="secret"))
-    peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
+    peer.send(resp_request(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

@@ -14,8 +14,8 @@ from crossdock.protocols.redis.bulk import library
 from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
+from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
-from tests.unit.test_redis_fuzz import wire
 
 
 class Talk:
@@ -24,7 +24,7 @@ class Talk:
         self.peer = Peer(self.dispatcher, RedisProtocol(libraries=(library.library(live_jobs.page),)))
 
     def ask(self, *words: bytes) -> Any:
-        self.peer.send(wire(words[0], list(words[1:])))
+        self.peer.send(resp_request(words[0], list(words[1:])))
         [reply] = read(self.peer.take())
         return reply
 

@@ -17,7 +17,7 @@ from crossdock.protocols.rejection_delay import LARGE
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Peer
 from tests.support.dispatcher import PlainDispatcher
-from tests.unit.test_redis_fuzz import wire
+from tests.support.resp_requests import resp_request
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 SLOW_S = 0.02
@@ -29,7 +29,7 @@ def redis() -> WireProtocol:
 
 
 def call(*words: bytes) -> bytes:
-    return wire(b"FCALL", [b"qless", b"0", *words])
+    return resp_request(b"FCALL", [b"qless", b"0", *words])
 
 
 def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
@@ -46,21 +46,21 @@ def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
     return rests, answer if isinstance(answer, bytes) else answer.reply
 
 
-def told_slowly(door: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
+def told_slowly(protocol: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
     """Where each look at a request takes a while; `full`: why there is no room."""
     dispatcher = PlainDispatcher()
     dispatcher.slowness, dispatcher.full = SLOW_S, full
-    peer = Peer(dispatcher, door())
-    if door is FaktoryProtocol:
+    peer = Peer(dispatcher, protocol())
+    if protocol is FaktoryProtocol:
         peer.send(b'HELLO {"v":2}\r\n')
     return told(peer, line)
 
 
 REFUSED = [
-    (redis, wire(b"NONSENSE", [b"a" * LARGE]), b"-ERR unknown command 'NONSENSE'"),
-    (redis, wire(b"GET", [b"a"] * 2_000), b"-ERR wrong number of arguments for 'get'"),
-    (redis, wire(b"EVAL", [b"a" * LARGE, b"0"]), b"-ERR unknown script "),
-    (redis, wire(b"EVAL", [b"a" * 2 * 1024 * 1024, b"0"]), b"-ERR unknown script "),
+    (redis, resp_request(b"NONSENSE", [b"a" * LARGE]), b"-ERR unknown command 'NONSENSE'"),
+    (redis, resp_request(b"GET", [b"a"] * 2_000), b"-ERR wrong number of arguments for 'get'"),
+    (redis, resp_request(b"EVAL", [b"a" * LARGE, b"0"]), b"-ERR unknown script "),
+    (redis, resp_request(b"EVAL", [b"a" * 2 * 1024 * 1024, b"0"]), b"-ERR unknown script "),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b"[" * LARGE, b"0"), b"-ERR user_function:1: Found too many"),
     (redis, call(b"cancel", b"x", *[b"j"] * 2_000), b'-ERR user_function:1: Arg "now" missing'),
     (MasenkoProtocol, b"NONSENSE " + b"a" * LARGE + b"\n", b'ERR {"msg":"unknown verb NONSENSE"}'),
@@ -73,16 +73,16 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), REFUSED)
-def test_what_is_refused(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
-    rests, answer = told_slowly(door, line)
+@pytest.mark.parametrize(("protocol", "line", "said"), REFUSED)
+def test_what_is_refused(protocol: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+    rests, answer = told_slowly(protocol, line)
     assert answer.startswith(said)
     assert rests == pytest.approx(LATE_S, rel=0.2)
 
 
 TAKEN = [
-    (redis, wire(b"SET", [b"k", b"a" * LARGE]), b"+OK"),
-    (redis, wire(b"NONSENSE", [b"a" * 100]), b"-ERR unknown command"),
+    (redis, resp_request(b"SET", [b"k", b"a" * LARGE]), b"+OK"),
+    (redis, resp_request(b"NONSENSE", [b"a" * 100]), b"-ERR unknown command"),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"$1\r\nj"),
     (MasenkoProtocol, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'OK {"id":1}'),
     (MasenkoProtocol, b"NONSENSE\n", b"ERR "),
@@ -93,9 +93,11 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), TAKEN)
-def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
-    rests, answer = told_slowly(door, line)
+@pytest.mark.parametrize(("protocol", "line", "said"), TAKEN)
+def test_an_accepted_or_small_request_is_answered_at_once(
+    protocol: Callable[[], WireProtocol], line: bytes, said: bytes
+) -> None:
+    rests, answer = told_slowly(protocol, line)
     assert answer.startswith(said)
     assert rests == 0.0
 
@@ -107,7 +109,7 @@ def loads() -> WireProtocol:
 JOBS = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
 
 FULL = [
-    (loads, wire(b"FCALL", [b"crossdock.load", b"0", b"r", JOBS]), b"-OOM "),
+    (loads, resp_request(b"FCALL", [b"crossdock.load", b"0", b"r", JOBS]), b"-OOM "),
     (FaktoryProtocol, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_function:1: "),
     (MasenkoProtocol, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
@@ -115,10 +117,10 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(("door", "line", "said"), FULL)
-def test_that_there_is_no_room_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
+@pytest.mark.parametrize(("protocol", "line", "said"), FULL)
+def test_a_full_server_answers_at_once(protocol: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     """Who brings jobs asks again, and gives up when there is no answer."""
-    rests, answer = told_slowly(door, line, "the disk is nearly full")
+    rests, answer = told_slowly(protocol, line, "the disk is nearly full")
     assert answer.startswith(said + b"the disk is nearly full")
     assert rests == 0.0
 
@@ -127,19 +129,19 @@ def test_the_refused_part_of_a_transaction() -> None:
     dispatcher = PlainDispatcher()
     dispatcher.slowness = SLOW_S
     peer = Peer(dispatcher, redis())
-    data = wire(b"SET", [b"k", b"a" * LARGE]) + wire(b"LPUSH", [b"k", b"a" * LARGE])
-    rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
+    data = resp_request(b"SET", [b"k", b"a" * LARGE]) + resp_request(b"LPUSH", [b"k", b"a" * LARGE])
+    rests, answer = told(peer, resp_request(b"MULTI", []) + data + resp_request(b"EXEC", []))
     assert answer.startswith(b"*2\r\n+OK\r\n-WRONGTYPE ")
     assert rests == pytest.approx(LATE_S)
 
 
-def test_a_transaction_that_has_popped_is_told_at_once() -> None:
+def test_a_transaction_that_has_popped_is_answered_at_once() -> None:
     dispatcher = PlainDispatcher()
     dispatcher.slowness = SLOW_S
     peer = Peer(dispatcher, redis())
     told(peer, call(b"put", b"1", b"w", b"q", b"j", b"k", b"{}", b"0"))
-    data = call(b"pop", b"2", b"q", b"w", b"1") + wire(b"EVAL", [b"a" * LARGE, b"0"])
-    rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
+    data = call(b"pop", b"2", b"q", b"w", b"1") + resp_request(b"EVAL", [b"a" * LARGE, b"0"])
+    rests, answer = told(peer, resp_request(b"MULTI", []) + data + resp_request(b"EXEC", []))
     assert b'"jid":"j"' in answer and b"-ERR unknown script" in answer
     assert rests == 0.0
 
@@ -147,7 +149,7 @@ def test_a_transaction_that_has_popped_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (wire(b"SET", [b"a" * 10_000] * 10), b"too big request"),
+        (resp_request(b"SET", [b"a" * 10_000] * 10), b"too big request"),
         (b"*%d\r\n" % (WORDS_AT_MOST + 1), b"more than 32768 words in one request, the limit; divide it"),
         (b"*2000000\r\n", b"invalid multibulk length"),
     ],

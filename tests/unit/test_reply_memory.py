@@ -8,149 +8,151 @@ from crossdock.model.states import State
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.limits import LARGE_REPLY, Limits
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 BUDGET = 1_050_000
 
 
 @pytest.fixture
-def house() -> House:
-    made = House(RedisProtocol())
+def server() -> SocketlessServer:
+    made = SocketlessServer(RedisProtocol())
     made.limits = Limits(reply_bytes=BUDGET)
     return made
 
 
-def peer(house: House, *, reads: bool = True) -> tuple[Any, Transport]:
-    connection, transport = house.connect()
+def peer(server: SocketlessServer, *, reads: bool = True) -> tuple[Any, Transport]:
+    connection, transport = server.connect()
     transport.reads = reads
     return connection, transport
 
 
-def held(house: House) -> int:
+def held(server: SocketlessServer) -> int:
     """Bytes of replies that wait for the journal."""
-    return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in house.turn._replies)
+    return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in server.turn._replies)
 
 
-def look(house: House) -> None:
-    for _ in house.look_at_replies():
-        house.sync()
+def look(server: SocketlessServer) -> None:
+    for _ in server.look_at_replies():
+        server.sync()
 
 
-def with_values(house: House, *sizes: int) -> None:
-    connection, _ = peer(house)
+def with_values(server: SocketlessServer, *sizes: int) -> None:
+    connection, _ = peer(server)
     for size in sizes:
         connection.data_received(
             b"*3\r\n$3\r\nSET\r\n$%d\r\n%d\r\n$%d\r\n%b\r\n" % (len(str(size)), size, size, b"x" * size)
         )
-        house.sync()
+        server.sync()
 
 
-def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    with_values(house, 200_000, 300_000)
-    peers = [peer(house, reads=False) for _ in range(10)]
+def test_replies_that_nobody_reads_take_no_more_than_the_budget(
+    server: SocketlessServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_values(server, 200_000, 300_000)
+    peers = [peer(server, reads=False) for _ in range(10)]
     closed: list[int] = []
     for n, (connection, _) in enumerate(peers):
-        house.say(connection, f"GET {300_000 if n == 2 else 200_000}")
-        assert house.unread <= BUDGET
+        server.say(connection, f"GET {300_000 if n == 2 else 200_000}")
+        assert server.unread <= BUDGET
         closed += [m for m, (_, transport) in enumerate(peers) if transport.aborted and m not in closed]
     assert closed[0] == 2, "the largest is closed first"
     assert len(closed) == 5
     assert caplog.text.count("limits.reply_memory_mib") == 1, "the log is not filled"
     for connection, _ in peers:
         connection.connection_lost(None)
-    assert house.unread == 0
+    assert server.unread == 0
 
 
-def test_a_peer_that_reads_is_not_closed(house: House) -> None:
-    with_values(house, 200_000)
-    connection, transport = peer(house)
-    slow, unread = peer(house, reads=False)
+def test_a_peer_that_reads_is_not_closed(server: SocketlessServer) -> None:
+    with_values(server, 200_000)
+    connection, transport = peer(server)
+    slow, unread = peer(server, reads=False)
     for _ in range(3):
-        house.say(slow, "GET 200000")
+        server.say(slow, "GET 200000")
     for _ in range(20):
-        house.say(connection, "GET 200000")
+        server.say(connection, "GET 200000")
     assert not transport.aborted and not unread.aborted
     assert transport.heard.count(b"$200000") == 20
 
 
-def test_replies_that_wait_for_the_journal_count(house: House) -> None:
+def test_replies_that_wait_for_the_journal_count(server: SocketlessServer) -> None:
     """All of one pass of the event loop: none of them has reached a socket yet."""
-    with_values(house, 200_000)
-    peers = [peer(house) for _ in range(20)]
+    with_values(server, 200_000)
+    peers = [peer(server) for _ in range(20)]
     for connection, _ in peers:
         connection.data_received(b"GET 200000\r\n")
-        assert held(house) <= BUDGET + 200_000, "what was made for a closed one goes at once"
+        assert held(server) <= BUDGET + 200_000, "what was made for a closed one goes at once"
     assert sum(transport.aborted for _, transport in peers) == 15
-    house.sync()
+    server.sync()
     assert sum(transport.heard.startswith(b"$200000") for _, transport in peers) == 5
 
 
-def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
-    with_values(house, LARGE_REPLY // 2)
-    peers = [peer(house, reads=False) for _ in range(10)]
+def test_small_replies_are_found_when_they_are_looked_for(server: SocketlessServer) -> None:
+    with_values(server, LARGE_REPLY // 2)
+    peers = [peer(server, reads=False) for _ in range(10)]
     for _ in range(20):
         for connection, _ in peers:
-            house.say(connection, f"GET {LARGE_REPLY // 2}")
+            server.say(connection, f"GET {LARGE_REPLY // 2}")
     assert not any(transport.aborted for _, transport in peers)
-    look(house)
-    assert sum(transport.aborted for _, transport in peers) == 4 and house.unread <= BUDGET
+    look(server)
+    assert sum(transport.aborted for _, transport in peers) == 4 and server.unread <= BUDGET
 
 
-def test_subscribers_that_do_not_read_count(house: House) -> None:
-    house.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
-    with_values(house, 10)
-    publisher, _ = peer(house)
-    hearers = [peer(house, reads=False) for _ in range(10)]
+def test_subscribers_that_do_not_read_count(server: SocketlessServer) -> None:
+    server.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
+    with_values(server, 10)
+    publisher, _ = peer(server)
+    hearers = [peer(server, reads=False) for _ in range(10)]
     for connection, _ in hearers:
-        house.say(connection, "SUBSCRIBE news")
+        server.say(connection, "SUBSCRIBE news")
         connection.pause_writing()
     for _ in range(12):
-        house.say(publisher, f"PUBLISH news {'x' * 10_000}")
-        assert house.unread <= BUDGET
+        server.say(publisher, f"PUBLISH news {'x' * 10_000}")
+        assert server.unread <= BUDGET
     assert sum(transport.aborted for _, transport in hearers) == 2
 
 
 def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
-    house = House(FaktoryProtocol())
-    house.limits = Limits(reply_bytes=60_000)
-    pusher, _ = house.connect()
-    house.say(pusher, 'HELLO {"v":2}')
+    server = SocketlessServer(FaktoryProtocol())
+    server.limits = Limits(reply_bytes=60_000)
+    pusher, _ = server.connect()
+    server.say(pusher, 'HELLO {"v":2}')
     for n in range(2):
-        house.say(pusher, f'PUSH {{"jid":"job-{n:04}","jobtype":"x","args":["{"x" * 50_000}"]}}')
-    workers = [house.connect() for _ in range(2)]
+        server.say(pusher, f'PUSH {{"jid":"job-{n:04}","jobtype":"x","args":["{"x" * 50_000}"]}}')
+    workers = [server.connect() for _ in range(2)]
     for n, (connection, _) in enumerate(workers):
-        house.say(connection, f'HELLO {{"v":2,"wid":"worker-{n}"}}')
+        server.say(connection, f'HELLO {{"v":2,"wid":"worker-{n}"}}')
     for connection, _ in workers:
         connection.data_received(b"FETCH default\r\n")
     assert [transport.aborted for _, transport in workers].count(True) == 1
-    house.sync()
-    assert house.look(State.LEASED) == [("x", 1, 0)]
-    assert house.look(State.READY) == [("x", 0, 0)], "and it is not counted as a try"
+    server.sync()
+    assert server.look(State.LEASED) == [("x", 1, 0)]
+    assert server.look(State.READY) == [("x", 0, 0)], "and it is not counted as a try"
 
 
-def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: House) -> None:
+def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(server: SocketlessServer) -> None:
     """Or those that never read could hold the budget, a little each, and let nobody else have a large reply."""
-    with_values(house, 200_000, 400_000)
-    peers = [peer(house, reads=False) for _ in range(5)]
+    with_values(server, 200_000, 400_000)
+    peers = [peer(server, reads=False) for _ in range(5)]
     for connection, _ in peers:
-        house.say(connection, "GET 200000")
+        server.say(connection, "GET 200000")
     for _ in range(2):
-        look(house)
-    connection, transport = peer(house)
-    house.say(connection, "GET 400000")
+        look(server)
+    connection, transport = peer(server)
+    server.say(connection, "GET 400000")
     assert not transport.aborted and transport.heard.startswith(b"$400000")
     assert sum(each.aborted for _, each in peers) == 2
 
 
-def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: House) -> None:
+def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(server: SocketlessServer) -> None:
     """At each look a reply of a few bytes waits for the journal: it reads all the same."""
-    with_values(house, 200_000)
-    busy, transport = peer(house)
+    with_values(server, 200_000)
+    busy, transport = peer(server)
     for _ in range(3):
         busy.data_received(b"SET a b\r\n")
-        look(house)
+        look(server)
     for _ in range(10):
-        connection, _ = peer(house, reads=False)
+        connection, _ = peer(server, reads=False)
         connection.data_received(b"GET 200000\r\n")
-    house.sync()
+    server.sync()
     assert not transport.aborted and transport.heard == b"+OK\r\n" * 3

@@ -11,7 +11,7 @@ from crossdock.server.flow_control import FlowControl
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
 from crossdock.server.reply_queue import LargeReply, Outlet, ReplyQueue
 from tests.support.hand_loop import HandLoop
-from tests.support.house import Transport
+from tests.support.socketless_server import Transport
 
 LIMIT = 100_000
 

@@ -134,7 +134,7 @@ def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None
     assert bench.job(1).failures == 0
 
 
-def test_a_monitored_job_is_told_of_under_each_of_its_ids(bench: ResquBench) -> None:
+def test_a_monitored_job_is_shown_under_each_of_its_ids(bench: ResquBench) -> None:
     bench.enqueue("j", "u", monitored=True)
     bench.pop()
     bench.delete("u")
@@ -299,7 +299,7 @@ class TestAllocators:
         assert bench.do(r.EmptyBuffer("resqu", "allocator:n:job-1")) == b"text of 1"
         assert "1" in bench.jids("unassigned")
 
-    def test_other_doors_may_lease_what_is_unassigned(self, unmapped: ResquBench) -> None:
+    def test_other_protocols_may_lease_unassigned_jobs(self, unmapped: ResquBench) -> None:
         assert unmapped.work_order("unassigned") == ["1", "2", "3"]
 
 
@@ -346,7 +346,7 @@ class TestReschedule:
         assert bench.job(1).state is State.LEASED
 
 
-def test_jobs_of_every_door_in_a_pool_reach_its_workers(bench: ResquBench) -> None:
+def test_jobs_of_every_protocol_in_a_pool_reach_its_workers(bench: ResquBench) -> None:
     bench.do(c.Enqueue("workq", [spec("w", "static")]))
     bench.do(c.Enqueue("masenko", [spec("m", "static")]))
     bench.enqueue("r")

@@ -86,7 +86,7 @@ def test_what_waited_unassigned_moves_in_slices_and_keeps_its_order() -> None:
     bench.sound()
 
 
-def test_a_job_of_another_door_stays_where_it_was_pushed() -> None:
+def test_a_job_of_another_protocol_stays_where_it_was_pushed() -> None:
     bench = ResquBench()
     bench.do(c.Enqueue("faktory", [spec("f", "unassigned")]))
     bench.mapped()

@@ -196,7 +196,7 @@ def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(b
     assert bench.engine.due_in(bench.now) is None
 
 
-def test_a_spawned_job_may_be_worked_by_any_door(bench: ResquBench) -> None:
+def test_a_job_of_a_plan_may_be_worked_through_any_protocol(bench: ResquBench) -> None:
     plan(bench, uid="u")
     bench.after(10)
     job = bench.lease("static")

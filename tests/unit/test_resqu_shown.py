@@ -9,7 +9,7 @@ from crossdock.model.commands import resqu as r
 from crossdock.protocols.admin import job_walk
 from tests.model.resqu_bench import job_spec
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door
+from tests.support.conversation import ClockedFaktory, Conversation
 from tests.support.dispatcher import PlainDispatcher
 
 
@@ -26,13 +26,13 @@ def dispatcher() -> PlainDispatcher:
 
 
 @pytest.fixture
-def door(dispatcher: PlainDispatcher) -> Door:
-    return Door(dispatcher)
+def protocol(dispatcher: PlainDispatcher) -> ClockedFaktory:
+    return ClockedFaktory(dispatcher)
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: Door) -> ControlPeer:
-    return ControlPeer(dispatcher, door.workers)
+def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> ControlPeer:
+    return ControlPeer(dispatcher, protocol.workers)
 
 
 def held(peer: ControlPeer, **rest: Any) -> list[str]:

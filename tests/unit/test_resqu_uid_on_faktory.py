@@ -6,20 +6,20 @@ from crossdock.model.commands import resqu
 from crossdock.model.commands import resqu as r
 from crossdock.protocols.redis.resqu.specs import Specs
 from tests.model.resqu_bench import ResquBench, job_spec
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 
 
 @pytest.fixture
 def peer(dispatcher: PlainDispatcher) -> Conversation:
-    return worker(dispatcher, Door(dispatcher), "w1")
+    return worker(dispatcher, ClockedFaktory(dispatcher), "w1")
 
 
 def push(peer: Conversation, jid: str, custom: str) -> bytes:
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"custom":{custom}}}')
 
 
-def test_one_unique_id_for_both_doors(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_one_unique_id_counts_for_both_protocols(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
     assert push(peer, "second01", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
     assert not dispatcher.do(resqu.Reserve("u", 1))

@@ -92,7 +92,7 @@ def test_a_delayed_repeat_is_known_by_its_text(bench: ResquBench) -> None:
     assert bench.do(other) is Pushing.NOT_UNIQUE
 
 
-def test_an_id_of_another_doors_job_is_not_a_repeat(bench: ResquBench) -> None:
+def test_an_id_of_another_protocols_job_is_not_a_repeat(bench: ResquBench) -> None:
     bench.push("j")
     assert bench.enqueue("j") is Pushing.DUPLICATE
 
@@ -183,7 +183,7 @@ def test_what_is_not_running_cannot_be_finalised(bench: ResquBench) -> None:
     assert bench.lock_state("u") == "running"
 
 
-def test_who_says_it_runs_is_believed(bench: ResquBench) -> None:
+def test_a_child_that_reports_running_is_believed(bench: ResquBench) -> None:
     """As a client may, without having popped the job (recording of client 1.0.4, step 6)."""
     assert not bench.do(resqu.Mark("u", 1, True))
     bench.enqueue("j", "u")

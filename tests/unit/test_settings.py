@@ -141,7 +141,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("[[[", "the configuration file some.toml is not TOML: Invalid initial character"),
     ],
 )
-def test_a_bad_file_is_told_in_one_sentence(file: str, sentence: str) -> None:
+def test_a_bad_file_is_reported_in_one_sentence(file: str, sentence: str) -> None:
     with pytest.raises(BadSetting) as raised:
         configured(file)
     assert str(raised.value).startswith(sentence)

@@ -17,7 +17,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
     return loop
 
 
-def test_a_hundred_long_answers_hold_everybody_up_for_a_hundred_slices(loop: HandLoop) -> None:
+def test_a_pass_of_long_answers_ends_when_its_time_is_over(loop: HandLoop) -> None:
     """They did. Now a pass ends when its time is over, and the next one goes on where it stopped."""
     queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[int] = []

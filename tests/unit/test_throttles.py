@@ -7,7 +7,7 @@ from crossdock.model.commands.core import GiveBack, SetThrottles
 from crossdock.model.records import Per
 from crossdock.server.static_config import BadOrder, throttles
 from crossdock.settings.schema import Settings, ThrottleEntry
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 
 EMPTY = b"$-1\r\n"
@@ -19,8 +19,8 @@ class Scene:
     def __init__(self, *throttle: tuple[str, int, Per, float]) -> None:
         self.dispatcher = PlainDispatcher()
         self.dispatcher.do(SetThrottles(throttle))
-        self.door = Door(self.dispatcher)
-        self.peer = worker(self.dispatcher, self.door)
+        self.protocol = ClockedFaktory(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.protocol)
         for n in range(10):
             self.push(f"job-{n:04d}")
         self.push("elsewhere", "other")
@@ -30,12 +30,12 @@ class Scene:
         assert self.peer.ask(line) == b"+OK\r\n"
 
     def worker(self, wid: str) -> Conversation:
-        return worker(self.dispatcher, self.door, wid)
+        return worker(self.dispatcher, self.protocol, wid)
 
     def restart(self) -> None:
         self.dispatcher = self.dispatcher.restarted()
-        self.door = Door(self.dispatcher)
-        self.peer = worker(self.dispatcher, self.door)
+        self.protocol = ClockedFaktory(self.dispatcher)
+        self.peer = worker(self.dispatcher, self.protocol)
 
 
 def fetched(said: bytes) -> str:
@@ -56,7 +56,7 @@ def test_so_many_leases_at_a_time_and_other_queues_as_ever() -> None:
 
 
 @pytest.mark.parametrize("end", ['ACK {"jid":"job-0000"}', 'FAIL {"jid":"job-0000"}'])
-def test_a_lease_that_ends_wakes_the_one_who_waits(end: str) -> None:
+def test_a_lease_that_ends_wakes_a_waiter(end: str) -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
     waiting = scene.worker("w1")
@@ -65,7 +65,7 @@ def test_a_lease_that_ends_wakes_the_one_who_waits(end: str) -> None:
     assert fetched(waiting.take()) == "job-0001"
 
 
-def test_a_lease_that_runs_out_wakes_the_one_who_waits() -> None:
+def test_a_lease_that_expires_wakes_a_waiter() -> None:
     scene = Scene(("short", 1, Per.QUEUE, 0.0))
     scene.push("short-001", "short", ',"reserve_for":60')
     scene.push("short-002", "short")
@@ -93,7 +93,7 @@ def test_a_full_throttle_asks_nobody() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
     for _ in range(100):
-        worker(scene.dispatcher, scene.door).ask("FETCH mail")
+        worker(scene.dispatcher, scene.protocol).ask("FETCH mail")
     before = scene.dispatcher.waits.asked
     scene.push("another-1")
     assert scene.dispatcher.waits.asked == before
@@ -102,7 +102,7 @@ def test_a_full_throttle_asks_nobody() -> None:
 
 
 @pytest.mark.parametrize("per", [Per.QUEUE, Per.WORKER])
-def test_a_timeout_wakes_the_one_who_waits(per: Per) -> None:
+def test_a_timeout_wakes_a_waiter(per: Per) -> None:
     scene = Scene(("mail", 1, per, 30.0))
     one, again = scene.worker("w1"), scene.worker("w1")
     assert fetched(one.ask("FETCH mail")) == "job-0000"

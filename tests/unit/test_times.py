@@ -75,7 +75,7 @@ def test_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("zone", ["+24:00", "-24:00", "+01:60", "+99:99"])
-def test_a_wrong_zone_is_told_in_terms_of_python(zone: str) -> None:
+def test_a_wrong_zone_is_reported_with_pythons_message(zone: str) -> None:
     with pytest.raises(ValueError, match=r"^the zone must lie between -23:59 and \+23:59$"):
         parse(f"2026-11-15T17:55:45{zone}")
 

@@ -1,6 +1,6 @@
 """The turn: no reply, of a read either, leaves before its batch and every batch before it are durable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import cast
 
@@ -27,29 +27,10 @@ from crossdock.server.group_commit import GroupCommit
 from crossdock.server.pending import WaitingRequest
 from crossdock.server.timer import TICK_DEPENDENTS, TICK_JOBS
 from tests.support.hand_loop import HandLoop
+from tests.support.held_journal_writer import HeldJournalWriter
 from tests.support.states import spec
 
 REGISTERS = LeaseTerms(default_s=60.0, least_s=1.0, most_s=60.0, registers=True)
-
-
-class HeldScribe:
-    """A scribe whose disk takes as long as the test wants."""
-
-    def __init__(self) -> None:
-        self.batches: list[bytes] = []
-        self._waiting: list[Callable[[], None]] = []
-
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
-        self.batches.append(batch)
-        self._waiting.append(durable)
-
-    @property
-    def waits(self) -> bool:
-        return bool(self._waiting)
-
-    def synced(self) -> None:
-        """The oldest batch is on disk."""
-        self._waiting.pop(0)()
 
 
 class Peer:
@@ -62,10 +43,10 @@ class Peer:
         self.heard.append(reply)
 
 
-class Desk:
+class CommitBench:
     def __init__(self, max_jobs: int = 100_000) -> None:
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         self.turn = GroupCommit(
             Engine(state := EngineState(), Random(1)),
             self.journal_writer,
@@ -86,11 +67,11 @@ class Desk:
 
 
 @pytest.fixture
-def dispatcher() -> Desk:
-    return Desk()
+def dispatcher() -> CommitBench:
+    return CommitBench()
 
 
-def test_a_change_is_answered_only_when_it_is_durable(dispatcher: Desk) -> None:
+def test_a_change_is_answered_only_when_it_is_durable(dispatcher: CommitBench) -> None:
     peer = Peer()
     dispatcher.push(peer, "job-0001")
     dispatcher.loop.run()
@@ -100,7 +81,7 @@ def test_a_change_is_answered_only_when_it_is_durable(dispatcher: Desk) -> None:
     assert peer.heard == [b"job-0001"]
 
 
-def test_a_read_while_a_batch_is_held_says_nothing(dispatcher: Desk) -> None:
+def test_a_read_while_a_batch_is_held_says_nothing(dispatcher: CommitBench) -> None:
     writer, reader = Peer(), Peer()
     dispatcher.push(writer, "job-0001")
     dispatcher.loop.run()
@@ -115,7 +96,7 @@ def test_a_read_while_a_batch_is_held_says_nothing(dispatcher: Desk) -> None:
     assert len(dispatcher.journal_writer.batches) == 1, "reads cost no batch"
 
 
-def test_a_read_waits_for_every_batch_before_it(dispatcher: Desk) -> None:
+def test_a_read_waits_for_every_batch_before_it(dispatcher: CommitBench) -> None:
     peer, reader = Peer(), Peer()
     dispatcher.push(peer, "job-0001")
     dispatcher.loop.run()
@@ -130,7 +111,7 @@ def test_a_read_waits_for_every_batch_before_it(dispatcher: Desk) -> None:
     assert reader.heard == [b"info"]
 
 
-def test_replies_keep_the_order_of_their_requests(dispatcher: Desk) -> None:
+def test_replies_keep_the_order_of_their_requests(dispatcher: CommitBench) -> None:
     peer = Peer()
     expected = []
     for n in range(20):
@@ -148,7 +129,7 @@ def test_replies_keep_the_order_of_their_requests(dispatcher: Desk) -> None:
     assert peer.heard == expected
 
 
-def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(dispatcher: Desk) -> None:
+def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(dispatcher: CommitBench) -> None:
     peer = Peer()
     dispatcher.read(peer, b"info")
     dispatcher.loop.run()
@@ -156,7 +137,7 @@ def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(dispat
     assert dispatcher.journal_writer.batches == []
 
 
-def test_all_connections_of_one_turn_share_one_batch(dispatcher: Desk) -> None:
+def test_all_connections_of_one_pass_share_one_journal_entry(dispatcher: CommitBench) -> None:
     peers = [Peer() for _ in range(50)]
     for n, peer in enumerate(peers):
         dispatcher.push(peer, f"job-{n:04d}")
@@ -175,7 +156,7 @@ def test_all_connections_of_one_turn_share_one_batch(dispatcher: Desk) -> None:
 class Stopped:
     """A clock that is moved by hand."""
 
-    def __init__(self, dispatcher: Desk) -> None:
+    def __init__(self, dispatcher: CommitBench) -> None:
         self.at = 0.0
         dispatcher.turn.clock.source = cast(Clock, self)
 
@@ -183,7 +164,7 @@ class Stopped:
         return Now(1_794_765_345.0 + self.at, self.at)
 
 
-def test_a_batch_stays_open_while_each_pass_brings_more(dispatcher: Desk) -> None:
+def test_a_journal_entry_stays_open_while_each_pass_adds_more(dispatcher: CommitBench) -> None:
     Stopped(dispatcher)
     peer = Peer()
     for n in range(5):
@@ -194,7 +175,7 @@ def test_a_batch_stays_open_while_each_pass_brings_more(dispatcher: Desk) -> Non
     assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == 5
 
 
-def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(dispatcher: Desk) -> None:
+def test_a_journal_entry_does_not_stay_open_for_a_client_that_pipelines(dispatcher: CommitBench) -> None:
     Stopped(dispatcher)
     peer, flooder = Peer(), Peer()
     dispatcher.push(peer, "job-0000")
@@ -206,7 +187,7 @@ def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(dispatcher
     assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == 2
 
 
-def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(dispatcher: Desk) -> None:
+def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(dispatcher: CommitBench) -> None:
     clock = Stopped(dispatcher)
     peer = Peer()
     pushed = 0
@@ -220,7 +201,7 @@ def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(dispatche
     assert len(decode_entry(dispatcher.journal_writer.batches[0]).events) == pushed
 
 
-def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(dispatcher: Desk) -> None:
+def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(dispatcher: CommitBench) -> None:
     peer = Peer()
     dispatcher.turn.clock.enter()
     assert dispatcher.turn.do(LeaseNext("workq", ("seen",), "w", REGISTERS)) is None
@@ -235,7 +216,7 @@ def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(dispatcher: Desk
     assert [type(event) for event in events] == [QueueSeen, Pushed]
 
 
-def test_settled_means_durable_and_released(dispatcher: Desk) -> None:
+def test_settled_means_durable_and_released(dispatcher: CommitBench) -> None:
     peer = Peer()
     told: list[str] = []
     dispatcher.turn.when_settled(lambda: told.append("idle"))
@@ -253,7 +234,7 @@ def test_settled_means_durable_and_released(dispatcher: Desk) -> None:
     assert peer.heard == [b"job-0001", b"job-0002"]
 
 
-def test_replies_without_a_change_settle_too(dispatcher: Desk) -> None:
+def test_replies_without_a_change_settle_too(dispatcher: CommitBench) -> None:
     peer = Peer()
     told: list[str] = []
     dispatcher.read(peer, b"goodbye")
@@ -272,7 +253,7 @@ def test_replies_without_a_change_settle_too(dispatcher: Desk) -> None:
     assert peer.heard == [b"goodbye", b"job-0001", b"goodbye"]
 
 
-def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(dispatcher: Desk) -> None:
+def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(dispatcher: CommitBench) -> None:
     peer = Peer()
     due = dispatcher.turn.now.wall + 0.000_001
     for first in range(0, 20_000, 1_000):
@@ -299,7 +280,7 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(dispatcher: 
     assert max(moved) <= TICK_JOBS
 
 
-def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher: Desk) -> None:
+def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher: CommitBench) -> None:
     peer, asked = Peer(), 0
     dispatcher.push(peer, "job-0000")
     links = Extra(links=Links(depends_on=(1,)))
@@ -336,7 +317,7 @@ def test_very_many_dependents_follow_in_slices_with_others_in_between(dispatcher
     assert len(dispatcher.turn.state.queues["after"].ready) == 5_000
 
 
-def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(dispatcher: Desk) -> None:
+def test_the_timer_is_reset_only_for_what_is_due_earlier(dispatcher: CommitBench) -> None:
     alarms = []
     for behind, due in enumerate((5.0, 7.0, 6.0, 1.0, 3.0)):
         dispatcher.push(Peer(), f"job-{behind:04d}", due=dispatcher.turn.now.wall + due)
@@ -348,7 +329,7 @@ def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(disp
 
 
 def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
-    dispatcher = Desk(max_jobs=2)
+    dispatcher = CommitBench(max_jobs=2)
     dispatcher.push(Peer(), "job-0001")
     assert dispatcher.turn.no_room(1) is None
     assert "limits.jobs" in (dispatcher.turn.no_room(2) or "")
@@ -356,7 +337,7 @@ def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
     assert dispatcher.turn.no_room(1) == "the disk is nearly full"
 
 
-def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) -> None:
+def test_a_waiter_on_a_job_is_answered_in_the_step_that_ended_it(dispatcher: CommitBench) -> None:
     worker, waiter = Peer(), Peer()
     dispatcher.push(worker, "job-0001")
     dispatcher.loop.run()
@@ -378,7 +359,7 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(dispatcher: Desk) 
     assert waiter.heard == [b"told"]
 
 
-def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Desk) -> None:
+def test_a_waiter_is_asked_when_a_lazy_deadline_passes(dispatcher: CommitBench) -> None:
     """It is no event: nothing has changed yet."""
     clock = Stopped(dispatcher)
     dispatcher.turn.clock.enter()
@@ -399,7 +380,7 @@ def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(dispatcher: Des
     assert asked == [30.0]
 
 
-def _with_ttl(dispatcher: Desk, jids: Sequence[str], ttl: float) -> None:
+def _with_ttl(dispatcher: CommitBench, jids: Sequence[str], ttl: float) -> None:
     dispatcher.turn.clock.enter()
     extra = Extra(links=Links(ttl_s=ttl))
     dispatcher.turn.do(Enqueue("workq", [replace(spec(jid), extra=extra) for jid in jids]))
@@ -407,7 +388,7 @@ def _with_ttl(dispatcher: Desk, jids: Sequence[str], ttl: float) -> None:
     dispatcher.journal_writer.synced()
 
 
-def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to_live(dispatcher: Desk) -> None:
+def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to_live(dispatcher: CommitBench) -> None:
     """Timers of the event loop are late by a millisecond or more. All requests go by the clock, not only leases."""
     clock = Stopped(dispatcher)
     _with_ttl(dispatcher, ["job-0001"], 10.0)
@@ -421,7 +402,9 @@ def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to
             dispatcher.journal_writer.synced()
 
 
-def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(dispatcher: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(
+    dispatcher: CommitBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crossdock.server.timer.TICK_JOBS", 10)
     clock = Stopped(dispatcher)
     _with_ttl(dispatcher, [f"job-{n:04}" for n in range(35)], 10.0)
@@ -436,7 +419,7 @@ def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(dispatcher: Desk, m
     assert left == [25, 15, 5, 0]
 
 
-def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(dispatcher: Desk) -> None:
+def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(dispatcher: CommitBench) -> None:
     clock = Stopped(dispatcher)
     dispatcher.push(Peer(), "job-0001", due=1_794_765_345.0 + 10.0)
     dispatcher.loop.run()
@@ -451,7 +434,7 @@ def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(dispatcher:
 
 
 def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(
-    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: CommitBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[Exception] = []
     dispatcher.turn.on_failure = failures.append
@@ -474,7 +457,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "RECORDS_FREE", 10)
-    dispatcher = Desk(max_jobs=100)
+    dispatcher = CommitBench(max_jobs=100)
     state = dispatcher.turn.state
     for n in range(10):
         state.queue(f"q{n}", 0.0)
@@ -500,7 +483,7 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
 
 
 def test_jobs_that_no_client_pushes_have_the_room_that_is_left_and_none_on_a_full_disk() -> None:
-    dispatcher = Desk(max_jobs=5)
+    dispatcher = CommitBench(max_jobs=5)
     dispatcher.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
     dispatcher.loop.run()
     assert dispatcher.turn.admission.unasked() == 5
@@ -516,7 +499,7 @@ def test_jobs_that_no_client_pushes_have_the_room_that_is_left_and_none_on_a_ful
 
 
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
-    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: CommitBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crossdock.server.group_commit.ENTRY_BYTES", 400)
     peer = Peer()
@@ -540,7 +523,7 @@ def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_t
     assert len(peer.heard) == 8
 
 
-def test_what_cannot_be_written_stops_the_server_and_is_never_answered(dispatcher: Desk) -> None:
+def test_what_cannot_be_written_stops_the_server_and_is_never_answered(dispatcher: CommitBench) -> None:
     """It was applied: what is in memory is no longer what a restart would find."""
     failed: list[Exception] = []
     dispatcher.turn.on_failure = failed.append
@@ -557,7 +540,7 @@ def test_what_cannot_be_written_stops_the_server_and_is_never_answered(dispatche
 
 
 def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
-    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: CommitBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crossdock.server.group_commit.SOFT_AT_MOST", 5)
     peer = Peer()

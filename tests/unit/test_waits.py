@@ -1,7 +1,5 @@
 """Waits: in the order they came, over all queues; a herd costs a push nothing."""
 
-from collections import Counter
-
 import pytest
 
 from crossdock.model.commands.admin import Bury, Flush, Remove
@@ -10,7 +8,8 @@ from crossdock.model.job import Extra, Form, Links, Number, Spec
 from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from crossdock.protocols.base import Answer, JobResult, Wait
-from crossdock.server.waiters import Waiter, Waiters
+from crossdock.server.waiters import Waiter
+from tests.support.counted_queues import CountedQueues
 from tests.support.dispatcher import PlainDispatcher
 
 FREE = Claim("workq", "", free=True)
@@ -19,139 +18,103 @@ ONCE = Policy(0, 1, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE
 FOREGROUND = Policy(0, 0, 60.0, lease_expiry=LeaseExpiry.DROP)
 
 
-class Hall:
-    """Queues with so many jobs, and waiters that take one each."""
-
-    def __init__(self) -> None:
-        self.ready: Counter[str | bytes] = Counter()
-        self.waits = Waiters(lambda queue: self.ready[queue] > 0)
-        self.served: list[str] = []
-        self.quiet: set[str] = set()
-
-    def come(self, name: str, *queues: str | bytes) -> None:
-        wait = Wait(queues, 0.0, lambda late: self._ask(name, wait, late))
-        self.waits.add(wait, lambda answer: self.served.append(f"{name}: {self._text(answer)}"))
-
-    def _ask(self, name: str, wait: Wait, late: bool) -> Answer:
-        for queue in wait.queues:
-            if self.ready[queue] and name not in self.quiet:
-                self.ready[queue] -= 1
-                return queue if isinstance(queue, bytes) else queue.encode()
-        return b"nothing" if late else wait
-
-    @staticmethod
-    def _text(answer: Answer) -> str:
-        return answer.decode() if isinstance(answer, bytes) else repr(answer)
-
-    def push(self, *queues: str | bytes) -> None:
-        self.ready.update(queues)
-        self.waits.wake(list(dict.fromkeys(queues)))
-
-
 def test_a_key_is_not_the_queue_of_the_same_name() -> None:
-    registry = Hall()
-    registry.come("a", b"red")
-    registry.come("b", "red", b"red")
-    registry.push("red")
-    assert registry.served == ["b: red"]
-    registry.push(b"red")
-    assert registry.served == ["b: red", "a: red"]
+    queues = CountedQueues()
+    queues.come("a", b"red")
+    queues.come("b", "red", b"red")
+    queues.push("red")
+    assert queues.served == ["b: red"]
+    queues.push(b"red")
+    assert queues.served == ["b: red", "a: red"]
 
 
 def test_what_is_done_together_is_served_when_it_is_over() -> None:
-    registry = Hall()
-    registry.come("a", "red", "blue")
-    registry.come("b", "red")
-    with registry.waits.held():
-        registry.push("red")
-        with registry.waits.held():
-            registry.push("blue")
-        assert registry.served == []
-    assert registry.served == ["a: red"]
-    registry.push("red")
-    assert registry.served == ["a: red", "b: red"]
+    queues = CountedQueues()
+    queues.come("a", "red", "blue")
+    queues.come("b", "red")
+    with queues.waits.held():
+        queues.push("red")
+        with queues.waits.held():
+            queues.push("blue")
+        assert queues.served == []
+    assert queues.served == ["a: red"]
+    queues.push("red")
+    assert queues.served == ["a: red", "b: red"]
 
 
 def test_first_come_first_served_over_all_queues() -> None:
-    registry = Hall()
-    registry.come("a", "red")
-    registry.come("b", "blue", "red")
-    registry.come("c", "red")
-    registry.push("red")
-    registry.push("red", "red")
-    assert registry.served == ["a: red", "b: red", "c: red"]
-    assert not registry.waits
+    queues = CountedQueues()
+    queues.come("a", "red")
+    queues.come("b", "blue", "red")
+    queues.come("c", "red")
+    queues.push("red")
+    queues.push("red", "red")
+    assert queues.served == ["a: red", "b: red", "c: red"]
+    assert not queues.waits
 
 
-def test_many_queues_stir_at_once_and_many_wait() -> None:
+def test_many_queues_wake_at_once_and_many_waiters_are_served() -> None:
     """The order is that of coming, and who is asked does not cost a look at all others."""
-    registry = Hall()
+    queues = CountedQueues()
     names = [f"q{n}" for n in range(2_000)]
     for n in range(0, 2_000, 2):
-        registry.come(f"w{n}", names[-1 - n], names[-2 - n])
-    looks = 0
-
-    def has_work(queue: str | bytes) -> bool:
-        nonlocal looks
-        looks += 1
-        return registry.ready[queue] > 0
-
-    registry.waits._has_work = has_work
-    registry.push(*names, *(f"nobody {n}" for n in range(2_000)))
-    assert registry.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
-    assert looks < 10_000
+        queues.come(f"w{n}", names[-1 - n], names[-2 - n])
+    queues.looks = 0
+    queues.push(*names, *(f"nobody {n}" for n in range(2_000)))
+    assert queues.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
+    assert queues.looks < 10_000
 
 
 def test_one_that_waits_on_several_queues_is_served_once() -> None:
-    registry = Hall()
-    registry.come("a", "red", "blue")
-    registry.push("blue", "red")
-    assert registry.served == ["a: red"], "in the order it named them"
-    assert registry.ready["blue"] == 1
-    assert len(registry.waits) == 0
+    queues = CountedQueues()
+    queues.come("a", "red", "blue")
+    queues.push("blue", "red")
+    assert queues.served == ["a: red"], "in the order it named them"
+    assert queues.ready["blue"] == 1
+    assert len(queues.waits) == 0
 
 
 def test_one_not_entitled_is_passed_over_and_keeps_its_place() -> None:
-    registry = Hall()
-    registry.come("a", "red")
-    registry.come("b", "red")
-    registry.quiet = {"a"}
-    registry.push("red")
-    assert registry.served == ["b: red"]
-    registry.quiet = set()
-    registry.come("c", "red")
-    registry.push("red")
-    assert registry.served == ["b: red", "a: red"]
+    queues = CountedQueues()
+    queues.come("a", "red")
+    queues.come("b", "red")
+    queues.quiet = {"a"}
+    queues.push("red")
+    assert queues.served == ["b: red"]
+    queues.quiet = set()
+    queues.come("c", "red")
+    queues.push("red")
+    assert queues.served == ["b: red", "a: red"]
 
 
 def test_a_herd_is_asked_once_a_job() -> None:
-    registry = Hall()
+    queues = CountedQueues()
     for n in range(5_000):
-        registry.come(str(n), "red")
-    registry.push("red")
-    assert registry.served == ["0: red"]
-    assert registry.waits.asked == 1
-    registry.push(*["red"] * 10)
-    assert registry.waits.asked == 11
+        queues.come(str(n), "red")
+    queues.push("red")
+    assert queues.served == ["0: red"]
+    assert queues.waits.asked == 1
+    queues.push(*["red"] * 10)
+    assert queues.waits.asked == 11
 
 
 def test_a_queue_that_nobody_waits_on_asks_nobody() -> None:
-    registry = Hall()
-    registry.come("a", "red")
-    registry.push("blue")
-    assert registry.waits.asked == 0
-    assert len(registry.waits) == 1
+    queues = CountedQueues()
+    queues.come("a", "red")
+    queues.push("blue")
+    assert queues.waits.asked == 0
+    assert len(queues.waits) == 1
 
 
-def test_who_left_is_not_asked() -> None:
-    registry = Hall()
+def test_a_waiter_that_left_is_not_asked() -> None:
+    queues = CountedQueues()
     wait = Wait(("red", "blue"), 0.0, lambda late: b"never")
-    waiter = registry.waits.add(wait, lambda answer: registry.served.append("gone"))
-    registry.come("b", "red")
-    registry.waits.remove(waiter)
-    registry.waits.remove(waiter)
-    registry.push("red")
-    assert registry.served == ["b: red"]
+    waiter = queues.waits.add(wait, lambda answer: queues.served.append("gone"))
+    queues.come("b", "red")
+    queues.waits.remove(waiter)
+    queues.waits.remove(waiter)
+    queues.push("red")
+    assert queues.served == ["b: red"]
 
 
 # Waiting on a job
@@ -185,7 +148,7 @@ def ear() -> Ear:
     return Ear()
 
 
-def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None:
+def test_all_waiters_on_a_job_are_answered_in_order_of_arrival(ear: Ear) -> None:
     job, other = ear.push("a"), ear.push("b")
     gone = ear.wait("gone", job)
     for name in ("one", "two"):
@@ -245,7 +208,7 @@ def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
     assert ear.heard == [("me", b"1 0 last")]
 
 
-def test_who_is_told_may_give_commands_and_wait_again(ear: Ear) -> None:
+def test_an_answered_waiter_may_send_commands_and_wait_again(ear: Ear) -> None:
     first, second = ear.push("a"), ear.push("b")
 
     def told(how: JobResult) -> Answer:

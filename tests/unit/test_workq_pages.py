@@ -8,7 +8,7 @@ import pytest
 from crossdock.protocols.workq import inspect
 from crossdock.protocols.workq.protocol import WorkqProtocol
 from crossdock.server.connection import Connection
-from tests.support.house import House, Transport
+from tests.support.socketless_server import SocketlessServer, Transport
 
 JOBS = 12
 SIZE = 200_000
@@ -16,14 +16,14 @@ IDENT = "61a444a0-6128-41c0-8078-cc757d3b%04x"
 
 
 @pytest.fixture
-def house() -> House:
-    house = House(WorkqProtocol())
-    adds, told = house.connect()
+def server() -> SocketlessServer:
+    server = SocketlessServer(WorkqProtocol())
+    adds, told = server.connect()
     for number in range(JOBS):
-        house.say(adds, f"add {IDENT % number} q 60000 60000 {SIZE}", "x" * SIZE)
-        house.say(adds, f"schedule {IDENT % (number + 4096)} q 60000 60000 2030-01-01T00:00:00Z {SIZE}", "y" * SIZE)
+        server.say(adds, f"add {IDENT % number} q 60000 60000 {SIZE}", "x" * SIZE)
+        server.say(adds, f"schedule {IDENT % (number + 4096)} q 60000 60000 2030-01-01T00:00:00Z {SIZE}", "y" * SIZE)
     assert told.heard == b"+OK\r\n" * 2 * JOBS
-    return house
+    return server
 
 
 def jobs_in(said: bytes) -> list[str]:
@@ -42,18 +42,18 @@ def jobs_in(said: bytes) -> list[str]:
     return found
 
 
-def choked(house: House, line: str) -> tuple[Connection, Transport]:
+def choked(server: SocketlessServer, line: str) -> tuple[Connection, Transport]:
     """One that asks and then does not read: the socket takes what it is handed, and says stop."""
-    peer, told = house.connect()
+    peer, told = server.connect()
     told.written = peer.pause_writing
-    house.say(peer, line)
+    server.say(peer, line)
     return peer, told
 
 
 @pytest.mark.parametrize("what", ["jobs", "scheduled-jobs"])
-def test_a_peer_that_reads_gets_all_of_it_in_order(house: House, what: str) -> None:
-    peer, told = house.connect()
-    house.say(peer, f"inspect {what} q 0 100", "inspect queue q")
+def test_a_peer_that_reads_gets_all_of_it_in_order(server: SocketlessServer, what: str) -> None:
+    peer, told = server.connect()
+    server.say(peer, f"inspect {what} q 0 100", "inspect queue q")
     said, then = told.heard[: -len(TAIL)], told.heard[-len(TAIL) :]
     first = 4096 if what == "scheduled-jobs" else 0
     assert jobs_in(said) == [IDENT % number for number in range(first, first + JOBS)]
@@ -63,65 +63,65 @@ def test_a_peer_that_reads_gets_all_of_it_in_order(house: House, what: str) -> N
 TAIL = b"+OK 1\r\nq 2\r\nready-len 12\r\nscheduled-len 12\r\n"
 
 
-def test_a_peer_that_does_not_read_costs_one_part(house: House) -> None:
-    peer, told = choked(house, "inspect jobs q 0 100")
+def test_a_peer_that_does_not_read_costs_one_part(server: SocketlessServer) -> None:
+    peer, told = choked(server, "inspect jobs q 0 100")
     assert SIZE < len(told.heard) < SIZE + inspect.PART_BYTES + 1_000
     before = len(told.heard)
-    other, heard = house.connect()
-    house.say(other, "inspect queue q")
+    other, heard = server.connect()
+    server.say(other, "inspect queue q")
     assert heard.heard == TAIL, "others are served meanwhile"
     assert len(told.heard) == before
     for number in range(JOBS):
         assert len(told.heard) < (number + 1) * (SIZE + 1_000)
         peer.resume_writing()
-        house.sync()
+        server.sync()
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(house: House) -> None:
-    peer, told = choked(house, "inspect jobs q 0 100")
-    other, _ = house.connect()
+def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(server: SocketlessServer) -> None:
+    peer, told = choked(server, "inspect jobs q 0 100")
+    other, _ = server.connect()
     for number in range(JOBS):
-        house.say(other, f"delete {IDENT % number}")
+        server.say(other, f"delete {IDENT % number}")
     for _ in range(JOBS):
         peer.resume_writing()
-        house.sync()
+        server.sync()
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_a_peer_that_is_gone_in_the_middle(house: House) -> None:
-    peer, _ = choked(house, "inspect jobs q 0 100")
+def test_a_peer_that_is_gone_in_the_middle(server: SocketlessServer) -> None:
+    peer, _ = choked(server, "inspect jobs q 0 100")
     peer.connection_lost(None)
-    house.sync()
-    assert peer not in house.connections
+    server.sync()
+    assert peer not in server.connections
     assert peer._pending is None
 
 
-def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: House) -> None:
-    peer, told = choked(house, "inspect jobs q 0 100")
+def test_a_peer_that_sends_no_more_hears_it_to_the_end(server: SocketlessServer) -> None:
+    peer, told = choked(server, "inspect jobs q 0 100")
     assert peer.eof_received()
     for _ in range(JOBS):
         peer.resume_writing()
-        house.sync()
+        server.sync()
     assert len(jobs_in(told.heard)) == JOBS
     assert told.eof
 
 
-def test_a_stop_in_the_middle_ends_it_within_bounds(house: House) -> None:
+def test_a_stop_in_the_middle_ends_it_within_bounds(server: SocketlessServer) -> None:
     """What was answered before is heard; of the long reply as much as a peer may leave unread."""
-    peer, told = house.connect()
+    peer, told = server.connect()
     peer.data_received(b"inspect queue q\r\n" + b"inspect jobs q 0 100\r\n" * 2)
     peer.shut_down(time.monotonic() + 5)
-    house.sync()
+    server.sync()
     assert told.heard.startswith(TAIL)
-    assert SIZE < len(told.heard) < house.limits.unread_bytes + 2 * SIZE
+    assert SIZE < len(told.heard) < server.limits.unread_bytes + 2 * SIZE
     assert told.eof
 
 
-def test_a_short_page_is_one_reply(house: House) -> None:
-    adds, _ = house.connect()
+def test_a_short_page_is_one_reply(server: SocketlessServer) -> None:
+    adds, _ = server.connect()
     for number in range(100):
-        house.say(adds, f"add {IDENT % (8192 + number)} small 60000 60000 1", "x")
-    peer, told = house.connect()
-    house.say(peer, "inspect jobs small 0 100")
+        server.say(adds, f"add {IDENT % (8192 + number)} small 60000 60000 1", "x")
+    peer, told = server.connect()
+    server.say(peer, "inspect jobs small 0 100")
     assert told.writes == 1 and told.heard.startswith(b"+OK 100\r\n")

@@ -12,7 +12,7 @@ from crossdock.model.commands.admin import ForgetQueue
 from crossdock.model.states import State
 from crossdock.protocols.workq import inspect, session
 from crossdock.protocols.workq.protocol import WorkqProtocol
-from tests.support.conversation import Conversation, Door, Peer, run_out, worker
+from tests.support.conversation import ClockedFaktory, Conversation, Peer, run_out, worker
 from tests.support.dispatcher import PlainDispatcher, StoringEngine
 
 OK = b"+OK\r\n"
@@ -24,13 +24,13 @@ def ident(number: int) -> str:
 
 
 @pytest.fixture
-def door() -> WorkqProtocol:
+def protocol() -> WorkqProtocol:
     return WorkqProtocol()
 
 
 @pytest.fixture
-def peer(dispatcher: PlainDispatcher, door: WorkqProtocol) -> Peer:
-    return Peer(dispatcher, door)
+def peer(dispatcher: PlainDispatcher, protocol: WorkqProtocol) -> Peer:
+    return Peer(dispatcher, protocol)
 
 
 def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: str = "") -> None:
@@ -99,7 +99,7 @@ class TestFencing:
 
     @pytest.fixture
     def faktory(self, dispatcher: PlainDispatcher) -> Conversation:
-        return worker(dispatcher, Door(dispatcher))
+        return worker(dispatcher, ClockedFaktory(dispatcher))
 
     def test_duplicates_of_a_jid_are_settled_newest_first(
         self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation
@@ -113,11 +113,11 @@ class TestFencing:
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
 
     def test_one_that_was_given_nothing_may_settle_what_is_bound_to_nobody(
-        self, dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer, faktory: Conversation
+        self, dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer, faktory: Conversation
     ) -> None:
         faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":[]}}')
         peer.ask("lease q 0")
-        assert Peer(dispatcher, door).ask(f"complete {ident(1)} 0\r\n") == OK
+        assert Peer(dispatcher, protocol).ask(f"complete {ident(1)} 0\r\n") == OK
         assert not dispatcher.state.jobs
 
     def test_a_workq_job_that_faktory_has(self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation) -> None:
@@ -137,7 +137,7 @@ class TestFencing:
 
 
 def test_a_lease_goes_past_any_number_of_expired_jobs(dispatcher: PlainDispatcher, peer: Peer) -> None:
-    faktory = worker(dispatcher, Door(dispatcher))
+    faktory = worker(dispatcher, ClockedFaktory(dispatcher))
     short = '{"jid":"12345678","jobtype":"T","queue":"q","args":[],"custom":{"expires_in":1}}'
     last = '{"jid":"87654321","jobtype":"T","queue":"q","args":[7]}'
     faktory.ask(f"PUSHB [{','.join([short] * 1_200)},{last}]")
@@ -146,7 +146,7 @@ def test_a_lease_goes_past_any_number_of_expired_jobs(dispatcher: PlainDispatche
 
 
 def test_a_long_list_of_queues_is_made_in_slices(
-    dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are served in between; one that is forgotten meanwhile has no row."""
     monkeypatch.setattr(inspect, "SLICE", 3)
@@ -154,7 +154,7 @@ def test_a_long_list_of_queues_is_made_in_slices(
     assert peer.ask("inspect queues 5 2") == b"+OK 2\r\n%b" % b"".join(
         b"%b 2\r\nready-len 0\r\nscheduled-len 0\r\n" % name for name in (b"f", b"g")
     )
-    asked = inspect.inspect(door, dispatcher, [b"inspect", b"queues", b"0", b"100"], {})
+    asked = inspect.inspect(protocol, dispatcher, [b"inspect", b"queues", b"0", b"100"], {})
     assert isinstance(asked, Generator)
     next(asked)
     dispatcher.do(ForgetQueue("c"))
@@ -163,8 +163,8 @@ def test_a_long_list_of_queues_is_made_in_slices(
     assert [line[:1] for line in answer.split(b"\r\n") if line.endswith(b" 2")] == [b"a", b"b", b"d", b"e", b"f", b"g"]
 
 
-def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
-    waiting = [Peer(dispatcher, door) for _ in range(50)]
+def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer) -> None:
+    waiting = [Peer(dispatcher, protocol) for _ in range(50)]
     for each in waiting:
         each.send(b"lease q 60000\r\n")
     for each in waiting[:10]:
@@ -174,9 +174,9 @@ def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, door: WorkqProtoc
     assert dispatcher.waits.asked == 1
 
 
-def test_every_waiter_of_a_result_is_told(dispatcher: PlainDispatcher, door: WorkqProtocol, peer: Peer) -> None:
+def test_every_waiter_of_a_result_is_answered(dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer) -> None:
     add(peer, 1)
-    waiting = [Peer(dispatcher, door) for _ in range(50)]
+    waiting = [Peer(dispatcher, protocol) for _ in range(50)]
     for each in waiting:
         each.send(f"result {ident(1)} 60000\r\ninspect queue q\r\n".encode())
     waiting[7].close()

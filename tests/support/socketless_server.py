@@ -17,7 +17,7 @@ from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import Limits
 from tests.support.hand_loop import HandLoop
-from tests.unit.test_turn import HeldScribe
+from tests.support.held_journal_writer import HeldJournalWriter
 
 
 class HandClock:
@@ -67,11 +67,11 @@ class Transport:
         self.closed = True
 
 
-class House(ConnectionRegistry):
-    def __init__(self, door: WireProtocol) -> None:
+class SocketlessServer(ConnectionRegistry):
+    def __init__(self, protocol: WireProtocol) -> None:
         super().__init__(Limits())
         self.loop = HandLoop()
-        self.journal_writer = HeldScribe()
+        self.journal_writer = HeldJournalWriter()
         clock = cast(Clock, HandClock(self.loop))
         self.state = EngineState()
         self.turn = GroupCommit(
@@ -81,18 +81,18 @@ class House(ConnectionRegistry):
             self.loop.as_loop(),
             Admission(self.state, 100_000),
         )
-        self.door = door
+        self.protocol = protocol
 
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
-        connection = Connection(self, self.door, self.turn)
+        connection = Connection(self, self.protocol, self.turn)
         connection.connection_made(cast(asyncio.Transport, transport))
         return connection, transport
 
     def sync(self) -> None:
         """All that was said so far is on disk."""
         self.loop.run()
-        while self.journal_writer._waiting:
+        while self.journal_writer.waits:
             self.journal_writer.synced()
             self.loop.run()
 

@@ -17,7 +17,7 @@ AGAIN: Final = "again"  #: their queue
 EVERY_S: Final = 0.05
 
 
-class NeedsLoad(Load):
+class DependencyLoad(Load):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self.depends_on: dict[str, str] = {}  #: jobs, and the one that each needs
@@ -26,7 +26,7 @@ class NeedsLoad(Load):
         peer.call("recur", AGAIN, TICK, "Q", "{}", "interval", EVERY_S, 0, "retries", TRIES)
         peer.close()
 
-    def _roles(self, peer: type[Peer], doors: int) -> list[tuple[Role, int]]:
+    def _roles(self, peer: type[Peer], protocols: int) -> list[tuple[Role, int]]:
         roles: list[tuple[Role, int]] = [(self._consume, 2), (self._hold, 1)]
         if peer is ViaQless:
             roles += [(self._pairs, 3), (self._work_again, 1)]

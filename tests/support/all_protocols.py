@@ -7,7 +7,7 @@ from crossdock.client.base import Broken
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.model.commands.qless import CatchUp
 from crossdock.model.commands.resqu import SetMapping
-from crossdock.protocols.base import WireProtocol as AnyDoor
+from crossdock.protocols.base import WireProtocol as AnyProtocol
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
@@ -29,8 +29,8 @@ def _redis(dispatcher: PlainDispatcher) -> RedisProtocol:
     return RedisProtocol(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
 
-_BUILT: Final[dict[str, Callable[[PlainDispatcher], AnyDoor]]] = {
-    "faktory": conversation.Door,
+_BUILT: Final[dict[str, Callable[[PlainDispatcher], AnyProtocol]]] = {
+    "faktory": conversation.ClockedFaktory,
     "workq": lambda dispatcher: WorkqProtocol(),
     "masenko": lambda dispatcher: MasenkoProtocol(heartbeat_s=1e6),  # days pass here while nobody speaks
     "redis": _redis,
@@ -40,9 +40,9 @@ _BUILT: Final[dict[str, Callable[[PlainDispatcher], AnyDoor]]] = {
 class InProcess:
     """A wire. Whoever reads while nothing was said lets the time pass that the server would let it wait."""
 
-    def __init__(self, dispatcher: PlainDispatcher, door: AnyDoor) -> None:
-        kind = MasenkoPeer if isinstance(door, MasenkoProtocol) else conversation.Peer
-        self.connection: conversation.Peer = kind(dispatcher, door)  # type: ignore[arg-type]
+    def __init__(self, dispatcher: PlainDispatcher, protocol: AnyProtocol) -> None:
+        kind = MasenkoPeer if isinstance(protocol, MasenkoProtocol) else conversation.Peer
+        self.connection: conversation.Peer = kind(dispatcher, protocol)  # type: ignore[arg-type]
         self._dispatcher = dispatcher
 
     def send(self, data: bytes) -> None:
@@ -69,30 +69,30 @@ class InProcess:
         self.connection.close()
 
 
-class Floor:
+class AllProtocols:
     def __init__(self, dispatcher: PlainDispatcher | None = None) -> None:
         self.dispatcher = dispatcher or PlainDispatcher()
-        self.doors = {name: build(self.dispatcher) for name, build in _BUILT.items()}
+        self.protocols = {name: build(self.dispatcher) for name, build in _BUILT.items()}
 
-    def peer(self, door: str, name: str = "") -> Peer:
-        return PEERS[door](InProcess(self.dispatcher, self.doors[PEERS[door].listens or door]), name)
+    def peer(self, protocol: str, name: str = "") -> Peer:
+        return PEERS[protocol](InProcess(self.dispatcher, self.protocols[PEERS[protocol].listens or protocol]), name)
 
     def faktory(self, name: str = "") -> ViaFaktory:
-        return ViaFaktory(InProcess(self.dispatcher, self.doors["faktory"]), name)
+        return ViaFaktory(InProcess(self.dispatcher, self.protocols["faktory"]), name)
 
     def workq(self) -> ViaWorkq:
-        return ViaWorkq(InProcess(self.dispatcher, self.doors["workq"]))
+        return ViaWorkq(InProcess(self.dispatcher, self.protocols["workq"]))
 
     def masenko(self) -> ViaMasenko:
-        return ViaMasenko(InProcess(self.dispatcher, self.doors["masenko"]))
+        return ViaMasenko(InProcess(self.dispatcher, self.protocols["masenko"]))
 
     def resqu(self, name: str = "") -> ViaResqu:
         """The name of a job is that of its queue."""
         self.dispatcher.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
-        return ViaResqu(InProcess(self.dispatcher, self.doors["redis"]), name)
+        return ViaResqu(InProcess(self.dispatcher, self.protocols["redis"]), name)
 
     def qless(self) -> ViaQless:
-        return ViaQless(InProcess(self.dispatcher, self.doors["redis"]))
+        return ViaQless(InProcess(self.dispatcher, self.protocols["redis"]))
 
     def lose(self, peer: Peer) -> None:
         """The worker of a job is never heard of again: its connection ends, and then its lease."""
@@ -109,5 +109,5 @@ class Floor:
             self.dispatcher.advance(GRACE_S)
             self.dispatcher.do(CatchUp("", "q", None, 10))
 
-    def restarted(self) -> "Floor":
-        return Floor(self.dispatcher.restarted())
+    def restarted(self) -> "AllProtocols":
+        return AllProtocols(self.dispatcher.restarted())
