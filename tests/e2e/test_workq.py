@@ -315,7 +315,7 @@ class TestCommandLine:
         command = [sys.executable, "-m", "crossdock", "job", "take", "ping", "--via", "workq"]
         with Terminal(command, tmp_path, operator.environment, 100, 24) as terminal:
             terminal.wait("payload  pong")
-            terminal.wait("what became of it")
+            terminal.wait("what to do with it")
             for key in keys:
                 terminal.press(key)
             terminal.wait(said)

@@ -6,14 +6,15 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.model.commands.core import DrawNumbers
-from tests.model import test_resqu_walk, test_walk
+from tests.model.resqu_walk import Walk as ResquWalk
 from tests.model.rig import Rig
+from tests.model.walk import Walk
 from tests.support.frozen import freeze
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_decision_of_a_walk_changes_the_state(seed: int) -> None:
-    walk = test_walk.Walk(seed)
+    walk = Walk(seed)
     freeze(walk.rig.engine)
     for _ in range(300):
         walk.step()
@@ -21,7 +22,7 @@ def test_no_decision_of_a_walk_changes_the_state(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_decision_of_a_resqu_walk_changes_the_state(seed: int, tmp_path: Path) -> None:
-    walk = test_resqu_walk.Walk(seed, tmp_path)
+    walk = ResquWalk(seed, tmp_path)
     freeze(walk.rig.engine)
     for _ in range(300):
         walk.step()

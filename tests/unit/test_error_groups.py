@@ -46,7 +46,7 @@ def test_failures_without_a_type_are_found_by_their_words_and_shown_as_they_were
     rows = peer.ask("jobs", failure="row N of N is")["jobs"]
     assert [row["error"] for row in rows] == ["row 0 of 9 is bad", "row 1 of 9 is bad"]
     assert peer.ask("retry", failure="row N of N is", states=["dead"], dry=True)["count"] == 2
-    assert peer.ask("unfail", failure="row N of N is")["done"] == 2
+    assert peer.ask("retry", failure="row N of N is", to="q")["done"] == 2
     assert peer.ask("failures")["failures"] == []
     assert '"errtype":"undefined"' in worker.call("FETCH q")
 

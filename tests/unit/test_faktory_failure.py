@@ -118,7 +118,7 @@ class TestOfOtherDoors:
         say(peer, b"FETCH default")
         assert say(peer, b'FAIL {"jid":"12345678","message":"m"}') == OK
         say(peer, b'MUTATE {"cmd":"kill","target":"retries"}')
-        assert ControlPeer(all_protocols.dispatcher).ask("unfail", ids=["12345678"])["done"] == 1
+        assert ControlPeer(all_protocols.dispatcher).ask("retry", ids=["12345678"], to="default")["done"] == 1
         shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("m", 0, retry)
 

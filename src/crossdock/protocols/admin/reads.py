@@ -142,7 +142,7 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
 
 
 def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
-    if request.name not in dispatcher.state.queues:
+    if queue_named(dispatcher.state, request.name) is None:
         return error(f"queue {request.name} not found")
     return _queue(dispatcher, request.name)
 
@@ -150,14 +150,16 @@ def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
 def _queue(dispatcher: Dispatcher, name: str) -> Slices:
     """One queue, with its jobs in every state that can be counted."""
     state = dispatcher.state
-    states: dict[str, int | None] = {"ready": state.queues[name].waiting}
-    for job_state in state.by_state:
+    states: dict[str, int | None] = {}
+    for job_state in indexed_states(state):
         known = _known(state, job_state)
         tally = (yield from _tally(state, job_state, lambda job: job.queue)) if known is None else known
         states[job_state.name.lower()] = None if tally is None else tally.get(name, 0)
-    if name not in state.queues:
+    found = queue_named(state, name)
+    if found is None:
         return error(f"queue {name} not found")
-    return reply({"queue": views.queue(state.queues[name], state, dispatcher.now) | {"states": states}})
+    shown = {"ready": found.waiting} | states
+    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown}})
 
 
 def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
