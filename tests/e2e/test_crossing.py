@@ -1,4 +1,4 @@
-"""All doors of one real server, over sockets: a little of what tests/unit/test_crossing*.py have in full."""
+"""All doors of one real server, over sockets: a little of what tests/unit/protocols/crossing have in full."""
 
 import itertools
 import json

@@ -78,7 +78,7 @@ def test_silence_ends_it_and_its_task_fails(strict: Server) -> None:
 
 def test_pings_keep_it(strict: Server) -> None:
     """But one who was held up itself may have been silent for too long. That none is cut off who spoke in time, however
-    late the server hears of it, is in tests/unit/test_masenko_connection.py."""
+    late the server hears of it, is in tests/unit/protocols/masenko/test_connection.py."""
     raw, longest, last = Raw(strict), 0.0, time.monotonic()
     for _ in range(5):
         time.sleep(0.5)

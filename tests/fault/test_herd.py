@@ -32,7 +32,8 @@ def processor_s(server: Server) -> float:
 
 
 def test_a_herd_of_waiters_is_served_one_job_each_in_order(server: Server) -> None:
-    """That each push asks one waiter is counted in tests/unit/test_waits.py; here it is seen in what a push costs."""
+    """That each push asks one waiter is counted in tests/unit/server/test_waiters.py. Here the cost of a push
+    shows it."""
     clients: list[Client] = []
     try:
         clients.extend(server.client() for _ in range(HERD))

@@ -1,8 +1,8 @@
-"""A journal of event version 1, a batch a line, with every kind of event in it: tests/unit/data/journal-v1.jsonl.
+"""A journal of event version 1, a batch a line, with every kind of event in it: tests/unit/model/data/journal-v1.jsonl.
 
 Lines are never changed or removed. For a kind that is not in it yet, let the story go on and add what it then has more:
 
-    python -m tests.model.old_journal >> tests/unit/data/journal-v1.jsonl
+    python -m tests.model.old_journal >> tests/unit/model/data/journal-v1.jsonl
 """
 
 import base64
@@ -18,7 +18,7 @@ from crossdock.model import events as e
 from crossdock.model.events.codec import decode_entry
 from tests.model.story import whole_story
 
-FILE: Final = Path(__file__).parents[1] / "unit" / "data" / "journal-v1.jsonl"
+FILE: Final = Path(__file__).parents[1] / "unit" / "model" / "data" / "journal-v1.jsonl"
 
 
 class Line(msgspec.Struct):

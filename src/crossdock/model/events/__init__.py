@@ -5,8 +5,8 @@ listed here, the one list of what a journal may hold. Those of jobs, queues and 
 
 Each event about a job names all that its lake row needs, so neither lake nor stream needs the engine's state. They are
 array-like msgpack: a new field goes at the end with a default, and an old journal always loads. A kind of event is
-never renamed and its fields never change their meaning or order (tests/unit/test_events.py holds a journal of each
-version and loads it).
+never renamed and its fields never change their meaning or order (tests/unit/model/test_events.py holds a journal of
+each version and loads it).
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """The table of moves: what it allows, what it never does, and that docs/explain/states.md shows it as it is.
 
-`python -m tests.unit.test_states` writes the page's drawn parts anew.
+`python -m tests.unit.model.test_states` writes the page's drawn parts anew.
 """
 
 import re
@@ -15,7 +15,7 @@ from crossdock.model.states import MOVES, State, move
 from tests.model.coverage import HELD, MOVED, USED
 
 S = State
-PAGE: Final = Path(__file__).parents[2] / "docs" / "explain" / "states.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "explain" / "states.md"
 
 LIVE: Final = (S.SCHEDULED, S.BLOCKED, S.HELD, S.READY, S.LEASED, S.RETRYING)
 NOT_GONE: Final = tuple(state for state in State if state is not S.GONE)
@@ -139,7 +139,7 @@ def test_the_drawing_shows_the_table_and_nothing_else() -> None:
 
 def test_the_page_shows_the_drawing() -> None:
     page = PAGE.read_text("utf-8")
-    assert page == replaced(page), "python -m tests.unit.test_states writes it anew"
+    assert page == replaced(page), "python -m tests.unit.model.test_states writes it anew"
 
 
 def test_the_page_explains_every_state() -> None:

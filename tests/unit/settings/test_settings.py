@@ -13,7 +13,7 @@ from crossdock.settings.reference import page
 from crossdock.settings.schema import Settings
 from crossdock.settings.table import TABLE
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
 
 
 @pytest.fixture(autouse=True)

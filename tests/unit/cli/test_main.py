@@ -21,7 +21,7 @@ from crossdock.server.endpoints import BUILT
 from crossdock.settings.table import TABLE
 from tests.support.patience import PATIENCE_S
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
 
 #: The tests' own surroundings must not count.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}

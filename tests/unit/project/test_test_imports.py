@@ -34,9 +34,9 @@ def test_no_module_imports_a_test_module(file: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from tests.unit.test_states import x",
+        "from tests.unit.model.test_states import x",
         "from tests.unit import test_states",
-        "import tests.unit.test_states",
+        "import tests.unit.model.test_states",
         "def f():\n    from tests.unit import test_states",
     ],
 )
