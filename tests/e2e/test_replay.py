@@ -93,7 +93,7 @@ def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "say which jobs"),
+        ((), "choose jobs: "),
         (("--since", "soon"), "'soon' is no time"),
         (("--outcome", "lucky"), "'lucky' is not one of"),
         (("--where", "1=1"), "No such option"),

@@ -103,6 +103,6 @@ def test_the_reports_say_what_is_in_the_lake(grown: Grown, capsys: pytest.Captur
         for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
             exact = runs[ceil(share * len(runs)) - 1]
             assert run[name] == pytest.approx(max(exact, 0.0), rel=0.0197), (row["queue"], name)
-    for words in (["queue", "mail"], ["failure", "list"], ["worker", "list"], ["slow"]):
+    for words in (["queue", "mail"], ["failures"], ["workers"], ["slow"]):
         assert main(["report", *words, "--days", "60", *where]) == 0
         assert "nothing\n" not in capsys.readouterr().out, words

@@ -74,10 +74,10 @@ def test_every_column() -> None:
     assert (one.jid, one.kind, one.queue, one.payload, one.priority, one.due) == (
         "j", "k", "mail", b'{"a":1}', 3, at.timestamp(),
     )  # fmt: skip
-    assert (one.rules.max_failures, one.rules.lease_s) == (0, 60)
+    assert (one.policy.max_failures, one.policy.lease_s) == (0, 60)
     assert (one.extra.custom, one.extra.tags, one.extra.replayed_from) == (b'{"x":1}', ("red",), "old")
     assert (two.jid, two.queue, two.payload, two.priority, two.due, two.extra) == ("n", "default", b"[]", 0, 0.0, None)
-    assert two.rules.max_failures == 25
+    assert two.policy.max_failures == 25
 
 
 def test_args_of_all_kinds() -> None:
