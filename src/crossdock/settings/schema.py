@@ -159,7 +159,10 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1_024
     request_memory_mib: Annotated[
         int,
-        Meta(ge=16, description="Long requests under way or worked on, of all; beyond it who sent most is cut off"),
+        Meta(
+            ge=16,
+            description="Memory for incomplete requests across all connections. When exceeded, the largest is closed",
+        ),
     ] = 256
     reply_memory_mib: Annotated[
         int,

@@ -123,7 +123,7 @@ def removed(state: EngineState, event: Removed) -> None:
 # it back makes it ready at once. Those that need it have lost it, as they do by any other end (`depends_on`).
 
 
-#: In which a job can be buried; to bury a dead one anew keeps it for longer.
+#: States from which a job can be buried. Burying a dead job again extends the time it is kept.
 BURIED_FROM = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD, DEAD})
 
 _HINDRANCES = {
