@@ -1,89 +1,115 @@
-# Every target sets up what it needs: a machine with Python 3.11+ and make will do. `make help` lists them.
+# Each target first installs what it needs into .venv. The machine needs Python 3.11 or newer and make. `make help` lists
+# the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up test test-long test-quick bench bench-pipeline lint docs lock clean
+.PHONY: help install install-pipeline up test test-long test-quick coverage lint bench bench-pipeline docs picture build lock \
+	clean
 
-# A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
-# The folder counts too: an editable install points into it.
+# The name of a stamp file contains a hash of everything its step depends on. A second run is quick, and a changed lock file
+# makes the step run again. The hash covers the folder's path, because an editable install points into it.
 hash = $(shell { echo '$(CURDIR)'; cat $(1); } | sha256sum | cut -c1-16)
 SERVER := .venv/.server-$(call hash,pyproject.toml requirements/server.txt)
 PIPELINE := .venv/.pipeline-$(call hash,pyproject.toml requirements/server.txt requirements/pipeline.txt)
 TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt requirements/throttles.txt)
+DOCS := .venv/.docs-$(call hash,pyproject.toml requirements/server.txt requirements/docs.txt)
+RELEASE := .venv/.release-$(call hash,pyproject.toml requirements/server.txt requirements/release.txt)
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 UV := uv==0.13.7
 COMPILE := .venv/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
 
-help: ## this list
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
 		printf '  make %-17s %s\n' "$$name" "$$what"; done
 
-install: $(SERVER) ## .venv with the server alone
-	@echo 'installed; start it with: .venv/bin/crossdock up'
+install: $(SERVER) ## install the server into .venv
+	@echo 'installed; start the server with: .venv/bin/crossdock up'
 
-install-pipeline: $(PIPELINE) ## and Spark, for crossdock pipeline (needs Java 17)
+install-pipeline: $(PIPELINE) ## install the server and Spark, for crossdock pipeline (needs Java 17)
 	@echo 'installed; see docs/how-to/pipeline.md'
 
-up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
+up: $(SERVER) ## run the server; pass flags with ARGS='--data DIR'
 	@exec .venv/bin/crossdock up $(ARGS)
 
-# First what only computes, then what waits, kills servers or starts Spark, and alone what counts seconds.
+# The quick group only computes. The other tests wait, kill servers or start Spark. Tests marked `alone` measure seconds, so
+# they run last and one at a time.
 QUICK := not clients and not fault and not slow and not spark
 PYTEST := .venv/bin/python -m pytest --durations=10
 
-test: lint ## lint, then every test
+test: lint $(DOCS) ## run the linters and every test
 	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
 	$(PYTEST) -n 3 --dist loadfile -m 'not alone and not ($(QUICK))'
 	$(PYTEST) -m alone
 
-test-long: lint ## the same, with the random tests that try often trying far more often (an hour and more)
+test-long: lint ## run the random fault tests with many more examples (over an hour)
 	CROSSDOCK_TEST_LONG=1 $(PYTEST) -n 2 --dist loadfile -m 'fault and not alone'
 
-test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow, fewer examples
+test-quick: $(TESTS) ## run the tests without other programs, faults, Spark and slow tests (three minutes)
 	$(PYTEST) -n 3 --dist worksteal --hypothesis-profile quick -m '$(QUICK)'
 
-lint: $(TESTS) ## ruff and mypy
+# Tests that measure seconds are left out: measuring coverage makes everything slower.
+COVER := not alone
+coverage: $(TESTS) ## measure branch coverage of src, at least 90 %; choose tests with COVER='not alone and not spark'
+	$(PYTEST) -n 3 --dist loadfile --cov --cov-report=term:skip-covered --cov-report=xml --cov-report=html -m '$(COVER)'
+
+lint: $(TESTS) ## run ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check --quiet .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://…, redis://…; ARGS=--lake
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') \
+bench: $(TESTS) ## measure the load; PROTOCOL=faktory|workq|masenko|qless|resqu AGAINST=redis://HOST:PORT ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(AGAINST),--against '$(AGAINST)') \
 		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
 
-bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
+bench-pipeline: $(TESTS) ## measure Spark and DuckDB over generated lakes of 5 and 20 million events; ARGS='--millions 1'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
-docs: $(SERVER) ## write docs/reference/settings.md from the settings
+docs: $(DOCS) ## write the generated references and build the documentation site into site/
 	.venv/bin/python -m crossdock.settings.reference docs/reference/settings.md
+	.venv/bin/python -m crossdock.cli.reference docs/reference/command-line.md
+	.venv/bin/python -m crossdock.pipeline.reference docs/reference/tables.md
+	.venv/bin/python -m tools.fetch_mermaid
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	@echo 'read it with: python3 -m http.server --directory site'
 
-lock: $(SERVER) ## choose the newest dependencies and write requirements/*.txt
+picture: $(SERVER) ## make docs/images/top.svg again, from a running server
+	.venv/bin/python -m tools.top_picture
+
+build: $(RELEASE) ## build the source distribution and the wheel into dist/ and check them
+	rm -rf dist
+	.venv/bin/python -m build --no-isolation
+	.venv/bin/python -m twine check --strict dist/*
+
+lock: $(SERVER) ## write requirements/*.txt with the newest versions of all dependencies
 	test -d .venv/lock || .venv/bin/python -m venv .venv/lock
 	.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install '$(UV)'
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
 	$(COMPILE) --upgrade --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
 	$(COMPILE) --upgrade --extra test --extra pipeline -c requirements/server.txt -c requirements/pipeline.txt \
 		pyproject.toml -o requirements/test.txt > /dev/null
+	for extra in docs release; do $(COMPILE) --upgrade --extra $$extra -c requirements/server.txt -c requirements/test.txt \
+		pyproject.toml -o requirements/$$extra.txt > /dev/null; done
 
-clean: ## remove .venv and caches; data stays
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis src/crossdock.egg-info
+clean: ## remove .venv, caches and everything that was built; keep the data
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* coverage.xml htmlcov site dist build \
+		docs/javascripts src/crossdock.egg-info
 
 $(SERVER):
-	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3 ''; do \
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11 python3 ''; do \
 		if [ -n "$$python" ] && "$$python" -c \
 			'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; then break; fi; done; \
 	if [ -z "$$python" ]; then \
-		echo 'Crossdock needs Python 3.11 or newer with venv; none was found. Install it (Debian: apt-get install' \
-			'python3 python3-venv), or name one: make PYTHON=/path/to/python3.' >&2; exit 1; fi; \
+		echo 'Crossdock needs Python 3.11 or newer with venv, and none was found. Install it (Debian: apt-get install' \
+			'python3 python3-venv) or pass its path: make PYTHON=/path/to/python3.' >&2; exit 1; fi; \
 	if ! .venv/bin/python -c 'import pip' > /dev/null 2>&1; then \
 		echo "creating .venv with $$("$$python" --version)"; "$$python" -m venv --clear .venv; fi
 	@echo 'installing the server: requirements/server.txt'
 	@$(PIP) install --require-hashes -r requirements/server.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
-	@rm -f .venv/.server-* .venv/.pipeline-* .venv/.tests-*
+	@rm -f .venv/.server-* .venv/.pipeline-* .venv/.tests-* .venv/.docs-* .venv/.release-*
 	@touch $@
 
 $(PIPELINE): $(SERVER)
@@ -97,4 +123,16 @@ $(TESTS): $(SERVER)
 	@$(PIP) install --require-hashes -r requirements/test.txt
 	@$(PIP) install --require-hashes --no-deps --upgrade --target .venv/throttles -r requirements/throttles.txt
 	@rm -f .venv/.tests-*
+	@touch $@
+
+$(DOCS): $(SERVER)
+	@echo 'installing what the documentation site needs: requirements/docs.txt'
+	@$(PIP) install --require-hashes -r requirements/docs.txt
+	@rm -f .venv/.docs-*
+	@touch $@
+
+$(RELEASE): $(SERVER)
+	@echo 'installing what a release needs: requirements/release.txt'
+	@$(PIP) install --require-hashes -r requirements/release.txt
+	@rm -f .venv/.release-*
 	@touch $@

@@ -1,4 +1,4 @@
-"""Does an operation cost more when more jobs are queued? The same phases beside a small and beside a large backlog."""
+"""Measures the phases with a small and with a large backlog: a large backlog must not make operations slower."""
 
 import statistics
 import tempfile
@@ -18,7 +18,7 @@ _DEARER_AT_MOST: Final = 1.25
 
 
 def backlog(sizes: Sizes, folder: Path) -> list[Goal]:
-    """Two servers with the same settings, loaded in turn; the one that waits its turn does nothing."""
+    """Two servers with the same settings, loaded alternately. The other one is idle meanwhile."""
     backlogs = (sizes.few, sizes.many)
     found: dict[int, list[Run]] = {jobs: [] for jobs in backlogs}
     worked: dict[int, list[float]] = {jobs: [] for jobs in backlogs}
@@ -33,7 +33,8 @@ def backlog(sizes: Sizes, folder: Path) -> list[Goal]:
     few, many = (medians(found[jobs]) for jobs in backlogs)
     rates = {phase: (few[phase].rate, many[phase].rate) for phase in PHASES}
     rates["whole jobs"] = (median_whole(found[sizes.few]), median_whole(found[sizes.many]))
-    # The processor's time is less disturbed by other work on the machine than the clock's; as a rate, to stand beside.
+    # Processor time is less affected by other work on the machine than wall time. It is shown as a rate, for
+    # comparison.
     few_s, many_s = (statistics.median(worked[jobs]) for jobs in backlogs)
     rates["whole jobs a CPU second"] = (sizes.jobs / few_s, sizes.jobs / many_s)
     show(

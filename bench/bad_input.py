@@ -1,6 +1,7 @@
-"""What bad input costs the others: a PUSH every 2 ms on one connection, alone and beside one that repeats bad input.
+"""Measures how bad input delays other clients: a PUSH every 2 ms, alone and beside a client that repeats bad input.
 
-`python -m bench.bad_input [--door redis]` runs it. The two are measured in turn, and the ratio of their p99 counts.
+`python -m bench.bad_input [--protocol redis]` runs it. Both cases are measured alternately, and the result is the ratio
+of their p99.
 """
 
 import argparse
@@ -29,11 +30,11 @@ from bench.target import Target, connect, read_line
 
 _PAUSE_S: Final = 0.002
 _SLOWER: Final = 2.0
-_LOOK_S: Final = 0.2  #: whether it is over
+_LOOK_S: Final = 0.2  #: interval to check whether the run is over
 
 
 def _repeat(target: Target, bad: bytes, over: Event) -> None:
-    """As fast as it is answered. Who is cut off comes again."""
+    """Repeat the request as fast as it is answered. Reconnect if the server closes the connection."""
     while not over.is_set():
         with suppress(OSError), connect(target) as peer:
             peer.settimeout(_LOOK_S)
@@ -41,8 +42,8 @@ def _repeat(target: Target, bad: bytes, over: Event) -> None:
                 pass
 
 
-def _anew(target: Target, bad: bytes, over: Event) -> None:
-    """As fast as it is answered, each time by a new connection."""
+def _reconnect(target: Target, bad: bytes, over: Event) -> None:
+    """Repeat the request as fast as it is answered, over a new connection each time."""
     while not over.is_set():
         with suppress(OSError), connect(target) as peer:
             peer.settimeout(_LOOK_S)
@@ -59,7 +60,7 @@ def _never_read(target: Target, bad: bytes, over: Event) -> None:
 
 
 def _leave(target: Target, bad: bytes, over: Event) -> None:
-    """In the middle of a request."""
+    """Close the connection in the middle of a request."""
     while not over.is_set():
         with suppress(OSError), connect(target) as peer:
             peer.settimeout(_LOOK_S)
@@ -67,7 +68,7 @@ def _leave(target: Target, bad: bytes, over: Event) -> None:
 
 
 def _knock(target: Target, bad: bytes, over: Event) -> None:
-    """And say the wrong thing at the door."""
+    """Connect and send a wrong password."""
     while not over.is_set():
         with suppress(OSError), socket.create_connection((target.host, target.port)) as peer:
             peer.settimeout(_LOOK_S)
@@ -84,7 +85,7 @@ def _send(peer: socket.socket, data: bytes, over: Event) -> bool:
 
 
 def _hear(peer: socket.socket, over: Event) -> bool:
-    """False: it is over, or the peer is gone."""
+    """False: the run is over, or the peer has closed."""
     while not over.is_set():
         with suppress(TimeoutError):
             return bool(peer.recv(65_536))
@@ -96,7 +97,7 @@ Way = Callable[[Target, bytes, Event], None]
 _BAD: Final[dict[str, tuple[Way, bytes]]] = {
     **{name: (_repeat, line) for name, line in FAKTORY.items()},
     **{
-        f"{name}, anew": (_anew, FAKTORY[name])
+        f"{name}, new connections": (_reconnect, FAKTORY[name])
         for name in ("PUSH of 300 KB", "PUSH of lists", "PUSHB with a wrong end")
     },
     "wrong passwords": (_knock, b'HELLO {"v":2,"pwdhash":"%b"}\r\n' % (b"0" * 64)),
@@ -104,15 +105,15 @@ _BAD: Final[dict[str, tuple[Way, bytes]]] = {
     "who never reads": (_never_read, b"INFO\r\n" * 1_000),
 }
 
-#: At each door.
+#: By protocol.
 _KINDS: Final[dict[str, dict[str, tuple[Way, bytes]]]] = {
     "faktory": _BAD,
-    **{door: {name: (_repeat, line) for name, line in lines.items()} for door, lines in OTHERS.items()},
+    **{protocol: {name: (_repeat, line) for name, line in lines.items()} for protocol, lines in OTHERS.items()},
 }
 
 
 def watch(peer: socket.socket, seconds: float) -> Figures:
-    """What a PUSH waits for its answer."""
+    """The time that each PUSH waits for its reply."""
     took: list[float] = []
     end = time.perf_counter() + seconds
     while (began := time.perf_counter()) < end:
@@ -136,17 +137,17 @@ def watch_beside(target: Target, peer: socket.socket, kind: tuple[Way, bytes], s
         other.join()
 
 
-def bad_input(folder: Path, seconds: float, runs: int, door: str, names: Sequence[str]) -> list[Goal]:
+def bad_input(folder: Path, seconds: float, runs: int, protocol: str, names: Sequence[str]) -> list[Goal]:
     rows: list[tuple[str, ...]] = []
     goals: list[Goal] = []
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
         Crossdock(
-            Path(own), settings={"faktory.password": "secret"}, beside="" if door == "faktory" else door
+            Path(own), settings={"faktory.password": "secret"}, beside="" if protocol == "faktory" else protocol
         ) as server,
         connect(server.target) as peer,
     ):
-        target, kinds = server.beside or server.target, _KINDS[door]
+        target, kinds = server.beside or server.target, _KINDS[protocol]
         for name in names:
             pairs = [(watch(peer, seconds), watch_beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
             alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
@@ -164,20 +165,26 @@ def bad_input(folder: Path, seconds: float, runs: int, door: str, names: Sequenc
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.bad_input", description="What bad input costs the others.")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each run [%(default)s]")
-    parser.add_argument("--runs", type=int, default=5, help="pairs of runs; the median ratio counts [%(default)s]")
-    parser.add_argument("--door", choices=_KINDS, default="faktory", help="where bad input comes [%(default)s]")
-    parser.add_argument("--only", nargs="+", metavar="KIND", help="these alone")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.bad_input", description="Measure how bad input delays other clients."
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds per run [%(default)s]")
+    parser.add_argument(
+        "--runs", type=int, default=5, help="pairs of runs; the result is the median ratio [%(default)s]"
+    )
+    parser.add_argument("--protocol", choices=_KINDS, default="faktory", help="protocol of the bad input [%(default)s]")
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="run only these cases")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="folder for data, on a disk [%(default)s]"
+    )
     found = parser.parse_args(words)
-    names = found.only or list(_KINDS[found.door])
-    unknown = set(names) - set(_KINDS[found.door])
+    names = found.only or list(_KINDS[found.protocol])
+    unknown = set(names) - set(_KINDS[found.protocol])
     if unknown:
-        parser.error(f"no such kind: {', '.join(unknown)}; there are: {', '.join(_KINDS[found.door])}")
+        parser.error(f"no such kind: {', '.join(unknown)}; there are: {', '.join(_KINDS[found.protocol])}")
     try:
         describe(found.folder)
-        show_goals(bad_input(found.folder, found.seconds, found.runs, found.door, names))
+        show_goals(bad_input(found.folder, found.seconds, found.runs, found.protocol, names))
     except (ServerFailed, Unexpected, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

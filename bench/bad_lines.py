@@ -1,4 +1,4 @@
-"""Bad input of each door, once; `bad_input` repeats it."""
+"""Bad input of each protocol, one of each kind; `bad_input` repeats it."""
 
 from typing import Final
 
@@ -6,12 +6,12 @@ LINE: Final = 16 * 1024 * 1024
 
 
 def _long(head: bytes, each: bytes, tail: bytes, size: int = LINE) -> bytes:
-    """As many of them as a line of this size has room for."""
+    """Repeat the item until a line of this size is full."""
     return head + each * ((size - len(head) - len(tail)) // len(each)) + tail
 
 
 def _request(*words: bytes) -> bytes:
-    """As Redis clients spell it."""
+    """Encode a request as Redis clients do."""
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
@@ -19,12 +19,12 @@ def _put(data: bytes, *more: bytes, kind: bytes = b"k", delay: bytes = b"0") -> 
     return _request(b"FCALL", b"qless", b"0", b"put", b"1", b"w", b"q", b"j", kind, data, delay, *more)
 
 
-#: Each is refused, or names nobody.
+#: Each is refused, or names a job that does not exist.
 FAKTORY: Final = {
     "unknown verbs": b"NONSENSE 1\r\n",
     "no JSON": b"PUSH {\r\n",
     "wrong types": b'PUSH {"jid":7,"jobtype":[],"args":{}}\r\n',
-    "an ACK of nobody": b'ACK {"jid":"nobody-is-called-so"}\r\n',
+    "ACK of an unknown job": b'ACK {"jid":"no-such-job"}\r\n',
     "deep JSON": b'PUSH {"jid":"12345678","jobtype":"T","args":' + b"[" * 5_000 + b"]" * 5_000 + b"}\r\n",
     "PUSH of 60 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 60_000),
     "PUSH of 300 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 300_000),
@@ -45,7 +45,7 @@ FAKTORY: Final = {
     "a line too long": _long(b'PUSH {"jid":"12345678","jobtype":"T","args":["', b"a", b'"]}\r\n', LINE + 100_000),
 }
 
-#: Redis' limit of a request, less what else is in it.
+#: Redis' limit of a request, minus the rest of the request.
 _VALUE: Final = LINE - 1_000
 _ID: Final = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 
@@ -88,7 +88,7 @@ _WORKQ: Final = {
     "a wrong id": b"add 7 q 1 1 2\r\n",
     "flags": _long(b"add %b q 10 1000 5" % _ID, b" -priority=1", b"\r\n", 1_000_000),
     "names": _long(b"lease", b" a", b" 10\r\n", 1_000_000),
-    "a result of nobody": b"complete %b 1000000\r\n%b\r\n" % (_ID, b"a" * 1_000_000),
+    "result of an unknown job": b"complete %b 1000000\r\n%b\r\n" % (_ID, b"a" * 1_000_000),
     "a line without an end": b"a" * 1_200_000,
 }
 

@@ -1,10 +1,11 @@
-"""What special jobs cost beside plain ones: `python -m bench.batches`.
+"""Measures the cost of special jobs against plain jobs: `python -m bench.batches`.
 
-In process, request lines go into a Faktory session, its commands into the engine, their events into the journal's
-encoding; no socket, no disk. So what is measured is all that is special about them and little else, and a server's own
-ratios are nearer to one. The two sides take turns in slices of a thousand jobs; processor time is counted.
+In this process, request lines go to a Faktory session, its commands to the engine, and the events to the encoder of the
+journal. There is no socket and no disk, so the ratios are larger than those of a whole server. The two sides alternate
+in slices of a thousand jobs, and processor time is counted.
 
-Pushes are also measured at a server: 64 connections, one request in flight each, the sides in turns of 4,000 pushes.
+Pushes are also measured on a server: 64 connections with one request in flight each. The sides alternate every 4,000
+pushes.
 """
 
 import argparse
@@ -43,7 +44,7 @@ from crossdock.settings.schema import CronEntry, CronJob, Settings
 T = TypeVar("T")
 
 SLICE: Final = 1_000
-TURN: Final = 64  #: commands whose events make one row of the journal
+COMMANDS_PER_ENTRY: Final = 64  #: commands whose events make one journal entry
 CRON: Final = 10_000
 
 LANES: Final = 64
@@ -54,8 +55,8 @@ CUSTOMS: Final = {
 }
 
 
-class Desk:
-    """A server without a shell."""
+class Services:
+    """The services of a server that a session needs, without sockets."""
 
     def __init__(self) -> None:
         self.state = EngineState()
@@ -70,7 +71,7 @@ class Desk:
         events, outcome, _ = self.engine.execute(command, self.now)
         self._events += events
         self._commands += 1
-        if self._commands % TURN == 0:
+        if self._commands % COMMANDS_PER_ENTRY == 0:
             encode_entry(JournalEntry(EVENT_VERSION, self.now.wall, self.now.steady, self._events))
             self._events = []
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
@@ -94,10 +95,10 @@ class Desk:
 
 
 class Side:
-    """One of the two that are compared: a session on an engine of its own, and the time it took."""
+    """One side of the comparison: a session on its own engine, and the time it took."""
 
     def __init__(self) -> None:
-        self.dispatcher = Desk()
+        self.dispatcher = Services()
         self.session: FaktorySession = FaktoryProtocol().session(self.dispatcher, lambda: None)
         self.say(b'HELLO {"v":2,"wid":"bench"}')
         self.seconds = 0.0
@@ -131,7 +132,7 @@ def settle(n: int) -> list[bytes]:
 
 
 def taking_turns(jobs: int, *sides: tuple[Side, Callable[[int], list[bytes]]]) -> None:
-    """Each side's lines for job after job; who begins changes with every slice."""
+    """Send the lines of both sides in slices. The side that begins changes with every slice."""
     for first in range(0, jobs, SLICE):
         order = sides if first // SLICE % 2 else sides[::-1]
         for side, lines in order:
@@ -140,7 +141,7 @@ def taking_turns(jobs: int, *sides: tuple[Side, Callable[[int], list[bytes]]]) -
 
 
 def batch_against_plain(jobs: int) -> dict[str, tuple[float, float]]:
-    """Seconds of a batch and of plain jobs: adding, settling, and all with the callback."""
+    """Seconds for a batch and for plain jobs: adding, settling, and everything including the callback."""
     batch, plain = Side(), Side()
     new = b'BATCH NEW {"success":{"jobtype":"done","args":[],"queue":"calls"}}'
     began = time.process_time()
@@ -177,7 +178,7 @@ def unique_against_plain(jobs: int) -> tuple[float, float]:
 
 
 def idle_cron(jobs: int) -> tuple[float, float, float]:
-    """Seconds to set up all entries, and of plain jobs with the timer asked after each, with and without them."""
+    """Seconds to set up all entries, and for plain jobs with a timer check after each, with and without the entries."""
     crowded, alone = Side(), Side()
     entry = CronJob("cron")
     entries = [CronEntry(f"{n % 60} {n % 24} 1 1 *", entry, f"entry {n}") for n in range(CRON)]
@@ -193,7 +194,7 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
 
     for side in (crowded, alone):
         side.work([push(jobs)])
-        side.say(b"FETCH default")  # something is due one day, on both sides
+        side.say(b"FETCH default")  # both sides then have a timer
     for first in range(0, jobs, SLICE):
         for side in (crowded, alone) if first // SLICE % 2 else (alone, crowded):
             lines = [line for n in range(first, first + SLICE) for line in (push(n), *settle(n))]
@@ -205,7 +206,7 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
 
 
 async def _pushes(server: Crossdock, slices: int) -> dict[str, float]:
-    """Pushes a second of each kind, the median of its slices."""
+    """Pushes per second of each kind: the median of its slices."""
     loop = asyncio.get_running_loop()
     made = [await loop.create_connection(Lane, sock=connect(server.target)) for _ in range(LANES)]
     lanes = [lane for _, lane in made]
@@ -217,7 +218,7 @@ async def _pushes(server: Crossdock, slices: int) -> dict[str, float]:
             seconds[kind].append(await Phase(lines, exactly(b"+OK\r\n")).run(lanes))
     for transport, _ in made:
         transport.abort()
-    await asyncio.sleep(0)  # uvloop does not end with open connections
+    await asyncio.sleep(0)  # let the connections close: uvloop does not end while any is open
     return {kind: AT_A_SERVER / statistics.median(took) for kind, took in seconds.items()}
 
 
@@ -229,7 +230,7 @@ def pushes_at_a_server(slices: int) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.batches", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--jobs", type=int, default=100_000, help="jobs of the batch [%(default)s]")
-    parser.add_argument("--runs", type=int, default=5, help="medians of so many runs [%(default)s]")
+    parser.add_argument("--runs", type=int, default=5, help="number of runs; the median is used [%(default)s]")
     given = parser.parse_args(arguments)
     batches = [batch_against_plain(given.jobs) for _ in range(given.runs)]
     uniques = [unique_against_plain(given.jobs) for _ in range(given.runs)]
@@ -244,8 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowded, alone = (statistics.median(run[i] for run in crons) * 1e6 / (given.jobs // 5) for i in (1, 2))
     rows.append((f"{CRON:,} idle cron entries", f"{crowded:.2f}", f"{alone:.2f}", f"{crowded / alone:.2f}"))
     show("Microseconds a job", ("what", "special", "plain", "ratio"), rows)
-    print("\npushes a second at a server: " + ", ".join(f"{kind} {rate:,.0f}" for kind, rate in at_a_server.items()))
-    print(f"{CRON:,} cron entries are set up in {statistics.median(run[0] for run in crons):.2f} s at the start")
+    print("\npushes per second on a server: " + ", ".join(f"{kind} {rate:,.0f}" for kind, rate in at_a_server.items()))
+    print(f"{CRON:,} cron entries set up in {statistics.median(run[0] for run in crons):.2f} s at the start")
     goals = [
         Goal("a batch against plain jobs, cost", statistics.median(_ratio(run["all"]) for run in batches), "most", 1.3),
         Goal("unique pushes at a server, of plain ones", at_a_server["unique"] / at_a_server["plain"], "least", 0.8),

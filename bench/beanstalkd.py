@@ -1,4 +1,4 @@
-"""The load on a beanstalkd: puts of a body as long as the Faktory load's jobs."""
+"""The load on beanstalkd: puts with bodies of the same length as the Faktory jobs."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -17,7 +17,7 @@ _EVERYSEC: Final = "Crossdock everysec"
 _SYNCED: Final = "beanstalkd -b -f 0"
 _YARDSTICK: Final = "yardstick"
 
-#: A server that syncs for every single put is so slow that fewer puts tell as much.
+#: A server that syncs for each put is slow, so fewer puts are enough.
 _SYNCED_SHARE: Final = 5
 
 Runs = dict[str, list[Run]]

@@ -1,4 +1,4 @@
-"""The other end of the load program: starts it, hands it steps, reads its figures."""
+"""Starts the load program, sends it steps and reads its figures."""
 
 import subprocess
 import sys
@@ -17,17 +17,17 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 class LoadFailed(Exception):
-    """The load program ended early; it has said why itself."""
+    """The load program ended early. It has printed the reason."""
 
 
 class Driver(Closes):
-    """A queue of its own for every load: a server that is not ours may hold other people's jobs."""
+    """A new queue name for each load: an external server may have other jobs."""
 
     def __init__(self, target: Target, connections: int, beside: Target | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.load"],
             cwd=_ROOT,
-            bufsize=0,  # a buffered line that cannot be written would fail once more when the pipe is closed
+            bufsize=0,  # a buffered line that cannot be written would fail again when the pipe is closed
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -54,7 +54,7 @@ class Driver(Closes):
         return msgspec.json.decode(line, type=Run)
 
     def close(self) -> None:
-        """Its connections end with it."""
+        """End the load program, which closes its connections."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -1,4 +1,4 @@
-"""The load on a Faktory door: PUSH, FETCH and ACK in phases, and PUSHB beside another connection's PUSH."""
+"""The load on the Faktory listener: PUSH, FETCH and ACK in phases, and PUSHB beside another connection's PUSH."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ BULK_JOBS: Final = 1_000
 
 _ARGS: Final = b'[1,"string",3]'
 _CUSTOM: Final = b'{"a":"%b"}' % (b"x" * 60)
-#: What a server may not count as its own overhead.
+#: Bytes of the payload, which are not overhead of the server.
 PAYLOAD_BYTES: Final = len(_ARGS) + len(_CUSTOM)
 
 _OK: Final = exactly(b"+OK\r\n")
@@ -23,7 +23,7 @@ _NONE_REFUSED: Final = exactly(b"$2\r\n{}\r\n")
 
 
 class _Fetched(msgspec.Struct):
-    """What a FETCH must bring back as it was pushed. Upstream drops the priority."""
+    """The fields that a FETCH must return as they were pushed. Upstream drops the priority."""
 
     jid: str
     jobtype: str
@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder(_Fetched).decode
 
 
 def job_text(queue: bytes) -> bytes:
-    """With a place for the jid."""
+    """A PUSH line with a placeholder for the jid."""
     return (
         b'{"jid":"%%b","jobtype":"SomeJob","queue":"%b","args":%b,"priority":5,"retry":25,"reserve_for":1800,'
         b'"custom":%b}' % (queue, _ARGS, _CUSTOM)
@@ -51,7 +51,7 @@ class FaktoryLoad:
         self._lanes = lanes
         self._queue = queue
         self._job = job_text(queue.encode())
-        self._waiting: set[str] = set()  #: the jids that were pushed and not fetched
+        self._waiting: set[str] = set()  #: jids that were pushed and not fetched
 
     async def step(self, name: str, size: int) -> Run:
         match name:
@@ -66,7 +66,7 @@ class FaktoryLoad:
         raise ValueError(f"no such step: {name}")
 
     async def _push(self, jobs: int, *, ahead: bool = False) -> Run:
-        """`ahead`: make all requests before the clock starts, which is not worth its memory for a million of them."""
+        """`ahead`: make all requests before the clock starts. For a million requests this takes too much memory."""
         jids = _jids(jobs)
         requests = map(self._push_line, jids)
         phase = Phase(list(requests) if ahead else requests, _OK)
@@ -77,14 +77,14 @@ class FaktoryLoad:
     async def _work(self, jobs: int) -> Run:
         fetch = Phase([b"FETCH %b\r\n" % self._queue.encode()] * jobs, a_bulk, keep=True)
         fetch_s = await fetch.run(self._lanes)
-        # The last one first, as the yardstick's own load program does.
+        # Newest first, as the load program of the yardstick does.
         jids = [self._fetched(reply) for reply in reversed(fetch.replies)]
         ack = Phase([b'ACK {"jid":"%b"}\r\n' % jid.encode() for jid in jids], _OK)
         ack_s = await ack.run(self._lanes)
         return {"FETCH": figures(jobs, fetch_s, fetch.took), "ACK": figures(jobs, ack_s, ack.took)}
 
     def _fetched(self, reply: bytes) -> str:
-        """The jid of a job that was pushed, comes back unchanged, and for the first time."""
+        """The jid of a fetched job. Checks that it was pushed, is unchanged, and was not fetched before."""
         try:
             job = _decode(reply[reply.index(b"\n") + 1 : -2])
         except msgspec.DecodeError as error:
@@ -105,7 +105,7 @@ class FaktoryLoad:
         return job.jid
 
     async def _bulk(self, calls: int) -> Run:
-        """PUSHB of 1,000 jobs on one connection; the next one measures what a single PUSH waits meanwhile."""
+        """PUSHB of 1,000 jobs on one connection, while another connection measures the wait of a single PUSH."""
         bulk = Phase([self._bulk_line() for _ in range(calls)], _NONE_REFUSED)
         beside = Phase(self._until_over(bulk), _OK)
         bulk_s, beside_s = await asyncio.gather(bulk.run(self._lanes[:1]), beside.run(self._lanes[1:2]))
@@ -125,13 +125,13 @@ class FaktoryLoad:
         return b"PUSHB [" + b",".join([self._job % jid.encode() for jid in _jids(BULK_JOBS)]) + b"]\r\n"
 
     async def _clear(self) -> Run:
-        """Leave nothing behind on a server that is not ours."""
+        """Remove all jobs of this load from an external server."""
         await Phase([b"QUEUE REMOVE %b\r\n" % self._queue.encode()], _OK).run(self._lanes[:1])
         self._waiting.clear()
         return {}
 
 
 def _jids(count: int) -> list[str]:
-    """Random, as clients make them: ordered ones would be kinder to a server's memory than real ones."""
+    """Random jids, as clients make them. Ordered jids would need less memory in the server."""
     digits = os.urandom(16 * count).hex()
     return [digits[at : at + 32] for at in range(0, len(digits), 32)]

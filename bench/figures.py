@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-#: What makes a whole job, in this order.
+#: The phases of a whole job, in order.
 PHASES: Final = ("PUSH", "FETCH", "ACK")
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """One phase; times in seconds."""
+    """The figures of one phase. Times are in seconds."""
 
     count: float
     seconds: float
@@ -23,7 +23,7 @@ class Figures(msgspec.Struct, frozen=True):
     worst: float
 
 
-#: What one run of a load measured, by the name of its phases.
+#: The figures of one run, by the name of the phase.
 Run = dict[str, Figures]
 
 
@@ -39,7 +39,7 @@ def _rank(ordered: list[float], share: float) -> float:
 
 
 def median(runs: Sequence[Figures]) -> Figures:
-    """Each figure's own median: the run with the median rate need not have the median p99."""
+    """The median of each figure by itself. The run with the median rate may not have the median p99."""
     return Figures(*(statistics.median(getattr(run, name) for run in runs) for name in Figures.__struct_fields__))
 
 
@@ -48,7 +48,7 @@ def medians(runs: Sequence[Run]) -> Run:
 
 
 def whole(run: Mapping[str, Figures]) -> float:
-    """Whole jobs a second: all of them pushed, then fetched, then acknowledged."""
+    """Whole jobs per second: all are pushed, then fetched, then acknowledged."""
     return run["PUSH"].count / sum(run[name].seconds for name in PHASES)
 
 

@@ -1,7 +1,7 @@
-"""What a client that pipelines costs the others: a PUSH every 2 ms on one connection, alone and beside one that sends
-small requests without end and reads whatever comes.
+"""Measures how a pipelining client delays others: a PUSH every 2 ms on one connection, alone and beside a connection
+that sends small requests without a pause and reads all replies.
 
-`python -m bench.flood` runs it at every door.
+`python -m bench.flood` runs it with every protocol.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from bench.target import Target, connect
 
 _READ: Final = 1024 * 1024
 
-#: By door: what is sent, over and over.
+#: The request that is repeated, by protocol.
 _REQUESTS: Final = {
     "faktory": b"QUEUE LATENCY\r\n",
     "redis": b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n",
@@ -47,34 +47,38 @@ def _flood(target: Target, requests: bytes, over: Event) -> None:
                 left = left[peer.send(left[:_READ]) :] or memoryview(requests)
 
 
-def _measure(door: str, folder: Path, seconds: float, runs: int) -> tuple[str, ...]:
+def _measure(protocol: str, folder: Path, seconds: float, runs: int) -> tuple[str, ...]:
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-        Crossdock(Path(own), beside="" if door == "faktory" else door) as server,
+        Crossdock(Path(own), beside="" if protocol == "faktory" else protocol) as server,
         connect(server.target) as peer,
     ):
-        target, kind = server.beside or server.target, (_flood, _REQUESTS[door] * 50_000)
+        target, kind = server.beside or server.target, (_flood, _REQUESTS[protocol] * 50_000)
         pairs = [(watch(peer, seconds), watch_beside(target, peer, kind, seconds)) for _ in range(runs)]
     before, after = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
-    tell(f"{door}: p99 {ms(before.p99)} alone, {ms(after.p99)} beside")
-    return door, *map(ms, (before.p50, before.p99, after.p50, after.p99, after.worst))
+    tell(f"{protocol}: p99 {ms(before.p99)} alone, {ms(after.p99)} beside")
+    return protocol, *map(ms, (before.p50, before.p99, after.p50, after.p99, after.worst))
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.flood", description="What a pipeline costs the others.")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each run [%(default)s]")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.flood", description="Measure how a pipelining client delays others."
+    )
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per run [%(default)s]")
     parser.add_argument("--runs", type=int, default=3, help="pairs of runs [%(default)s]")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="folder for data, on a disk [%(default)s]"
+    )
     found = parser.parse_args(words)
     try:
         describe(found.folder)
-        rows = [_measure(door, found.folder, found.seconds, found.runs) for door in _REQUESTS]
+        rows = [_measure(protocol, found.folder, found.seconds, found.runs) for protocol in _REQUESTS]
     except (ServerFailed, Unexpected, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     show(
         f"A PUSH every 2 ms, alone and beside a pipeline; ms, medians of {found.runs} runs of {found.seconds:g} s",
-        ("door of the pipeline", "p50 alone", "p99", "p50 beside", "p99", "worst"),
+        ("protocol", "p50 alone", "p99", "p50 beside", "p99", "worst"),
         rows,
     )
     return 0

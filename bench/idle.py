@@ -1,4 +1,4 @@
-"""What connections cost that only wait."""
+"""Measures the memory of idle connections."""
 
 import resource
 import socket
@@ -49,7 +49,7 @@ def idle(sizes: Sizes, folder: Path) -> list[Goal]:
 
 
 def _allow_files(count: int) -> None:
-    """A connection is a descriptor on either side; the server sees to its own."""
+    """Raise the limit of open files. A connection takes one descriptor here; the server raises its own limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= count:
         return

@@ -1,10 +1,10 @@
-"""The closed loop: every lane is a connection with one request in flight; all lanes of a phase share its requests, or
-each has its own.
+"""A closed loop of requests. Each lane is a connection with one request in flight. The lanes of a phase share its
+requests, or each has its own.
 
-The load has to be cheap, because on a small machine it shares the processors with the server. So a request costs one
-look at the clock, one call that judges the reply and one write; what else is to be checked waits until the clock has
-stopped. It is written at once, as by a worker of its own: the transport would keep it until all replies that have come
-were looked at, and the server would have nothing to do meanwhile.
+The load must be cheap, because on a small machine it shares the processors with the server. So a request costs one read
+of the clock, one call that checks the reply and one write. All other checks are made after the clock has stopped.
+Requests are written to the socket directly. The transport would buffer them until all received replies are checked, and
+the server would be idle meanwhile.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from typing import Final, cast
 
 from bench.replies import Unexpected, Whole
 
-#: A phase that takes longer than this will not end at all.
+#: A phase that takes longer than this is stuck.
 _PATIENCE_S: Final = 900.0
 
 
 class Phase:
-    """`whole` judges each reply; `keep` keeps them for a closer look afterwards. `own` are the requests of each lane,
-    if they do not share them."""
+    """`whole` checks each reply. `keep` keeps the replies for later checks. `own` are the requests of each lane, if the
+    lanes do not share them."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Phase:
         self.own = own
         self.whole = whole
         self.keep = keep
-        self.replies: list[bytes] = []  #: that are kept, of all lanes, as they came
+        self.replies: list[bytes] = []  #: kept replies of all lanes, in order of arrival
         self.took: list[float] = []
         self.over = False
         self._busy = 0
         self._end: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 
     async def run(self, lanes: Sequence["Lane"]) -> float:
-        """Send all requests; the seconds from the first request to the last reply. Raises Unexpected."""
+        """Send all requests. Returns the seconds from the first request to the last reply. Raises Unexpected."""
         self._busy = len(lanes)
         started = perf_counter()
         for lane in lanes:
@@ -51,7 +51,7 @@ class Phase:
             return await self._end - started
 
     def leave(self, now: float) -> None:
-        """A lane found no more requests."""
+        """Count a lane that has no more requests."""
         self._busy -= 1
         if not self._busy and not self._end.done():
             self.over = True
@@ -67,7 +67,7 @@ class Lane(asyncio.Protocol):
     def __init__(self) -> None:
         self._phase: Phase | None = None
         self._kept = b""
-        self.kept: list[bytes] = []  #: whole replies, of the phase that keeps them
+        self.kept: list[bytes] = []  #: complete replies, if the phase keeps them
         self._sent = 0.0
         self._broken: Unexpected | None = None
 
@@ -88,7 +88,7 @@ class Lane(asyncio.Protocol):
         now = perf_counter()
         phase = self._phase
         if phase is None:
-            self._break(Unexpected(f"a reply that nobody asked for: {data[:160]!r}"))
+            self._break(Unexpected(f"a reply without a request: {data[:160]!r}"))
             return
         if self._kept:
             data = self._kept + data

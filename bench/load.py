@@ -1,7 +1,7 @@
-"""The load program, a process of its own: `python -m bench.load`, driven by bench/driver.py.
+"""The load program, a separate process: `python -m bench.load`, driven by bench/driver.py.
 
-Its stdin says in the first line what to connect to, then one step a line (`phases 60000`); each step is answered by one
-line of figures. A single unexpected reply ends it with a message and exit code 1, and without a figure.
+The first line of its stdin names the target. Each further line is a step (`phases 60000`), and each step prints one
+line of figures. An unexpected reply ends the program with a message and exit code 1, without figures.
 """
 
 import asyncio
@@ -14,24 +14,24 @@ import msgspec
 import uvloop
 
 from bench.beanstalkd import BeanstalkdLoad
-from bench.doors import DOORS
-from bench.doors.phases import DoorLoad
-from bench.doors.qless import Qless, QlessLoad
-from bench.doors.resqu import ResquLoad
 from bench.faktory import FaktoryLoad
 from bench.figures import Run
 from bench.lane import Lane
+from bench.protocols import PROTOCOLS
+from bench.protocols.phases import ProtocolLoad
+from bench.protocols.qless import Qless, QlessLoad
+from bench.protocols.resqu import ResquLoad
 from bench.replies import Unexpected
 from bench.target import Target, connect
 
 
 class Order(msgspec.Struct, frozen=True):
-    """The first line."""
+    """The first line of stdin."""
 
     target: Target
     connections: int
     queue: str
-    beside: Target | None = None  #: a Faktory door of the same server, for one connection more
+    beside: Target | None = None  #: the Faktory listener of the same server, for one more connection
 
 
 class Load(Protocol):
@@ -48,16 +48,16 @@ async def _lane(target: Target) -> Lane:
 
 
 def _load(order: Order, lanes: Sequence[Lane], beside: Lane | None) -> Load:
-    door = order.target.door
-    if door == "beanstalkd":
+    protocol = order.target.protocol
+    if protocol == "beanstalkd":
         return BeanstalkdLoad(lanes)
-    if door == "faktory":
+    if protocol == "faktory":
         return FaktoryLoad(lanes, order.queue)
-    if door == "qless":
+    if protocol == "qless":
         return QlessLoad(lanes, Qless(order.queue, order.target.call, order.target.script))
-    if door == "resqu":
+    if protocol == "resqu":
         return ResquLoad(lanes, order.queue, beside)
-    return DoorLoad(lanes, DOORS[door](order.queue))
+    return ProtocolLoad(lanes, PROTOCOLS[protocol](order.queue))
 
 
 async def _drive() -> None:

@@ -1,4 +1,4 @@
-"""The machine the figures are of. A figure without it says little, and one of a busy machine nothing."""
+"""Describes the machine. Figures depend on it, and those of a busy machine are not reliable."""
 
 import os
 import platform
@@ -28,11 +28,11 @@ def describe(folder: Path) -> None:
     if kind in IN_MEMORY:
         print("note: this folder is in memory, where a sync costs nothing; name one on a disk with --folder")
     if load > _BUSY:
-        print("note: the machine has other work to do; the figures are too low, and the ratios not reliable")
+        print("note: the machine is busy; the figures are too low, and the ratios are not reliable")
 
 
 class Theft:
-    """How much of the processors' time the host has given to others since this was made."""
+    """The share of processor time that the host gave to other machines since creation."""
 
     def __init__(self) -> None:
         self._before = _ticks()
@@ -43,7 +43,7 @@ class Theft:
 
 
 def _ticks() -> tuple[int, int]:
-    """Stolen, and all that have passed, over all processors (proc(5))."""
+    """Stolen ticks and all ticks, over all processors (proc(5))."""
     ticks = [int(each) for each in Path("/proc/stat").read_text("utf-8").split("\n", 1)[0].split()[1:9]]
     return ticks[7], sum(ticks)
 

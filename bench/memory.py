@@ -1,4 +1,4 @@
-"""What a queued job costs in memory beyond the text of its args and custom."""
+"""Measures the memory of a queued job without its args and custom."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What it costs to look: pages of the control door on a million jobs, and a Faktory door's p99 beside them.
+"""Measures the cost of reads: pages of the admin protocol on a million jobs, and the p99 of Faktory commands meanwhile.
 
 `python -m bench.operate` runs it alone; `operator(sizes, folder)` has the form of the other modes.
 """
@@ -48,12 +48,12 @@ def operator(sizes: Sizes, folder: Path) -> list[Goal]:
             quiet.append(load.step("phases", sizes.jobs))
             with _looking(data, took):
                 beside.append(load.step("phases", sizes.jobs))
-            tell(f"run {number} of {sizes.runs}, with nobody looking and with somebody who does nothing else")
-    return _told(sizes, alone, {name: figures(len(each), 1.0, each) for name, each in took.items()}, quiet, beside)
+            tell(f"run {number} of {sizes.runs}, without and with reads of the admin protocol")
+    return _report(sizes, alone, {name: figures(len(each), 1.0, each) for name, each in took.items()}, quiet, beside)
 
 
 def _fill(server: Crossdock, jobs: int) -> None:
-    """Ready and scheduled jobs of ten kinds in ten queues; the last few are of a kind of their own."""
+    """Ready and scheduled jobs of ten kinds in ten queues; the last few have a separate kind."""
     digits = os.urandom(8).hex()
     with connect(server.target) as peer:
         for first in range(0, jobs, _BULK):
@@ -69,7 +69,7 @@ def _fill(server: Crossdock, jobs: int) -> None:
     tell(f"{jobs:,} jobs are queued")
 
 
-#: One request of each kind an operator makes; the last two must look at all the jobs there are, page after page.
+#: One request of each kind that an operator makes. The last two examine all jobs, page by page.
 _QUESTIONS: Final[dict[str, Callable[[AdminClient, Any], Any]]] = {
     "first page": lambda client, after: client.ask("jobs", limit=50),
     "next page of 200": lambda client, after: client.ask("jobs", limit=200, after=after)["after"],
@@ -101,7 +101,7 @@ def _asked(data: Path, ask: Callable[[AdminClient, Any], Any], times: int) -> Fi
 
 @contextmanager
 def _looking(data: Path, took: dict[str, list[float]]) -> Iterator[None]:
-    """Somebody asks all of it in turn, without a pause, while the load runs."""
+    """Send all reads one after the other, without a pause, while the load runs."""
     over = threading.Event()
 
     def look() -> None:
@@ -121,17 +121,17 @@ def _looking(data: Path, took: dict[str, list[float]]) -> Iterator[None]:
         thread.join()
 
 
-def _told(
+def _report(
     sizes: Sizes, alone: dict[str, Figures], busy: dict[str, Figures], quiet: list[Run], beside: list[Run]
 ) -> list[Goal]:
     show(
-        f"Answers of the control door on {sizes.many:,} jobs, ms",
+        f"Replies of the admin protocol on {sizes.many:,} jobs, ms",
         ("request", "p50", "p99", "worst", "under load p50", "p99", "worst"),
         [(name, ms(found.p50), ms(found.p99), ms(found.worst), *_row(busy.get(name))) for name, found in alone.items()],
     )
     before, after = medians(quiet), medians(beside)
     show(
-        f"The Faktory door on {sizes.connections[0]} connections, {sizes.jobs:,} jobs; ms",
+        f"The Faktory protocol on {sizes.connections[0]} connections, {sizes.jobs:,} jobs; ms",
         ("phase", "p50", "p99", "p50 beside", "p99 beside", "p99 ratio", "rate ratio"),
         [
             (
@@ -161,12 +161,14 @@ def _row(found: Figures | None) -> tuple[str, str, str]:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.operate", description="What it costs to look.")
-    parser.add_argument("--many", type=int, help="jobs that are there, instead of 1,000,000")
+    parser = argparse.ArgumentParser(prog="python -m bench.operate", description="Measure the cost of reads.")
+    parser.add_argument("--many", type=int, help="number of existing jobs, instead of 1,000,000")
     parser.add_argument("--jobs", type=int, help="jobs in each phase of the load")
-    parser.add_argument("--runs", type=int, help="runs of the load; the median counts")
+    parser.add_argument("--runs", type=int, help="runs of the load; the result is the median")
     parser.add_argument("--quick", action="store_true", help="small sizes: shows only that it works")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="folder for data, on a disk [%(default)s]"
+    )
     found = parser.parse_args(words)
     own = QUICK if found.quick else Sizes(calls=100)
     asked = {name: getattr(found, name) for name in ("many", "jobs", "runs") if getattr(found, name)}

@@ -1,4 +1,4 @@
-"""A server under test as a process: its address, its memory, its end."""
+"""A server process under test."""
 
 import os
 import signal
@@ -18,11 +18,11 @@ _POLL_S: Final = 0.002
 
 
 class ServerFailed(Exception):
-    """A server under test did not start, or ended by itself; its log follows."""
+    """A server under test did not start, or ended by itself. The message has its log."""
 
 
 class Process:
-    """Runs in a session of its own, as under a service manager: the kernel shares the processors out by sessions."""
+    """Runs in its own session, as under a service manager, because the kernel divides the processors by session."""
 
     def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ class Process:
             time.sleep(_POLL_S)
 
     def await_hello(self, target: Target) -> None:
-        """Until a connection may send its first command."""
+        """Wait until a connection may send its first command."""
 
         def greeted() -> bool:
             try:
@@ -74,7 +74,7 @@ class Process:
         self.wait_until(greeted, "answer to HELLO")
 
     def rss(self) -> int:
-        """Bytes. Exact, which the counters of /proc/PID/statm are not with several threads."""
+        """Memory in bytes. The counters of /proc/PID/statm are not exact with several threads."""
         with open(f"/proc/{self._process.pid}/smaps_rollup", encoding="ascii") as file:
             for line in file:
                 if line.startswith("Rss:"):
@@ -82,7 +82,7 @@ class Process:
         raise ServerFailed(f"process {self._process.pid} tells no Rss")
 
     def cpu_seconds(self) -> float:
-        """Its own work so far, of all threads: on a busy machine it tells more than the clock."""
+        """Processor time of all threads so far. On a busy machine it is more reliable than wall time."""
         times = Path(f"/proc/{self._process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
         return sum(int(ticks) for ticks in times) / os.sysconf("SC_CLK_TCK")
 
@@ -107,12 +107,12 @@ class Process:
 
 
 def free_port() -> int:
-    """For servers that cannot tell which port they were given. Somebody else may take it meanwhile, but who would."""
+    """A free port, for servers that cannot report their own. Another process could take it meanwhile."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
 def clean_environment() -> dict[str, str]:
-    """Settings of the user's own server are none of the bench's."""
+    """The environment without settings of the user's own server."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}

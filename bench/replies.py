@@ -1,10 +1,10 @@
-"""What counts as a whole and correct reply. Anything else raises `Unexpected`: then there is no figure at all."""
+"""Checks replies. An incomplete or wrong reply raises `Unexpected`, and the bench reports no figure."""
 
 from collections.abc import Callable
 
 
 class Unexpected(Exception):
-    """The server said something else than it must; the text shows what."""
+    """The server sent a wrong reply. The message shows it."""
 
 
 #: True: these bytes are exactly one correct reply. False: they may become one when more arrive.
@@ -27,7 +27,7 @@ def exactly(reply: bytes) -> Whole:
 
 
 def a_bulk(data: bytes) -> bool:
-    """`$<n>`, n bytes, and nothing more. `$-1` (no job) is wrong: the load asks only for jobs that are there."""
+    """`$<n>`, n bytes, and nothing more. `$-1` (no job) is wrong, because the load fetches only jobs that exist."""
     if data[0] != 0x24 or data[1:2] == b"-":
         raise wrong(data)
     end = data.find(b"\r\n")
@@ -40,7 +40,7 @@ def a_bulk(data: bytes) -> bool:
 
 
 def inserted(data: bytes) -> bool:
-    """beanstalkd's answer to a put: `INSERTED <id>`."""
+    """beanstalkd's reply to a put: `INSERTED <id>`."""
     if data[-2:] == b"\r\n":
         if data[:9] == b"INSERTED " and data[9:-2].isdigit():
             return True

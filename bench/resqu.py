@@ -1,4 +1,4 @@
-"""Resqu's goals: jobs a second, a batch of 100,000 committed at once, 10,000 plans due in one second."""
+"""Measures Resqu: jobs per second, the commit of a batch of 100,000 jobs, and 10,000 plans due in one second."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ _RATE: Final = 20_000.0
 _COMMIT_S: Final = 0.1
 _STALL_S: Final = 0.1
 
-#: Of a batch's job, beside its 100 bytes and what it takes to be a job in a queue.
+#: Memory per job of a batch, without its 100 bytes and the memory of any queued job.
 _BYTES: Final = 1_500.0
 
 
@@ -25,7 +25,7 @@ def compare_resqu(sizes: Sizes, folder: Path) -> list[Goal]:
     batch, plans = (100_000, 10_000) if sizes.jobs >= 60_000 else (2_000, 200)
     runs: list[Run] = []
     grown: list[float] = []
-    worked: list[float] = []  #: processor time an enqueue takes the server, where others have the machine too
+    worked: list[float] = []  #: processor time per enqueue in the server, for machines with other load
     for number in range(1, sizes.runs + 1):
         run: Run = {}
         for step, size in (("enqueue", sizes.jobs), ("batch", batch), ("plans", plans)):

@@ -1,4 +1,4 @@
-"""How long after a SIGKILL the server accepts again, with many jobs and many events since its last snapshot."""
+"""Measures the time to accept connections after SIGKILL, with many jobs and a long journal tail."""
 
 import re
 import tempfile
@@ -45,12 +45,12 @@ def restart(sizes: Sizes, folder: Path) -> list[Goal]:
 
 
 def _cycles(sizes: Sizes) -> int:
-    """Whole jobs that add up to the tail: an event for each phase, rounded up."""
+    """Number of whole jobs that make up the tail: one event per phase, rounded up."""
     return -(-sizes.many // len(PHASES))
 
 
 def _prepare(sizes: Sizes, folder: Path) -> None:
-    """The jobs go into a snapshot, the whole jobs after it into the tail; the kill comes before that is folded, too."""
+    """Write jobs into a snapshot and whole jobs into the tail after it. The kill comes before the next snapshot."""
     with Crossdock(folder) as server, Driver(server.target, sizes.connections[0]) as load:
         load.step("push", sizes.many)
         await_compaction(server, sizes.many)

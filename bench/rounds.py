@@ -1,7 +1,7 @@
-"""Several runs of several contestants, taken in turn: what disturbs the machine for a while disturbs all of them.
+"""Runs several servers in turn, so that a disturbance of the machine affects all of them.
 
-On a virtual machine others may take the processors away in bursts shorter than a run, and then they disturb one
-contestant alone. So a run that lost much is taken again, whoever's it was and however it went.
+On a virtual machine, other machines may take processor time in bursts shorter than a run, which affects one server
+only. So a run that lost much time is repeated, for any server and with any result.
 """
 
 import sys
@@ -16,17 +16,17 @@ from bench.machine import Theft
 from bench.servers import Contestant
 from bench.sizes import Sizes
 
-#: One run against a server; the figures.
+#: One run against a server. Returns its figures.
 Measure = Callable[[Driver], Run]
 
-#: A run from which more of the processors' time was taken counts only if no other try lost less.
+#: A run that lost more than this share of processor time counts only if no other try lost less.
 _TAKEN: Final = 0.03
 
 
 def rounds(
     entries: Sequence[tuple[Contestant, Measure]], connections: int, sizes: Sizes, folder: Path
 ) -> dict[str, list[Run]]:
-    """Every run begins with a fresh server and an empty folder, or, on a server that is not ours, with a new queue."""
+    """Each run starts a new server on an empty folder, or, on an external server, uses a new queue."""
     found: dict[str, list[Run]] = {contestant.name: [] for contestant, _ in entries}
     for number in range(1, sizes.runs + 1):
         for contestant, measure in entries:

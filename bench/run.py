@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-# Started as a file, Python looks for modules beside it; `bench` is found beside its folder.
+# Run as a file, Python searches bench/ for modules; add the folder that contains the package `bench`.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import msgspec
 
 from bench.backlog import backlog
 from bench.compare import compare
-from bench.doors import DOORS
-from bench.doors.compare import compare_door, compare_qless
-from bench.doors.endpoint import with_script
 from bench.driver import LoadFailed
 from bench.idle import idle
 from bench.lake import lake
 from bench.machine import describe
 from bench.memory import memory
 from bench.process import ServerFailed
+from bench.protocols import PROTOCOLS
+from bench.protocols.compare import compare_protocol, compare_qless
+from bench.protocols.endpoint import with_script
 from bench.replies import Unexpected
 from bench.resqu import compare_resqu
 from bench.restart import restart
@@ -32,8 +32,8 @@ from bench.sizes import QUICK, Sizes
 from bench.table import show_goals
 from bench.target import parse
 
-#: Doors that have a load. The modes, and what they are compared with, are Faktory's.
-_DOORS: Final = ("faktory", *DOORS, "resqu")
+#: Protocols that have a load. The modes run with Faktory only.
+_PROTOCOLS: Final = ("faktory", *PROTOCOLS, "resqu")
 _MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle, "lake": lake}
 
 
@@ -41,33 +41,34 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench/run.py", description="Measure Crossdock beside other servers. Without a mode: the comparison."
     )
-    parser.add_argument("--door", default="faktory", metavar="DOOR", help=f"which door to load: {', '.join(_DOORS)}")
+    parser.add_argument("--protocol", default="faktory", metavar="PROTOCOL",
+                        help=f"which protocol to load: {', '.join(_PROTOCOLS)}")  # fmt: skip
     parser.add_argument("--against", action="append", default=[], metavar="faktory://[:password@]host:port",
                         help="a running server to compare with, redis:// for qless; may be repeated")  # fmt: skip
     parser.add_argument("--script", default="", metavar="NAME|HASH|FILE",
                         help="what to call at redis://: a function, a loaded script, or one to load")  # fmt: skip
     parser.add_argument("--yardstick", default=os.environ.get("CROSSDOCK_YARDSTICK", ""), metavar="FILE",
-                        help="a server run as FILE PORT sync DATABASE; default: $CROSSDOCK_YARDSTICK")  # fmt: skip
+                        help="a server, run as FILE PORT sync DATABASE; default: $CROSSDOCK_YARDSTICK")  # fmt: skip
     parser.add_argument("--backlog", action="store_true", help="the phases beside 1,000 and 1,000,000 queued jobs")
-    parser.add_argument("--memory", action="store_true", help="memory a queued job, over 1,000,000 pushes")
+    parser.add_argument("--memory", action="store_true", help="memory per queued job, over 1,000,000 pushes")
     parser.add_argument("--restart", action="store_true", help="time to accept after SIGKILL")
     parser.add_argument("--idle", action="store_true", help="memory of 5,000 idle connections")
     parser.add_argument("--lake", action="store_true", help="the lake's writer alone, and its cost beside the load")
     parser.add_argument("--all", action="store_true", help="the comparison and all of these")
     parser.add_argument("--quick", action="store_true", help="small sizes and one run: shows only that the bench works")
-    parser.add_argument("--runs", type=int, help="runs of everything that is compared; the median counts")
+    parser.add_argument("--runs", type=int, help="runs of each comparison; the result is the median")
     parser.add_argument("--jobs", type=int, help="jobs in each phase")
     parser.add_argument("--many", type=int, help="instead of 1,000,000")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()),
                         help="where the servers' temporary folders go; a disk, not memory [%(default)s]")  # fmt: skip
     found = parser.parse_args(words)
-    found.door = found.door or "faktory"
-    if found.door not in _DOORS:
-        parser.error(f"there is no load for the door {found.door}; one of: {', '.join(_DOORS)}")
-    if found.door != "faktory" and (found.all or any(getattr(found, mode) for mode in _MODES)):
-        parser.error("the modes are for the door faktory")
-    if any(found.against) and found.door not in ("faktory", "qless"):
-        parser.error("--against is for the doors faktory and qless")
+    found.protocol = found.protocol or "faktory"
+    if found.protocol not in _PROTOCOLS:
+        parser.error(f"there is no load for the protocol {found.protocol}; choose one of: {', '.join(_PROTOCOLS)}")
+    if found.protocol != "faktory" and (found.all or any(getattr(found, mode) for mode in _MODES)):
+        parser.error("--all and the modes need --protocol faktory")
+    if any(found.against) and found.protocol not in ("faktory", "qless"):
+        parser.error("--against needs --protocol faktory or qless")
     return found
 
 
@@ -77,12 +78,12 @@ def _sizes(arguments: argparse.Namespace) -> Sizes:
 
 
 def _others(arguments: argparse.Namespace) -> list[Contestant]:
-    """`make` hands an unset variable on as an empty word."""
+    """Servers to compare with. `make` passes an unset variable as an empty argument."""
     targets = [parse(url) for url in arguments.against if url]
     for target in targets:
-        if target.door != arguments.door:
-            raise ValueError(f"--against of the door {arguments.door} is another one's: {target.host}:{target.port}")
-    if arguments.door == "qless":
+        if target.protocol != arguments.protocol:
+            raise ValueError(f"--against {target.host}:{target.port} is not a server for {arguments.protocol}")
+    if arguments.protocol == "qless":
         return [running(with_script(target, arguments.script)) for target in targets]
     others = [yardstick(Path(arguments.yardstick))] if arguments.yardstick else []
     return others + [running(target) for target in targets]
@@ -94,18 +95,18 @@ def main(words: Sequence[str]) -> int:
         sizes, others = _sizes(arguments), _others(arguments)
         asked = [name for name in _MODES if arguments.all or getattr(arguments, name)]
         describe(arguments.folder)
-        if arguments.door == "qless":
+        if arguments.protocol == "qless":
             goals = compare_qless(sizes, others, arguments.folder)
-        elif arguments.door == "resqu":
+        elif arguments.protocol == "resqu":
             goals = compare_resqu(sizes, arguments.folder)
-        elif arguments.door != "faktory":
-            goals = compare_door(arguments.door, sizes, others, arguments.folder)
+        elif arguments.protocol != "faktory":
+            goals = compare_protocol(arguments.protocol, sizes, others, arguments.folder)
         else:
             goals = compare(sizes, others, arguments.folder) if arguments.all or not asked else []
         for name in asked:
             goals += _MODES[name](sizes, arguments.folder)
         if arguments.quick:
-            print("\nnote: --quick shows that the bench works; its figures mean nothing")
+            print("\nnote: --quick shows that the bench works; its figures are not reliable")
         show_goals(goals)
     except (LoadFailed, ServerFailed, Unexpected, OSError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Who takes part: Crossdock, beanstalkd, the yardstick, and servers that somebody else runs."""
+"""The servers to compare: Crossdock, beanstalkd, the yardstick, and servers that are already running."""
 
 import re
 import shutil
@@ -14,24 +14,24 @@ import msgspec
 from bench.process import Process, ServerFailed, clean_environment, free_port
 from bench.target import Target
 
-#: All that a server can be told to open; one is measured, the others are closed.
-_DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+#: All listeners of a server. The measured one is open, the others are off.
+_PROTOCOLS: Final = ("faktory", "workq", "masenko", "redis", "http")
 
-#: Loads that are named after their clients.
+#: Loads named after their clients, and the listener they connect to.
 _BEHIND: Final = {"qless": "redis", "resqu": "redis"}
-_DOOR: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
+_LISTENER: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(r"^ready", re.MULTILINE)
 
 
 class Contestant(msgspec.Struct, frozen=True):
-    """`start` gets an empty folder and keeps the server up for the length of a `with`."""
+    """A server to measure. `start` gets an empty folder and runs the server within a `with` block."""
 
     name: str
     start: Callable[[Path], AbstractContextManager[Target]]
-    is_ours: bool = True  #: False: it goes on running, and the load has to clean up
+    is_ours: bool = True  #: False: the server keeps running, so the load removes its jobs
 
 
-#: A load that is held up before its HELLO is no slow client.
+#: The load may be delayed before its HELLO; the server must not drop it as a slow client.
 _PATIENT: Final = {"faktory.handshake_s": "60"}
 
 
@@ -42,13 +42,13 @@ class Crossdock(Process):
         self,
         folder: Path,
         durability: str = "always",
-        door: str = "faktory",
+        protocol: str = "faktory",
         settings: Mapping[str, str] | None = None,
         beside: str = "",
     ) -> None:
-        """`settings` by their full names (`lake.on`). `beside`: another door that is open, too."""
-        opened = _BEHIND.get(door, door)
-        where = dict.fromkeys(_DOORS, "off") | dict.fromkeys(filter(None, (opened, beside)), "127.0.0.1:0")
+        """`settings` by their full names (`lake.on`). `beside`: a second listener to open."""
+        opened = _BEHIND.get(protocol, protocol)
+        where = dict.fromkeys(_PROTOCOLS, "off") | dict.fromkeys(filter(None, (opened, beside)), "127.0.0.1:0")
         super().__init__(
             [
                 sys.executable, "-m", "crossdock", "up",
@@ -65,11 +65,11 @@ class Crossdock(Process):
         )  # fmt: skip
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")
-            doors = {name: (host, int(port)) for name, host, port in _DOOR.findall(self.said())}
-            if set(doors) != {opened, beside or opened}:
-                raise ServerFailed(f"the server names other doors than {opened}: {self.said()}")
-            self.target = Target(door, *doors[opened], (settings or {}).get(f"{opened}.password", ""))
-            self.beside = Target(beside, *doors[beside]) if beside else None
+            listeners = {name: (host, int(port)) for name, host, port in _LISTENER.findall(self.said())}
+            if set(listeners) != {opened, beside or opened}:
+                raise ServerFailed(f"the server opened other listeners than {opened}: {self.said()}")
+            self.target = Target(protocol, *listeners[opened], (settings or {}).get(f"{opened}.password", ""))
+            self.beside = Target(beside, *listeners[beside]) if beside else None
             self.await_hello(self.target)
         except BaseException:
             self.kill()
@@ -77,25 +77,28 @@ class Crossdock(Process):
 
 
 @contextmanager
-def _crossdock(durability: str, door: str, folder: Path) -> Iterator[Target]:
-    with Crossdock(folder, durability, door) as server:
+def _crossdock(durability: str, protocol: str, folder: Path) -> Iterator[Target]:
+    with Crossdock(folder, durability, protocol) as server:
         yield server.target
 
 
-def crossdock(durability: str, door: str = "faktory") -> Contestant:
-    return Contestant(f"Crossdock {durability}", partial(_crossdock, durability, door))
+def crossdock(durability: str, protocol: str = "faktory") -> Contestant:
+    return Contestant(f"Crossdock {durability}", partial(_crossdock, durability, protocol))
 
 
 @contextmanager
-def _other(door: str, command: Callable[[int, Path], list[str]], folder: Path) -> Iterator[Target]:
-    target = Target(door, "127.0.0.1", free_port())
+def _other(protocol: str, command: Callable[[int, Path], list[str]], folder: Path) -> Iterator[Target]:
+    target = Target(protocol, "127.0.0.1", free_port())
     with Process(command(target.port, folder), folder) as process:
         process.await_hello(target)
         yield target
 
 
 def beanstalkds() -> list[Contestant]:
-    """In memory; with a log, synced every 50 ms; with a log, synced before each answer. Empty: it is not installed."""
+    """beanstalkd in memory, with a log synced every 50 ms, and with a log synced before each reply.
+
+    Empty if beanstalkd is not installed.
+    """
     program = shutil.which("beanstalkd")
     if program is None:
         return []
@@ -128,5 +131,5 @@ def running(target: Target) -> Contestant:
     def start(_: Path) -> Iterator[Target]:
         yield target
 
-    scheme = _BEHIND.get(target.door, target.door)
+    scheme = _BEHIND.get(target.protocol, target.protocol)
     return Contestant(f"{scheme}://{target.host}:{target.port}", start, is_ours=False)

@@ -1,4 +1,4 @@
-"""After a million events the server folds its journal into a snapshot; nothing should be measured meanwhile."""
+"""Waits for the snapshot that the server writes after a million events, so that it does not disturb a measurement."""
 
 import re
 import time
@@ -8,14 +8,14 @@ from bench.process import ServerFailed
 from bench.rounds import tell
 from bench.servers import Crossdock
 
-#: The length of the tail at which the server begins to fold it.
+#: The length of the tail at which the server starts compaction.
 TAIL_EVENTS: Final = 1_000_000
 _PATIENCE_S: Final = 300.0
 _FOLDED: Final = re.compile(r"folded|compaction failed")
 
 
 def await_compaction(server: Crossdock, events: int) -> None:
-    """Returns when the snapshot is installed; at once if so few events do not make one."""
+    """Returns when the snapshot is installed, or at once if the events are too few for one."""
     if events < TAIL_EVENTS:
         return
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How much of everything: the sizes the figures are asked at, and small ones that only show that the bench works."""
+"""The sizes of all measurements, and small sizes that only show that the bench works."""
 
 from typing import Final
 
@@ -6,13 +6,13 @@ import msgspec
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    jobs: int = 60_000  #: in each phase; five runs of them do not make the server fold its journal
+    jobs: int = 60_000  #: in each phase; five runs do not start a compaction
     runs: int = 5
-    tries: int = 6  #: of a run from which others take too much of the processors' time
+    tries: int = 6  #: of a run that loses too much processor time to other machines
     connections: tuple[int, ...] = (64, 256)
-    calls: int = 1_000  #: of PUSHB; the other connection gets in one PUSH a call, and a p99.9 needs 1,000 of them
+    calls: int = 1_000  #: of PUSHB; the other connection makes one PUSH per call, and a p99.9 needs 1,000
     few: int = 1_000  #: the small backlog
-    many: int = 1_000_000  #: the large one; also the jobs, and the events, of a restart
+    many: int = 1_000_000  #: the large backlog; also the jobs and the events of a restart
     idle: int = 5_000  #: connections
 
 

@@ -1,4 +1,4 @@
-"""How fast Spark turns a frame into jobs: against a server that only answers, and against the real one.
+"""Measures how fast Spark enqueues a frame: to a stub that only answers, and to the real server.
 
 python -m bench.spark_load [ROWS]
 """
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 
 def answer(tell: Connection) -> None:
-    """Takes every call in, and says that it was well."""
+    """A stub server that replies OK to each call."""
     listener = socket.create_server(("127.0.0.1", 0))
     tell.send(listener.getsockname()[1])
     while True:
@@ -32,7 +32,7 @@ def answer(tell: Connection) -> None:
 
 
 def _serve(peer: socket.socket) -> None:
-    """A call ends where its last string does: the length of that string is in its fifth `$`."""
+    """A call ends with its last string. The fifth `$` has the length of that string."""
     held = bytearray()
     while data := peer.recv(1 << 20):
         held += data
@@ -42,7 +42,7 @@ def _serve(peer: socket.socket) -> None:
 
 
 def _whole(held: bytearray) -> int:
-    """Bytes of the first call, 0 if that cannot be told yet."""
+    """Bytes of the first call; 0 if it is incomplete."""
     end = held.find(b"\r\n")
     if end < 0:
         return 0

@@ -1,7 +1,7 @@
-"""How long one large step holds up the others: a PUSH every 2 ms on one connection, while another ends a job that very
-many wait for, or does something else that concerns very many jobs.
+"""Measures how one large operation delays others: a PUSH every 2 ms on one connection, while another connection settles
+a job with very many dependents, or changes very many jobs in another way.
 
-`python -m bench.stalls` runs it. Each case has a server of its own. The other connection prepares the jobs first, waits
+`python -m bench.stalls` runs it. Each case has its own server. The other connection prepares the jobs first, waits
 until the first connection has measured for a while, and then sends one request.
 """
 
@@ -20,10 +20,10 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.doors.endpoint import command
 from bench.figures import Figures, figures
 from bench.machine import describe
 from bench.process import ServerFailed
+from bench.protocols.endpoint import command
 from bench.replies import Unexpected
 from bench.rounds import tell
 from bench.servers import Crossdock
@@ -35,7 +35,7 @@ T = TypeVar("T")
 _MOST_S: Final = 0.050  #: p99 of the other client
 _EVERY_S: Final = 0.002
 _BEFORE_S: Final = 0.3  #: measured before the request is sent
-_A_TIME: Final = 1_000  #: requests that are sent before their replies are read
+_A_TIME: Final = 1_000  #: requests sent before their replies are read
 
 
 def _batched(many: Iterable[T]) -> Iterator[list[T]]:
@@ -45,7 +45,7 @@ def _batched(many: Iterable[T]) -> Iterator[list[T]]:
 
 
 class Peer:
-    """A connection that asks and reads the reply, or sends many requests and reads one line of reply for each."""
+    """A connection that sends a request and reads the reply, or sends many requests and reads one line for each."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -54,7 +54,7 @@ class Peer:
         self._file: BinaryIO = self._socket.makefile("rb")
 
     def another(self) -> socket.socket:
-        """A second connection, with hardly any buffer of its own."""
+        """A second connection, with a very small receive buffer."""
         sock = connect(self._target)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         return sock
@@ -71,7 +71,7 @@ class Peer:
         return line.rstrip()
 
     def ask_all(self, requests: Iterator[bytes], *, lines: int = 1) -> None:
-        """`lines` of each reply are read and not looked at, but for an error."""
+        """Reads `lines` lines of each reply and checks them for errors only."""
         for some in _batched(requests):
             self._socket.sendall(b"".join(some))
             for _ in range(len(some) * lines):
@@ -90,7 +90,7 @@ def _masenko_id(reply: bytes) -> int:
 
 
 def _wide(peer: Peer, many: int, tail: bytes = b"") -> int:
-    """A task that `many` others wait for, fetched."""
+    """Fetch a task that has `many` dependents."""
     dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
     one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d]%b}\n' % (dependency, tail)
     peer.ask_all(one for _ in range(many))
@@ -111,7 +111,7 @@ def _dead_queue(peer: Peer, many: int) -> bytes:
 
 
 def _chain(peer: Peer, many: int) -> bytes:
-    """Each waits for the one before it."""
+    """A chain: each task depends on the one before it."""
     dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
     peer.ask_all(b'PUSH {"queue":"chain","name":"n","blocked_by":[%d]}\n' % (dependency + n) for n in range(many))
     peer.ask(b'FETCH {"queues":["need"],"timeout":"5s"}\n')
@@ -119,7 +119,7 @@ def _chain(peer: Peer, many: int) -> bytes:
 
 
 def _two_needs(peer: Peer, many: int) -> bytes:
-    """Each waits for another task, too: none becomes ready."""
+    """Each depends on a second task, too, so none becomes ready."""
     dependency = _masenko_id(peer.ask(b'PUSH {"queue":"need","name":"n","retry":0}\n'))
     other = _masenko_id(peer.ask(b'PUSH {"queue":"other","name":"n"}\n'))
     one = b'PUSH {"queue":"wide","name":"n","blocked_by":[%d,%d]}\n' % (dependency, other)
@@ -141,27 +141,27 @@ def _qless_freed(peer: Peer, many: int) -> bytes:
 
 
 def _qless_failed(peer: Peer, many: int) -> bytes:
-    """A failed job is kept, and its dependents wait on."""
+    """A failed job is kept, and its dependents keep waiting."""
     _qless_wide(peer, many)
     peer.ask(_qless("pop", 2, "need", "w", 1))
     return _qless("fail", 3, "need", "w", "group", "message")
 
 
 def _qless_canceled(peer: Peer, many: int) -> bytes:
-    """As many as one call may name."""
+    """The most jobs that one call may name."""
     many = min(many, 24_000)
     _qless_wide(peer, many)
     return _qless("cancel", 3, "need", *(f"j{n}" for n in range(many)))
 
 
 def _keys(peer: Peer, many: int) -> bytes:
-    """All names at once, of five times as many keys as other cases have jobs."""
+    """List all names in one call, with five times as many keys as other cases have jobs."""
     peer.ask_all(command(b"SET", b"key:%09d" % n, b"v") for n in range(5 * many))
     return command(b"KEYS", b"*")
 
 
 def _unread(peer: Peer, many: int) -> Callable[[], None]:
-    """60 clients ask for 60 MB each and never read. Their connections stay open."""
+    """60 clients request 60 MB each and never read. Their connections stay open."""
     for _ in range(4):
         peer.ask(command(b"RPUSH", b"list", *[b"x" * 1_000] * 15_000))
     silent = [peer.another() for _ in range(60)]
@@ -179,7 +179,7 @@ def _flush(peer: Peer, many: int) -> bytes:
 
 
 def _due(peer: Peer, many: int) -> bytes:
-    """They are due by themselves, in the middle of the measurement."""
+    """The jobs become due by themselves during the measurement."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + max(6, many / 10_000)))
     _faktory_jobs(peer, many, b',"at":"%b"' % at.encode())
     return b"INFO\r\n"
@@ -204,8 +204,8 @@ def _group(peer: Peer, many: int) -> bytes:
 
 
 def watch(peer: socket.socket, seconds: float) -> Figures:
-    """What a PUSH waits for its answer. After a long wait it counts, too, what others would have waited that come every
-    2 ms: or the longest wait would count once."""
+    """The time that each PUSH waits for its reply. After a long wait, it adds the waits of the requests that would have
+    been sent every 2 ms meanwhile. Otherwise the longest wait would count only once."""
     took: list[float] = []
     end = time.perf_counter() + seconds
     while (began := time.perf_counter()) < end:
@@ -221,8 +221,8 @@ def watch(peer: socket.socket, seconds: float) -> Figures:
 
 
 class Case(NamedTuple):
-    door: str
-    prepare: Callable[[Peer, int], bytes | Callable[[], None]]  #: the request that is left to be sent, or what sends it
+    protocol: str
+    prepare: Callable[[Peer, int], bytes | Callable[[], None]]  #: the request to send, or a function that sends it
 
 
 _CASES: Final = {
@@ -243,7 +243,7 @@ _CASES: Final = {
 
 
 def _other(target: Target, name: str, many: int, mine: Connection) -> None:
-    """In a process of its own: its work is none of the first connection's."""
+    """Runs in its own process, so that its work does not slow down the first connection."""
     peer = Peer(target)
     last = _CASES[name].prepare(peer, many)
     mine.send(0.0)
@@ -255,17 +255,19 @@ def _other(target: Target, name: str, many: int, mine: Connection) -> None:
 
 
 def _measure(name: str, many: int, folder: Path, seconds: float) -> tuple[tuple[str, ...], float]:
-    door = _CASES[name].door
-    opened = "redis" if door == "qless" else door
+    protocol = _CASES[name].protocol
+    opened = "redis" if protocol == "qless" else protocol
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-        Crossdock(Path(own), settings={"redis.keys_mib": "1024"}, beside="" if door == "faktory" else opened) as server,
+        Crossdock(
+            Path(own), settings={"redis.keys_mib": "1024"}, beside="" if protocol == "faktory" else opened
+        ) as server,
         connect(server.target) as peer,
     ):
         theirs, mine = multiprocessing.Pipe()
         other = multiprocessing.Process(target=_other, args=(server.beside or server.target, name, many, mine))
         other.start()
-        mine.close()  # so that its end is noticed
+        mine.close()  # so that the end of the process is noticed
         theirs.recv()
         alone = watch(peer, _BEFORE_S)
         theirs.send(None)
@@ -280,12 +282,16 @@ def _measure(name: str, many: int, folder: Path, seconds: float) -> tuple[tuple[
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.stalls", description="How long one large step holds up another client."
+        prog="python -m bench.stalls", description="Measure how one large operation delays another client."
     )
-    parser.add_argument("--many", type=int, default=100_000, help="jobs that the step concerns [%(default)s]")
-    parser.add_argument("--seconds", type=float, default=3.0, help="measured after the step [%(default)s]")
-    parser.add_argument("--only", nargs="+", metavar="CASE", help="the cases whose names contain one of these")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    parser.add_argument("--many", type=int, default=100_000, help="number of affected jobs [%(default)s]")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="seconds to measure after the operation [%(default)s]"
+    )
+    parser.add_argument("--only", nargs="+", metavar="CASE", help="run only cases whose names contain one of these")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="folder for data, on a disk [%(default)s]"
+    )
     found = parser.parse_args(words)
     names = [name for name in _CASES if not found.only or any(part in name for part in found.only)]
     if not names:

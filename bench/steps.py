@@ -1,7 +1,7 @@
-"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, or for another door's commands, by function.
+"""Counts the interpreter steps of a PUSH, a FETCH and an ACK, or of another protocol's commands, by function.
 
-A count, not a time: it is the same on a machine that has other work to do, so it shows what a change to the way of
-every job costs or saves. Connection, session, engine and encoding are the real ones; sockets and disk are left out.
+A count does not depend on other work on the machine, so it shows the cost of a change to the hot path. Connection,
+session, engine and encoding are the real ones; sockets and disk are left out.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from random import Random
 from types import FrameType
 from typing import Any, Final
 
-from bench.doors.qless import MANY, Qless
-from bench.doors.resqu import ResquLoad
 from bench.faktory import job_text
+from bench.protocols.qless import MANY, Qless
+from bench.protocols.resqu import ResquLoad
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
 from crossdock.protocols.base import WireProtocol
@@ -26,15 +26,14 @@ from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.connection_registry import ConnectionRegistry, Limits
 from crossdock.server.group_commit import GroupCommit
-from crossdock.server.limits import Limits
 
-_A_TURN: Final = 64  #: requests that share a batch
+_A_COMMIT: Final = 64  #: requests per group commit
 
 
 class _Scribe:
-    """A batch is durable at once."""
+    """An entry is durable at once."""
 
     def append(self, batch: bytes, durable: Callable[[], None]) -> None:
         durable()
@@ -49,24 +48,24 @@ class _Transport(asyncio.Transport):
         self.written.append(bytes(data))
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is no buffer."""
+        """A transport without a buffer."""
 
     def get_write_buffer_size(self) -> int:
         return 0
 
 
 class Bench:
-    """One connection, and the turns that its requests are part of."""
+    """One connection, and the group commits of its requests."""
 
-    def __init__(self, door: str = "faktory") -> None:
+    def __init__(self, protocol: str = "faktory") -> None:
         self._loop = asyncio.new_event_loop()
-        self._turn = GroupCommit(
+        self._commit = GroupCommit(
             Engine(state := EngineState(), Random(1)), _Scribe(), Clock(), self._loop, Admission(state, 10**7)
         )
-        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn)
+        self._peer = Connection(ConnectionRegistry(Limits()), _protocol(protocol), self._commit)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
-        if door == "faktory":
+        if protocol == "faktory":
             self._send([b'HELLO {"v":2,"wid":"w"}\r\n'])
 
     def close(self) -> None:
@@ -96,23 +95,23 @@ class Bench:
 
     @property
     def replies(self) -> list[bytes]:
-        """To the requests that were counted last."""
+        """The replies to the last counted requests."""
         return list(self._transport.written)
 
     def _send(self, requests: Sequence[bytes]) -> None:
-        for first in range(0, len(requests), _A_TURN):
-            for request in requests[first : first + _A_TURN]:
+        for first in range(0, len(requests), _A_COMMIT):
+            for request in requests[first : first + _A_COMMIT]:
                 self._peer.data_received(request)
-            self._turn.when_settled(self._loop.stop)
+            self._commit.when_settled(self._loop.stop)
             self._loop.run_forever()
 
 
-def _door(name: str) -> WireProtocol:
+def _protocol(name: str) -> WireProtocol:
     if name == "faktory":
         return FaktoryProtocol()
     qless, resqu = QlessService(), Resqu()
     views = (qless.view, *resqu.views)
-    return RedisProtocol(libraries=(qless.library, resqu.library), views=views, heralds=(qless.tell,))
+    return RedisProtocol(libraries=(qless.library, resqu.library), views=views, event_handlers=(qless.publish_events,))
 
 
 def _faktory(jobs: int) -> dict[str, Counter[str]]:
@@ -146,16 +145,16 @@ def _resqu(jobs: int) -> dict[str, Counter[str]]:
     return found
 
 
-_DOORS: Final = {"faktory": _faktory, "qless": _qless, "resqu": _resqu}
+_PROTOCOLS: Final = {"faktory": _faktory, "qless": _qless, "resqu": _resqu}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=320, help="how many of each request (320)")
     parser.add_argument("--functions", type=int, default=12, help="how many functions to list (12)")
-    parser.add_argument("--door", default="faktory", choices=tuple(_DOORS))
+    parser.add_argument("--protocol", default="faktory", choices=tuple(_PROTOCOLS))
     args = parser.parse_args()
-    for name, steps in _DOORS[args.door](args.jobs).items():
+    for name, steps in _PROTOCOLS[args.protocol](args.jobs).items():
         print(f"{name}: {steps.total() / args.jobs:,.0f} steps")
         for function, count in steps.most_common(args.functions):
             print(f"  {count / args.jobs:6.1f}  {function}")

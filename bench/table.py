@@ -1,4 +1,4 @@
-"""Tables that read well in a terminal and are Markdown, too; and goals with what became of them."""
+"""Prints Markdown tables, and goals with their results."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -7,7 +7,7 @@ import msgspec
 
 
 def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, text: int = 1) -> None:
-    """The first `text` columns are words, the others are figures."""
+    """The first `text` columns are text, the others are numbers."""
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
 
     def line(cells: Sequence[str]) -> str:
@@ -51,4 +51,4 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 def show_goals(goals: Sequence[Goal]) -> None:
-    show("Asked for", ("what", "figure", "goal", ""), [goal.row() for goal in goals])
+    show("Goals", ("what", "figure", "goal", ""), [goal.row() for goal in goals])

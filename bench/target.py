@@ -1,4 +1,4 @@
-"""Where a load goes, and how a connection there begins."""
+"""The address of a server under load, and the handshake of a connection."""
 
 import hashlib
 import socket
@@ -13,7 +13,7 @@ _HELLO_S = 30.0
 
 
 class Target(msgspec.Struct, frozen=True):
-    door: str  #: faktory, beanstalkd, or one of bench/doors
+    protocol: str  #: faktory, beanstalkd, or one of bench/protocols
     host: str
     port: int
     password: str = ""
@@ -21,7 +21,7 @@ class Target(msgspec.Struct, frozen=True):
     script: str = "qless"  #: and by what name
 
 
-#: The schemes of other servers' addresses: which load they get, and on which port.
+#: Schemes of addresses of other servers, with the load and the default port.
 _SCHEMES: Final = {"faktory": ("faktory", 7419), "redis": ("qless", 6379)}
 
 
@@ -38,18 +38,18 @@ def parse(url: str) -> Target:
         raise ValueError(
             f"{url} is not of the form faktory://[:password@]host[:port] or redis://[:password@]host[:port]"
         )
-    door, port = _SCHEMES[parts.scheme]
-    return Target(door, parts.hostname, parts.port or port, unquote(parts.password or ""))
+    protocol, port = _SCHEMES[parts.scheme]
+    return Target(protocol, parts.hostname, parts.port or port, unquote(parts.password or ""))
 
 
 def connect(target: Target) -> socket.socket:
-    """A connection that may send its first command. Raises Unexpected, or OSError while nobody listens."""
+    """A connection that may send its first command. Raises Unexpected, or OSError if no server listens."""
     connection = socket.create_connection((target.host, target.port), _HELLO_S)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if target.door == "faktory":
+        if target.protocol == "faktory":
             _shake_hands(connection, target.password)
-        elif target.door == "qless" and target.password:
+        elif target.protocol == "qless" and target.password:
             _authenticate(connection, target.password.encode())
     except BaseException:
         connection.close()
@@ -82,7 +82,7 @@ def _authenticate(connection: socket.socket, password: bytes) -> None:
 
 
 def read_line(connection: socket.socket) -> bytes:
-    """One line, byte by byte: what follows it stays in the socket."""
+    """Read one line byte by byte, so that the data after it stays in the socket."""
     line = b""
     while not line.endswith(b"\r\n"):
         byte = connection.recv(1)

@@ -67,12 +67,12 @@ def traced() -> Iterator[list[Call]]:
 
 
 def _module(name: str) -> Any:
-    """Of the tree that is traced, whose names are not known here."""
+    """A module of the traced tree, imported by name."""
     return importlib.import_module(name)
 
 
 class Peer:
-    """A connection to the server, whose transport keeps what is written."""
+    """A connection to the server. Its transport keeps the written bytes."""
 
     def __init__(self, connection: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
@@ -106,7 +106,7 @@ class Server:
         self._make = self._steps.Connection
         self._append = self._steps._Scribe.append
         self._arguments: tuple[Any, ...] = ()
-        self.entries: list[bytes] = []  #: what was written to the journal
+        self.entries: list[bytes] = []  #: entries written to the journal
         self._steps.Connection = self._remember
         self._steps._Scribe.append = self._keep
         try:
@@ -163,7 +163,7 @@ def faktory() -> Iterator[Walk]:
 
 
 def qless() -> Iterator[Walk]:
-    client = _module("bench.doors.qless").Qless("default")
+    client = _module("bench.protocols.qless").Qless("default")
     with server("qless") as made:
         peer = made.connect()
         first, second = client.pushes(2)
@@ -193,7 +193,7 @@ class _Source:
 
 
 def lake() -> Iterator[Walk]:
-    """From the entry of one PUSH to a published segment, in a lake that is new."""
+    """From the entry of one PUSH to a published segment, in a new lake."""
     with server("faktory") as made, tempfile.TemporaryDirectory() as folder:
         peer = made.connect(_HELLO % b"one")
         peer.ask(_PUSH % 1)
@@ -201,7 +201,7 @@ def lake() -> Iterator[Walk]:
         peer.ask(_PUSH % 2)
         make = _module("crossdock.lake.writer").Writer
         with traced() as calls:
-            writer = make(Path(folder), _Source(made.entries))
+            writer = make(Path(folder) / "lake", Path(folder), _Source(made.entries))
             for _ in writer.take(lambda: False):
                 pass
             writer.publish()

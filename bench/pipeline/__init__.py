@@ -1,1 +1,1 @@
-"""Load figures of the pipeline: Spark over a made-up lake, and DuckDB over the same files."""
+"""Benchmark of the pipeline: Spark on a generated lake, and DuckDB on the same files."""

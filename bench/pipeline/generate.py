@@ -1,6 +1,6 @@
-"""A made-up lake: jobs of some queues and kinds over days, each pushed, leased and settled, some more than once.
+"""Generates a lake: jobs of several queues and kinds over days, each pushed, leased and settled, some with retries.
 
-The segments are what the lake's own writer would leave, but filled by the column: millions of events in seconds.
+The segments have the format of the lake's writer, but are filled by column: millions of events in seconds.
 """
 
 import datetime as dt
@@ -9,55 +9,65 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from crossdock.lake import manifest
-from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
-from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
+from crossdock.lake.commits import Commits
+from crossdock.lake.drafts import Draft
+from crossdock.lake.schema import EVENTS, SEQ_SHIFT
+from crossdock.lake.store import Store, store_of
+from crossdock.lake.table import AT_US, LAST, Lake
+from crossdock.lake.table import FIRST as FIRST_ENTRY
 
 FIRST: Final = dt.date(2026, 11, 1)
 A_DAY: Final = 1_250_000  #: events
 SEGMENT: Final = 62_500
 
-_QUEUES: Final = 20
 _KINDS: Final = 4
 _WORKERS: Final = 200
 _FAILS: Final = 0.12
 _EPOCH: Final = dt.date(1970, 1, 1)
-_NAME: Final = "bench"
 
 
-def generate(lake: Path, events: int, seed: int = 1) -> list[manifest.File]:
-    """Its segments, one a batch, about as many events as asked for; days follow from it. They count once published."""
+def generate(
+    lake: Path, events: int, seed: int = 1, queues: int = 20, segment: int = SEGMENT, days: int | None = None
+) -> Lake:
+    """Write a lake of about `events` events, one segment per journal entry and commit."""
     random = np.random.default_rng(seed)
-    days = max(1, round(events / A_DAY))
-    files: list[manifest.File] = []
-    batch, number = 0, 0
+    days = days or max(1, round(events / A_DAY))
+    store = store_of(lake)
+    commits = Commits.open_or_create(store, "bench")
+    entry = number = 0
     for day in range(days):
-        table = _day(random, FIRST + dt.timedelta(days=day), events // days, number)
+        date = FIRST + dt.timedelta(days=day)
+        table = _day(random, date, events // days, number, queues)
         number += events // days
-        for first in range(0, table.num_rows, SEGMENT):
-            batch += 1
-            files.append(_segment(lake, FIRST + dt.timedelta(days=day), batch, table.slice(first, SEGMENT)))
-    return files
+        for first in range(0, table.num_rows, segment):
+            entry += 1
+            rows = table.slice(first, segment)
+            seq = pa.array(np.arange(rows.num_rows) + (entry << SEQ_SHIFT))
+            _segment(store, commits, date, entry, rows.set_column(0, EVENTS.field(0), seq))
+    return commits.lake
 
 
-def publish(lake: Path, files: list[manifest.File]) -> int:
-    """Make the first of its segments count: these; how many events they hold."""
-    done = manifest.Done(
-        manifest.FORMAT, _NAME, 1, len(files), 0, newest=files[-1:], dates=manifest.added({}, files, {})
-    )
-    manifest.write(lake, done)
-    return done.rows
+def grow(lake: Path, events: int) -> int:
+    """Add a segment to the last day. Returns the lake's version."""
+    store = store_of(lake)
+    commits = Commits.open_or_create(store, "bench")
+    before = commits.lake
+    date = dt.date.fromisoformat(max(file.date for file in before.files()))
+    number = max(1 << 40, before.last << 20)
+    table = _day(np.random.default_rng(before.last), date, max(events, 10), number, 20).slice(0, events)
+    seq = pa.array(np.arange(table.num_rows) + ((before.last + 1) << SEQ_SHIFT))
+    _segment(store, commits, date, before.last + 1, table.set_column(0, EVENTS.field(0), seq))
+    return commits.lake.version
 
 
-def _day(random: np.random.Generator, date: dt.date, events: int, number: int) -> pa.Table:
-    """Of each job a push and its first lease and outcome; of those that fail one more of both."""
+def _day(random: np.random.Generator, date: dt.date, events: int, number: int, queues: int) -> pa.Table:
+    """For each job a push, its first lease and the outcome. Jobs that fail have a second lease and outcome."""
     jobs = round(events / (3 + 2 * _FAILS))
     start = (date - _EPOCH).days * 86_400.0
     pushed = np.sort(random.uniform(start, start + 80_000, jobs))
     fails = random.random(jobs) < _FAILS
-    queue, kind = random.integers(0, _QUEUES, jobs), random.integers(0, _KINDS, jobs)
+    queue, kind = random.integers(0, queues, jobs), random.integers(0, _KINDS, jobs)
     wait, run = random.lognormal(0, 2, jobs).clip(0, 1_500), random.lognormal(-1, 1.5, jobs).clip(0, 1_500)
     again_wait, again_run = random.exponential(20, jobs).clip(0, 900), random.lognormal(-1, 1.5, jobs).clip(0, 1_500)
     all_jobs, failed = np.arange(jobs), np.flatnonzero(fails)
@@ -71,21 +81,20 @@ def _day(random: np.random.Generator, date: dt.date, events: int, number: int) -
         ("leased", failed, second, 2, again_wait[failed], None, None),
         ("succeeded", failed, second + again_run[failed], 2, again_wait[failed], again_run[failed], second),
     ]
-    table = pa.concat_tables(
-        [_part(random, *part, number=number, queue=queue, kind=kind, day=(date - _EPOCH).days) for part in parts]
-    ).sort_by("at")
-    seq = pa.array(np.arange(table.num_rows) + ((number + 1) << SEQ_SHIFT))
-    return table.set_column(0, EVENTS.field(0), seq)
+    common: dict[str, Any] = {
+        "number": number, "queue": queue, "kind": kind, "day": (date - _EPOCH).days, "pushed": pushed, "queues": queues
+    }  # fmt: skip
+    return pa.concat_tables([_part(random, *part, **common) for part in parts]).sort_by("at")
 
 
 def _part(
     random: np.random.Generator, event: str, which: Any, at: Any, attempt: int, wait: Any, run: Any, leased: Any,
-    *, number: int, queue: Any, kind: Any, day: int,
+    *, number: int, queue: Any, kind: Any, day: int, pushed: Any, queues: int,
 ) -> pa.Table:  # fmt: skip
     n = len(which)
     closes = run is not None
     failed = event == "failed"
-    queues = pa.DictionaryArray.from_arrays(pa.array(queue[which]), [f"queue-{each:02d}" for each in range(_QUEUES)])
+    names = pa.DictionaryArray.from_arrays(pa.array(queue[which]), [f"queue-{each:02d}" for each in range(queues)])
     given: dict[str, Any] = {
         "flush_epoch": np.zeros(n, np.int64),
         "at": at,
@@ -93,13 +102,15 @@ def _part(
         "state": _same({"pushed": "ready", "leased": "leased", "failed": "retrying"}.get(event, "gone"), n),
         "jid": pa.array(which + number).cast(pa.string()),
         "number": which + number,
-        "queue": queues.cast(pa.string()),
+        "queue": names.cast(pa.string()),
         "kind": _named("kind", kind[which], _KINDS),
         "origin": _same("faktory", n),
         "via": _same("faktory", n),
         "attempt": np.full(n, attempt),
         "priority": np.zeros(n),
         "size": np.full(n, 64),
+        "seq": np.zeros(n, np.int64),
+        "server": _same("bench", n),
     }
     if event != "pushed":
         given |= {"worker": _named("worker", random.integers(0, _WORKERS, n), _WORKERS), "token": which + number}
@@ -110,6 +121,7 @@ def _part(
     if event == "leased":
         given["booked_wait"] = _same(True, n)
     if closes:
+        given["pushed_at"] = pushed[which]
         given |= {"outcome": given["event"], "run_s": run, "leased_at": leased, "beats": np.zeros(n, np.int64)}
     if event == "succeeded":
         given["booked_run"] = _same(True, n)
@@ -133,16 +145,11 @@ def _named(word: str, which: Any, of: int) -> pa.Array:
     )
 
 
-def _segment(lake: Path, date: dt.date, batch: int, table: pa.Table) -> manifest.File:
-    path = manifest.segment_path(date, batch, batch)
-    (lake / path).parent.mkdir(parents=True, exist_ok=True)
-    said = {
-        VERSION_KEY: str(LAKE_VERSION),
-        LAKE_KEY: _NAME,
-        RANGE_KEY: f"{batch}-{batch}",
-        DATE_KEY: date.isoformat(),
-    }
-    with pq.ParquetWriter(lake / path, EVENTS, compression="zstd", store_schema=False) as writer:
-        writer.write_table(table.cast(EVENTS))
-        writer.add_key_value_metadata(said)
-    return manifest.File(path, table.num_rows, (lake / path).stat().st_size)
+def _segment(store: Store, commits: Commits, date: dt.date, entry: int, table: pa.Table) -> None:
+    lake = commits.lake
+    path = Path(lake.location).with_suffix(".draft")
+    draft = Draft(path, date.isoformat())
+    draft.add(table.cast(EVENTS))
+    drawn = draft.finish(lake.id, lake.server, entry, entry)
+    store.put(drawn.draft, drawn.segment.path)
+    commits.commit([drawn.segment], {FIRST_ENTRY: 1, LAST: entry, AT_US: int(table["at"][-1].as_py() * 1e6)})

@@ -1,160 +1,145 @@
-"""`make bench-pipeline`: events a second of each stage, growth, increment against rebuild, and DuckDB beside it.
+"""`make bench-pipeline`: CPU time from the lake to all tables, beside DuckDB doing the same work in the same run.
 
-python -m bench.pipeline.run                      5 and 20 million events
+python -m bench.pipeline.run                      5 and 20 million events, 20 and 5,000 queues
 python -m bench.pipeline.run --millions 1         a trial
 """
 
 import argparse
-import os
+import json
+import subprocess
+import sys
 import tempfile
-from functools import partial
 from pathlib import Path
-from typing import Final
-
-import duckdb
-from pyspark.sql import SparkSession
+from typing import Any, Final
 
 from bench.machine import describe
-from bench.pipeline.exact import apart
-from bench.pipeline.generate import generate, publish
-from bench.pipeline.goals import goals
-from bench.pipeline.size import Size
-from bench.pipeline.speaking import enqueueing, known_to_workers, reading
-from bench.pipeline.spend import spending
-from bench.pipeline.stages import (
-    duck_attempts,
-    duck_joined,
-    duck_scan,
-    duck_stats,
-    spark_attempts,
-    spark_joined,
-    spark_scan,
-    spark_stats,
-)
-from bench.pipeline.starts import of_connect, with_classes
+from bench.pipeline.generate import generate, grow
+from bench.pipeline.starts import with_classes
 from bench.table import Goal, show, show_goals
-from crossdock.lake.manifest import File, date_of
-from crossdock.pipeline.context import PipelineContext
-from crossdock.pipeline.ingest import take_in
-from crossdock.pipeline.rebuild import rebuild
-from crossdock.pipeline.run import run
-from crossdock.pipeline.session import start
-from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
+from crossdock.lake.table import Lake
 
-#: Segments of a batch of the stream: 312,500 events.
-_STREAMED: Final = 5
-#: Segments that the readers are compared by.
-_READ: Final = 8
+_TIMEOUT_S: Final = 3_600
+Step = dict[str, Any]
 
 
-def measure(spark: SparkSession, folder: Path, millions: float) -> Size:
-    lake = folder / "lake"
-    with spending() as spent:
-        files = generate(lake, round(millions * 1e6))
-    events = publish(lake, files)
-    print(f"\n{events:,} events in {len(files):,} segments, made in {spent.wall:.0f} s", flush=True)
-    size = Size(events)
-    paths = [str(lake / file.path) for file in files]
-    works = PipelineContext(spark, lake, folder / "tables")
-    works.prepare()
-    read = spark.read.schema(EVENTS_SCHEMA).parquet(*paths)
-    size.measure("scan of the same columns, Spark", lambda: spark_scan(read), times=2)
-    size.measure("one-pass statistics, Spark", lambda: spark_stats(read), times=3)
-    size.measure("attempts, Spark", lambda: spark_attempts(read, folder / "spark"), times=2)
-    size.measure("attempts by joins, Spark", lambda: spark_joined(read, folder / "spark"), times=2)
-    size.measure("scan of the same columns, DuckDB", lambda: duck_scan(paths), times=2)
-    size.measure("one-pass statistics, DuckDB", lambda: duck_stats(paths), times=3)
-    size.measure("attempts, DuckDB", lambda: duck_attempts(paths, folder / "duck"), times=2)
-    size.measure("attempts by joins, DuckDB", lambda: duck_joined(paths, folder / "joined"), times=2)
-    last = date_of(files[-1].path)
-    one_day = [str(lake / file.path) for file in files if date_of(file.path) == last]
-    of_day = sum(file.rows for file in files if date_of(file.path) == last)
-    day = spark.read.schema(EVENTS_SCHEMA).parquet(*one_day)
-    size.measure("one-pass statistics of one day, Spark", lambda: spark_stats(day), times=3, events=of_day)
-    _whole(size, works, lake, files, last, of_day)
-    size.apart = apart(paths, works.tables_folder)
-    print(f"  apart from DuckDB's figures by {size.apart}", flush=True)
-    _streamed(size, PipelineContext(spark, lake, folder / "streamed"), lake, files)
-    size.read = reading(spark, lake, publish(lake, files[:_READ]))
-    print("  rows/s read by " + ", ".join(f"{name} {pace:,.0f}" for name, pace in size.read.items()), flush=True)
-    return size
+def steps(*words: str) -> list[Step]:
+    """Run one measured process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.pipeline.work", *words], check=False, capture_output=True, text=True,
+        timeout=_TIMEOUT_S,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def _whole(size: Size, works: PipelineContext, lake: Path, files: list[File], last: str, of_day: int) -> None:
-    before = [file for file in files if date_of(file.path) != last]
-    if before:
-        events = publish(lake, before)
-        size.measure("one batch: all facts, all days but one", lambda: _taken(works, events), events=events)
-        size.measure("run: tables of these facts", lambda: _expect(run(works).rows, 0), events=events)
-    publish(lake, files)
-    size.measure("run: all tables, one more day", lambda: _expect(run(works).rows, of_day), events=of_day)
-    size.measure("rebuild: all tables, all days", lambda: rebuild(works))
+class Bench:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.rows: list[tuple[str, ...]] = []
+        self.goals: list[Goal] = []
 
+    def note(self, what: str, step: Step) -> Step:
+        pace = step["events"] / step["wall"] / 1e3
+        self.rows.append(
+            (what, f"{step['cpu']:.1f}", f"{step['wall']:.1f}", f"{pace:,.0f}", str(step["jobs"]), f"{step['mib']:.0f}")
+        )
+        print(f"  {what}: {step['cpu']:.1f} CPU-s, {step['wall']:.1f} s", flush=True)
+        return step
 
-def _streamed(size: Size, works: PipelineContext, lake: Path, files: list[File]) -> None:
-    """Batches as a stream has them; the last of six, so that Java has seen it all."""
-    works.prepare()
-    each = min(_STREAMED, len(files) // 6)
-    for batch in range(1, 7):
-        publish(lake, files[: batch * each])
-        rows = sum(file.rows for file in files[(batch - 1) * each : batch * each])
-        if batch < 3:
-            take_in(works)
-        else:
-            size.measure("a batch of the stream: all facts", partial(_taken, works, rows), events=rows)
-    publish(lake, files)
+    def whole(self, millions: float, queues: int) -> tuple[Path, float]:
+        """The whole work, cold and warm. Returns the lake and the CPU time of the warm one."""
+        name = f"{millions:g} M events, {queues:,} queues"
+        print(f"\n{name}", flush=True)
+        lake = self._folder / f"lake-{millions:g}-{queues}"
+        version = generate(lake, round(millions * 1e6), queues=queues).version
+        duck = self.note(f"{name}: DuckDB", steps("duck", str(lake), str(self._folder / "duck"))[0])
+        cold = self.note(f"{name}: Spark, cold", self._fresh(lake, [version])[0])
+        warm = self.note(f"{name}: Spark, warm", self._warm(lake, version))
+        again = self.note(f"{name}: DuckDB again", steps("duck", str(lake), str(self._folder / "duck"))[0])
+        best = min(duck["cpu"], again["cpu"])
+        self.goals.append(Goal(f"{name}, warm, CPU of DuckDB's", warm["cpu"] / best, "most", 3.5))
+        most = 7.0 if millions < 10 else 4.5
+        self.goals.append(Goal(f"{name}, cold, CPU of DuckDB's", cold["cpu"] / best, "most", most))
+        self.goals.append(Goal(f"{name}, memory of the driver, MiB", warm["mib"], "most", 1_536, None, "{:.0f}"))
+        return lake, warm["cpu"]
 
+    def _fresh(self, lake: Path, versions: list[int]) -> list[Step]:
+        with tempfile.TemporaryDirectory(dir=self._folder) as tables:
+            return steps(str(lake), f"{tables}/tables", *map(str, versions))
 
-def _taken(works: PipelineContext, rows: int) -> None:
-    batch = take_in(works)
-    _expect(batch.rows if batch else 0, rows)
+    def _warm(self, lake: Path, version: int) -> Step:
+        """The second of two halves would be smaller, so a small lake warms up the session first."""
+        with tempfile.TemporaryDirectory(dir=self._folder) as tables:
+            done = subprocess.run(
+                [sys.executable, "-m", "bench.pipeline.warm", str(lake), tables, str(version)],
+                check=False, capture_output=True, text=True, timeout=_TIMEOUT_S,
+            )  # fmt: skip
+            if done.returncode:
+                raise SystemExit(done.stderr)
+            step: Step = json.loads(done.stdout.splitlines()[-1])
+            return step
 
+    def small(self, lake: Path) -> None:
+        """A small batch after everything else: warm, cold, and nothing."""
+        tables = self._folder / "kept"
+        version = Lake.open(lake).version
+        steps(str(lake), str(tables), str(version))
+        first = grow(lake, 4)
+        cold = self.note("4 more events, cold", steps(str(lake), str(tables), str(first))[0])
+        nothing = self.note("nothing new", steps(str(lake), str(tables), str(first))[0])
+        versions = [grow(lake, 1_000) for _ in range(6)]
+        warm = self.note("1,000 more events, warm", steps(str(lake), str(tables), *map(str, versions))[-1])
+        self.goals += [
+            Goal("4 more events, cold, CPU s", cold["cpu"], "most", 9.0),
+            Goal("1,000 more events, warm, CPU s", warm["cpu"], "most", 2.5),
+            Goal("1,000 more events, warm, Spark jobs", warm["jobs"], "most", 5, None, "{:.0f}"),
+            Goal("nothing new, CPU s", nothing["cpu"], "most", 1.0),
+        ]
 
-def _expect(rows: int, events: int) -> None:
-    """A figure of work that was not done is none."""
-    if rows != events:
-        raise SystemExit(f"{rows:,} events were taken in where {events:,} are there")
+    def streamed(self, lake: Path) -> None:
+        """Batches of a fifth of the lake. The last one counts, when Java has compiled the code."""
+        last = Lake.open(lake).version
+        cuts = [last * part // 5 for part in range(1, 6)]
+        step = self.note("a fifth of it as one batch, warm", self._fresh(lake, cuts)[-1])
+        pace = step["events"] / step["wall"] / 1e3
+        self.goals.append(Goal("stream, k events/s", pace, "least", 200, None, "{:.0f}"))
 
-
-def _show(size: Size) -> None:
-    rows = [
-        (stage, f"{spent.wall:.1f}", f"{spent.cpu:.1f}", f"{size.of[stage] / spent.wall / 1e3:,.0f}")
-        for stage, spent in size.spent.items()
-    ]
-    show(f"{size.events:,} events", ("stage", "wall s", "CPU s", "k events/s"), rows)
+    def lengths(self) -> None:
+        """The same small batch on a short and a long lake, by segments and by days."""
+        cost = {}
+        lakes = (("1,000 segments", 1_000, 1), ("20,000 segments", 20_000, 1), ("365 days", 730, 365))
+        for name, segments, days in lakes:
+            lake = self._folder / name.replace(" ", "-")
+            version = generate(lake, segments * 50, segment=50, days=days).version
+            versions = [version, *(grow(lake, 1_000) for _ in range(5))]
+            cost[name] = self.note(f"1,000 more events after {name}", self._fresh(lake, versions)[-1])["cpu"]
+        for name in ("20,000 segments", "365 days"):
+            share = cost[name] / cost["1,000 segments"]
+            self.goals.append(Goal(f"a batch after {name}, CPU of that after 1,000 segments", share, "most", 1.25))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--millions", type=float, nargs="+", default=[5.0, 20.0], help="events of each lake [5 20]")
-    parser.add_argument("--folder", type=Path, help="where the lakes are made, and removed [the system's own]")
-    parser.add_argument("--memory", default="3g", help="of Spark's JVM [3g]")
+    parser.add_argument("--millions", type=float, nargs="+", default=[5.0, 20.0], help="sizes of the lakes [5 20]")
+    parser.add_argument("--folder", type=Path, help="folder for the temporary lakes [the system's]")
     asked = parser.parse_args()
-    processors = os.cpu_count() or 1
-    known_to_workers()
-    duckdb.execute(f"set threads = {processors}")
-    spark = start(f"local[{processors}]", {"spark.driver.memory": asked.memory})
-    sizes: list[Size] = []
-    for millions in sorted(asked.millions):
-        with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-            if not sizes:
-                describe(Path(folder))
-            sizes.append(measure(spark, Path(folder), millions))
-    for size in sizes:
-        _show(size)
-    print("\nbulk enqueue and starts of sessions", flush=True)
-    pace = enqueueing(spark)
-    spark.stop()
-    others = [
-        Goal("bulk enqueue, to a server that only answers, k jobs/s", pace / 1e3, "least", 200, 350, "{:.0f}"),
-        Goal("session and first query with the archive, CPU of plain Spark's", with_classes(), "most", 0.7, 0.5),
-    ]
-    connect = of_connect()
-    if connect is None:
-        print("note: pyspark[connect] is not installed, so a warm Connect server was not measured")
-    else:
-        others.append(Goal("warm Connect, start of the process to first answer, s", connect, "most", 2.0, 1.0))
-    show_goals([*goals(sizes[0] if len(sizes) > 1 else None, sizes[-1]), *others])
+    with tempfile.TemporaryDirectory(dir=asked.folder) as name:
+        folder = Path(name)
+        describe(folder)
+        bench, least = Bench(folder), min(asked.millions)
+        for millions in sorted(asked.millions):
+            lake, cpu = bench.whole(millions, 20)
+            if millions == least:
+                bench.streamed(lake)
+                _, many = bench.whole(millions, 5_000)
+                bench.goals.append(Goal("5,000 queues, CPU of 20 queues'", many / cpu, "most", 1.5))
+                bench.small(lake)
+        bench.lengths()
+        share = with_classes()
+        bench.goals.append(Goal("session and first work with an archive, CPU of plain Spark's", share, "most", 0.7))
+        show("the pipeline", ("work", "CPU s", "wall s", "k events/s", "jobs", "driver MiB"), bench.rows)
+        show_goals(bench.goals)
 
 
 if __name__ == "__main__":

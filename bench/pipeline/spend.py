@@ -1,4 +1,4 @@
-"""Wall and processor time of a piece of work: this process and all it started, Spark's JVM among them."""
+"""Measures wall and processor time of this process and all its children, including Spark's JVM."""
 
 import os
 import time
@@ -25,44 +25,45 @@ def spending() -> Iterator[Spent]:
 class Member(NamedTuple):
     parent: int
     own: float  #: user and system time so far
-    reaped: float  #: that of children which have ended and were waited for
+    reaped: float  #: time of children that ended and were waited for
 
 
 Family = Mapping[int, Member]
 
 
 def family() -> Family:
-    """This process and all that come of it."""
-    everybody: dict[int, Member] = {}
+    """This process and all its descendants."""
+    members: dict[int, Member] = {}
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
             ticks = [int(field) / _TICK for field in fields[11:15]]
-            everybody[int(entry.name)] = Member(int(fields[1]), ticks[0] + ticks[1], ticks[2] + ticks[3])
+            members[int(entry.name)] = Member(int(fields[1]), ticks[0] + ticks[1], ticks[2] + ticks[3])
             children.setdefault(int(fields[1]), []).append(int(entry.name))
     found: dict[int, Member] = {}
     left = [os.getpid()]
     while left:
         pid = left.pop()
-        if pid in everybody:
-            found[pid] = everybody[pid]
+        if pid in members:
+            found[pid] = members[pid]
             left += children.get(pid, [])
     return found
 
 
 def rise(before: Family, after: Family) -> float:
-    """What was spent between two looks. A child that ended is in its parent's time only if that waited for it: Spark's
-    Python workers go without, and then what they had spent before the first look must not be taken off."""
-    nobody = Member(0, 0.0, 0.0)
+    """The time spent between two samples. The time of an ended child is part of its parent's time only if the parent
+    waited for it. Spark does not wait for its Python workers, so the time they spent before the first sample must not
+    be subtracted."""
+    unknown = Member(0, 0.0, 0.0)
     spent = sum(now.own + now.reaped for now in after.values())
     spent -= sum(then.own + then.reaped for pid, then in before.items() if pid in after)
     for pid, then in before.items():
         if pid not in after and then.parent in after:
-            parent, was = after[then.parent], before.get(then.parent, nobody)
+            parent, was = after[then.parent], before.get(then.parent, unknown)
             if parent.reaped - was.reaped >= then.own:
                 spent -= then.own + then.reaped
     return spent

@@ -14,19 +14,19 @@ from tests.support.journals import change
 
 
 class Store(Protocol):
-    """Where one journal lives."""
+    """The place of one journal."""
 
     def open(self) -> Journal:
-        """The writer. The one before it was closed or has crashed."""
+        """Open the writer. An earlier one was closed or has crashed."""
 
     def reader(self) -> JournalReader:
-        """Another one that only reads, beside the writer."""
+        """Open a reader beside the writer."""
 
     def snapshot(self, seq: int) -> Snapshot:
         """A file that may be installed as the snapshot of that entry. Its content does not matter here."""
 
     def damage(self, seq: int) -> None:
-        """Change the bytes of an entry at rest."""
+        """Damage the bytes of a stored entry."""
 
     def empty(self) -> Path:
         """A directory for a copy."""

@@ -1,4 +1,4 @@
-"""The journal's contract: batches come back as they were given, in order, over reopening."""
+"""The journal's contract: entries are read as they were appended, in order, also after reopening."""
 
 import os
 import tracemalloc
@@ -12,17 +12,17 @@ from tests.contract.conftest import Store
 
 
 def test_sequence_numbers_count_from_one(journal: Journal) -> None:
-    assert [journal.append(b"batch") for _ in range(3)] == [1, 2, 3]
+    assert [journal.append(b"entry") for _ in range(3)] == [1, 2, 3]
 
 
-def test_batches_come_back_in_order_and_unchanged(journal: Journal) -> None:
-    batches = [b"", b"\x00", b"text", bytes(range(256)) * 40, b"x" * 3_000_000]
-    for batch in batches:
-        journal.append(batch)
-    assert list(journal.read(0)) == list(enumerate(batches, 1))
+def test_entries_are_read_in_order_and_unchanged(journal: Journal) -> None:
+    entries = [b"", b"\x00", b"text", bytes(range(256)) * 40, b"x" * 3_000_000]
+    for entry in entries:
+        journal.append(entry)
+    assert list(journal.read(0)) == list(enumerate(entries, 1))
 
 
-def test_reading_begins_behind_a_number(journal: Journal) -> None:
+def test_reading_starts_after_a_number(journal: Journal) -> None:
     for n in range(5):
         journal.append(b"%d" % n)
     assert list(journal.read(3)) == [(4, b"3"), (5, b"4")]
@@ -34,7 +34,7 @@ def test_an_empty_journal_reads_as_nothing(journal: Journal) -> None:
     assert journal.snapshot() is None
 
 
-def test_large_batches_take_little_memory(journal: Journal) -> None:
+def test_reading_large_entries_takes_little_memory(journal: Journal) -> None:
     for _ in range(40):
         journal.append(os.urandom(1024 * 1024))
     tracemalloc.start()
@@ -47,26 +47,26 @@ def test_large_batches_take_little_memory(journal: Journal) -> None:
     assert [seq for seq, _ in journal.read(0)] == list(range(1, 41))
 
 
-def test_more_than_a_page_of_batches(journal: Journal) -> None:
-    batches = [b"%d" % n for n in range(1_000)]
-    for batch in batches:
-        journal.append(batch)
-    assert [batch for _, batch in journal.read(0)] == batches
+def test_more_entries_than_one_statement_reads(journal: Journal) -> None:
+    entries = [b"%d" % n for n in range(1_000)]
+    for entry in entries:
+        journal.append(entry)
+    assert [entry for _, entry in journal.read(0)] == entries
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "abandoned"])
-def test_reopening_goes_on_where_it_stopped(store: Store, closed: bool) -> None:
+def test_a_reopened_journal_continues_its_numbers(store: Store, closed: bool) -> None:
     first = store.open()
     first.append(b"one")
     first.append(b"two")
     if closed:
         first.close()
     second = store.open()
-    assert [batch for _, batch in second.read(0)] == [b"one", b"two"]
+    assert [entry for _, entry in second.read(0)] == [b"one", b"two"]
     assert second.append(b"three") == 3
 
 
-def test_a_reader_sees_what_was_appended_and_holds_nothing_up(store: Store, journal: Journal) -> None:
+def test_a_reader_sees_new_entries_and_does_not_block_the_writer(store: Store, journal: Journal) -> None:
     for n in range(600):
         journal.append(b"%d" % n)
     reader = store.reader()
@@ -74,11 +74,11 @@ def test_a_reader_sees_what_was_appended_and_holds_nothing_up(store: Store, jour
     assert [seq for seq, _ in islice(reading, 10)] == list(range(1, 11))
     for n in range(600, 2_000):
         journal.append(b"%d" % n)
-    assert [seq for seq, _ in reading] == list(range(11, 2_001)), "the tail it met on the way, too"
-    assert [batch for _, batch in reader.read(1_998)] == [b"1998", b"1999"]
+    assert [seq for seq, _ in reading] == list(range(11, 2_001)), "with the entries appended meanwhile"
+    assert [entry for _, entry in reader.read(1_998)] == [b"1998", b"1999"]
 
 
-def test_batches_that_were_trimmed_away_are_missed(store: Store, journal: Journal) -> None:
+def test_reading_trimmed_entries_is_refused(store: Store, journal: Journal) -> None:
     for n in range(4):
         journal.append(b"%d" % n)
     for seq in (2, 4):

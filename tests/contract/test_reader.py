@@ -1,4 +1,4 @@
-"""The journal's contract: what a reader sees beside the writer, and what it says of a damaged or incomplete journal."""
+"""The journal's contract: what a reader sees beside the writer, and how it reports a damaged or incomplete journal."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def fill(journal: Journal, entries: int) -> None:
         journal.append(b"%d" % n)
 
 
-def test_both_ends_and_the_size_are_known(store: Store, journal: Journal) -> None:
+def test_first_last_and_size_are_reported(store: Store, journal: Journal) -> None:
     assert (journal.first, journal.last, journal.size_behind(0)) == (0, 0, 0)
     fill(journal, 4)
     reader = store.reader()
@@ -24,7 +24,7 @@ def test_both_ends_and_the_size_are_known(store: Store, journal: Journal) -> Non
     assert (reader.first, journal.first) == (3, 3)
 
 
-def test_newest_moves_on_and_last_stays(store: Store, journal: Journal) -> None:
+def test_newest_follows_the_writer_and_last_does_not(store: Store, journal: Journal) -> None:
     fill(journal, 2)
     reader = store.reader()
     fill(journal, 3)
@@ -71,7 +71,7 @@ def test_a_newer_entry_is_refused(store: Store, journal: Journal) -> None:
         store.reader().refuse_newer()
 
 
-def test_an_entry_that_the_lake_has_and_the_journal_has_not(store: Store, journal: Journal) -> None:
+def test_a_journal_that_ends_before_the_lake_is_refused(store: Store, journal: Journal) -> None:
     fill(journal, 3)
     reader = store.reader()
     reader.refuse_incomplete(3)
@@ -79,7 +79,7 @@ def test_an_entry_that_the_lake_has_and_the_journal_has_not(store: Store, journa
         reader.refuse_incomplete(4)
 
 
-def test_a_copy_holds_what_it_was_given(store: Store, journal: Journal) -> None:
+def test_a_copy_has_the_given_entries_snapshot_and_holds(store: Store, journal: Journal) -> None:
     fill(journal, 6)
     copy = store.empty()
     store.reader().write_copy(copy, list(journal.read(2)), 2, [("lake", 3)])

@@ -1,11 +1,11 @@
-"""The journal's contract: two generations of snapshots stay, and nothing a reader or they need is trimmed."""
+"""The journal's contract: two snapshots are kept, and no entry that they or a reader need is trimmed."""
 
 from crossdock.journal.port import Journal
 from tests.contract.conftest import Store
 
 
-def fill(journal: Journal, batches: int) -> None:
-    for n in range(batches):
+def fill(journal: Journal, entries: int) -> None:
+    for n in range(entries):
         journal.append(b"%d" % n)
 
 
@@ -13,7 +13,7 @@ def first_left(journal: Journal, after: int) -> int:
     return next(iter(journal.read(after)))[0]
 
 
-def test_the_newest_installed_snapshot_counts(store: Store, journal: Journal) -> None:
+def test_the_newest_installed_snapshot_is_returned(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     one, two = store.snapshot(3), store.snapshot(7)
     journal.install(one)
@@ -24,7 +24,7 @@ def test_the_newest_installed_snapshot_counts(store: Store, journal: Journal) ->
     assert store.open().snapshot() == two
 
 
-def test_a_file_that_was_not_installed_does_not_count(store: Store, journal: Journal) -> None:
+def test_a_file_that_was_not_installed_is_not_a_snapshot(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     one = store.snapshot(3)
     journal.install(one)
@@ -33,7 +33,7 @@ def test_a_file_that_was_not_installed_does_not_count(store: Store, journal: Jou
     assert store.open().snapshot() == one
 
 
-def test_two_generations_of_files_stay(store: Store, journal: Journal) -> None:
+def test_the_two_newest_snapshot_files_are_kept(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     snapshots = []
     for seq in (2, 4, 6):
@@ -50,7 +50,7 @@ def test_nothing_is_trimmed_without_two_snapshots(store: Store, journal: Journal
     assert first_left(journal, 0) == 1
 
 
-def test_trimming_goes_up_to_the_snapshot_before_the_newest(store: Store, journal: Journal) -> None:
+def test_trimming_stops_at_the_snapshot_before_the_newest(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     journal.install(store.snapshot(4))
     journal.install(store.snapshot(8))
@@ -59,14 +59,14 @@ def test_trimming_goes_up_to_the_snapshot_before_the_newest(store: Store, journa
     assert first_left(journal, 4) == 5
 
 
-def test_trimming_goes_in_steps(store: Store, journal: Journal) -> None:
+def test_trim_deletes_at_most_the_given_number(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     journal.install(store.snapshot(7))
     journal.install(store.snapshot(9))
     assert [journal.trim(3) for _ in range(4)] == [3, 3, 1, 0]
 
 
-def test_a_hold_keeps_what_its_reader_has_not_seen(store: Store, journal: Journal) -> None:
+def test_a_hold_keeps_the_entries_after_it(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     journal.hold("lake", 2)
     journal.hold("backup", 5)
@@ -80,7 +80,7 @@ def test_a_hold_keeps_what_its_reader_has_not_seen(store: Store, journal: Journa
     assert first_left(journal, 7) == 8
 
 
-def test_numbers_go_on_after_everything_was_trimmed(store: Store, journal: Journal) -> None:
+def test_numbers_continue_after_all_entries_were_trimmed(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     journal.install(store.snapshot(10))
     journal.install(store.snapshot(10))
@@ -91,12 +91,12 @@ def test_numbers_go_on_after_everything_was_trimmed(store: Store, journal: Journ
     assert list(again.read(10)) == [(11, b"eleven")]
 
 
-def test_a_reader_that_is_released_holds_nothing_up(store: Store, journal: Journal) -> None:
+def test_a_released_hold_allows_trimming(store: Store, journal: Journal) -> None:
     fill(journal, 10)
     journal.install(store.snapshot(6))
     journal.install(store.snapshot(8))
     journal.hold("lake", 2)
-    journal.release("nobody")
+    journal.release("absent")
     assert journal.trim(100) == 2
     journal.release("lake")
     assert journal.trim(100) == 4

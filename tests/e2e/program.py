@@ -1,4 +1,4 @@
-"""Somebody's program in a process of its own; its lines are waited for."""
+"""A client program in a separate process. A test can wait for its output lines."""
 
 import os
 import queue
@@ -33,18 +33,18 @@ class Program:
         self._unread.put(None)
 
     def wait_for(self, line: str, seconds: float = PATIENCE_S) -> None:
-        """Until the program has printed this line."""
+        """Wait until the program has printed this line."""
         while line not in self.lines:
             try:
                 found = self._unread.get(timeout=seconds)
             except queue.Empty:
                 found = None
             if found is None:
-                raise AssertionError(f"it never said {line!r} but:\n" + "\n".join(self.lines))
+                raise AssertionError(f"the program did not print {line!r}; its output:\n" + "\n".join(self.lines))
             self.lines.append(found)
 
     def end(self, seconds: float = PATIENCE_S) -> list[str]:
-        """Wait until it ends by itself; all it said."""
+        """Wait until the program ends and return all its output lines."""
         self._process.wait(seconds)
         while (line := self._unread.get(timeout=seconds)) is not None:
             self.lines.append(line)

@@ -1,4 +1,4 @@
-"""pyfaktory's batch calls against a real server: nested batches, a retry, callbacks in their order, over a restart."""
+"""pyfaktory's batch calls against a real server: nested batches, a retry and ordered callbacks across a restart."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ def status(client: Client, bid: str) -> dict[str, Any]:
     return found
 
 
-def test_a_batch_in_a_batch(tmp_path: Path) -> None:
+def test_a_nested_batch_runs_its_callbacks_in_order_across_a_restart(tmp_path: Path) -> None:
     with Server(tmp_path / "data") as server:
         with Program([*PROGRAM, "push", server.url]) as producer:
             names, *said = producer.end()
@@ -42,14 +42,14 @@ def test_a_batch_in_a_batch(tmp_path: Path) -> None:
             for line in ("worked 3", "failing once", "called child complete"):
                 worker.wait_for(line)
             wait_until(lambda: status(client, child)["complete_st"] == "2", "the callback is acknowledged")
-            told = status(client, child)
-            assert (told["total"], told["pending"], told["failed"]) == (2, 1, 1)
-            assert (told["success_st"], told["parent_bid"]) == ("", parent)
+            before = status(client, child)
+            assert (before["total"], before["pending"], before["failed"]) == (2, 1, 1)
+            assert (before["success_st"], before["parent_bid"]) == ("", parent)
         server.restart()
         with server.client() as client, Program([*PROGRAM, "work", server.url]) as worker:
-            assert status(client, child) == told
+            assert status(client, child) == before
             client.mutate("requeue", "retries", jids=["flaky-member"])
-            worker.wait_for("failing once")  # another process, which has not seen it yet
+            worker.wait_for("failing once")  # a new process, which has not run the job before
             wait_until(lambda: client.sizes()["retries"] == 1, "the failure is reported")
             client.mutate("requeue", "retries", jids=["flaky-member"])
             for line in ("worked once", "called child success", "called parent success"):

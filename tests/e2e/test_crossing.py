@@ -1,4 +1,4 @@
-"""All doors of one real server, over sockets: a little of what tests/unit/protocols/crossing have in full."""
+"""All protocols of one real server over sockets: a part of the cases in tests/unit/protocols/crossing."""
 
 import itertools
 import json
@@ -17,12 +17,12 @@ from tests.support.peers import LISTENING, PEERS, ViaFaktory, ViaMasenko, ViaWor
 from tests.support.server import Server
 
 PROTOCOLS = sorted(PEERS)
-#: As long as Masenko's door lets anybody wait, or nearly.
+#: Close to the longest wait that Masenko accepts.
 WAIT_S = 40.0
 WAITING = [protocol for protocol in PROTOCOLS if PEERS[protocol].waits]
 
-#: What a door says to one who waits when the server stops, and then.
-LAST_WORDS = {
+#: The replies to a waiting client when the server stops.
+STOP_REPLIES = {
     "faktory": [b"$-1", b"-ERR shutdown in progress"],
     "workq": [b"-TIMEOUT"],
     "masenko": [b"EMPTY {}", b'ERR {"msg":"shutdown in progress"}'],
@@ -35,8 +35,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-class Visit:
-    """Peers of one test. Its queue is its own: the server is everybody's."""
+class ProtocolPeers:
+    """Peers of one test. The server is shared, but each test uses its own queue."""
 
     def __init__(self, server: Server, stack: ExitStack) -> None:
         self._server = server
@@ -49,20 +49,20 @@ class Visit:
         return self._stack.enter_context(closing(reach(self._server, protocol)))
 
     def failures(self) -> int:
-        """How often a job has failed so far, whatever became of it then."""
-        told: int = json.loads(self.faktory.call("INFO"))["faktory"]["total_failures"]
-        return told
+        """Total number of failures so far."""
+        total: int = json.loads(self.faktory.call("INFO"))["faktory"]["total_failures"]
+        return total
 
     def requeue(self) -> None:
-        """What waits for its next try need not, as soon as it has failed. A second later it would come by itself."""
+        """Wait for the failure, then requeue the job immediately instead of after its retry delay."""
         wait_until(lambda: self.failures() > self._failures, "a failure")
         assert self.faktory.call('MUTATE {"cmd":"requeue","target":"retries"}') == "+OK"
 
 
 @pytest.fixture
-def visit(running: Server) -> Iterator[Visit]:
+def peers(running: Server) -> Iterator[ProtocolPeers]:
     with ExitStack() as stack:
-        yield Visit(running, stack)
+        yield ProtocolPeers(running, stack)
 
 
 def fetched(peer: Peer, queue: str) -> Got:
@@ -72,18 +72,20 @@ def fetched(peer: Peer, queue: str) -> Got:
 
 
 @pytest.mark.parametrize(("by", "through"), list(itertools.permutations(PROTOCOLS, 2)))
-def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) -> None:
+def test_a_job_is_pushed_failed_retried_and_settled_across_protocols(
+    peers: ProtocolPeers, by: str, through: str
+) -> None:
     queue, third = (
         f"life-{by}-{through}",
-        visit.peer(next(protocol for protocol in PROTOCOLS if protocol not in (by, through))),
+        peers.peer(next(protocol for protocol in PROTOCOLS if protocol not in (by, through))),
     )
-    pusher, worker = visit.peer(by), visit.peer(through)
+    pusher, worker = peers.peer(by), peers.peer(through)
     pusher.push(queue, "word")
     got = fetched(worker, queue)
     assert got.text == "word"
     assert worker.fail(got.ident)
     if pusher.backs_off and not worker.says_when:
-        visit.requeue()
+        peers.requeue()
     got = fetched(third, queue)
     assert got.text == "word"
     assert third.succeed(got.ident)
@@ -91,49 +93,52 @@ def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) 
 
 
 @pytest.mark.parametrize("by", PROTOCOLS)
-def test_the_job_of_a_lost_connection_goes_to_a_waiter(visit: Visit, running: Server, by: str) -> None:
+def test_the_job_of_a_lost_connection_goes_to_a_waiter(peers: ProtocolPeers, running: Server, by: str) -> None:
     queue = f"lost-{by}"
-    waits = visit.peer("workq")
+    waits = peers.peer("workq")
     lost = reach(running, "masenko")
-    visit.peer(by).push(queue, "word")
+    peers.peer(by).push(queue, "word")
     fetched(lost, queue)
     waits.ask(queue, wait_s=WAIT_S)
     lost.close()
     if PEERS[by].backs_off:
-        visit.requeue()
+        peers.requeue()
     got = waits.given()
     assert got is not None and got.text == "word"
     assert waits.succeed(got.ident)
 
 
-def test_waiters_are_served_in_order_of_arrival(visit: Visit) -> None:
-    waits = [visit.peer(protocol) for protocol in (*WAITING, *reversed(WAITING))]
-    pushers = [visit.peer(PROTOCOLS[n % len(PROTOCOLS)]) for n in range(len(waits))]
+def test_waiters_are_served_in_order_of_arrival(peers: ProtocolPeers) -> None:
+    waits = [peers.peer(protocol) for protocol in (*WAITING, *reversed(WAITING))]
+    pushers = [peers.peer(PROTOCOLS[n % len(PROTOCOLS)]) for n in range(len(waits))]
     began = time.monotonic()
     for each in waits:
         each.ask("row", wait_s=WAIT_S)
-        visit.faktory.look("row")  # sent after it: it waits by now
+        peers.faktory.look("row")  # its reply shows that the fetch before it is waiting
     for n, pusher in enumerate(pushers):
         pusher.push("row", f"no. {n}")
-    late = time.monotonic() - began > BLOCK_S  # then Faktory's wait may have been over before its turn came
+    late = time.monotonic() - began > BLOCK_S  # Faktory's wait may then have ended before a job came
     served = [
         got.text if got else "" for each in waits if (got := each.given()) or not (late and each.protocol == "faktory")
     ]
     assert served == [f"no. {n}" for n in range(len(served))]
 
 
-def test_a_result_is_shown_whatever_the_workers_protocol(visit: Visit) -> None:
-    workq, masenko = visit.peer("workq"), visit.peer("masenko")
+def test_a_result_is_available_for_a_worker_of_any_protocol(peers: ProtocolPeers) -> None:
+    workq, masenko = peers.peer("workq"), peers.peer("masenko")
     assert isinstance(workq, ViaWorkq) and isinstance(masenko, ViaMasenko)
     ident = workq.push("results", "word")
     workq.ask_result(ident, PATIENCE_S)
-    assert visit.faktory.fail(fetched(visit.faktory, "results").ident, "try again")
+    assert peers.faktory.fail(fetched(peers.faktory, "results").ident, "try again")
     assert masenko.succeed(fetched(masenko, "results").ident)
     assert workq.result() == (True, b"")
 
 
-def test_a_stop_while_all_wait(tmp_path: Path) -> None:
-    """Waits end with their empty answer. What is bound to a connection is ready at the next start, uncounted."""
+def test_a_stop_ends_all_waits_and_releases_connection_leases(tmp_path: Path) -> None:
+    """Waits end with an empty reply.
+
+    Jobs leased to a connection are ready at the next start, without a counted attempt.
+    """
     server = Server(tmp_path / "data", protocols=LISTENING)
     with server, ExitStack() as stack:
         waits = {protocol: stack.enter_context(closing(reach(server, protocol))) for protocol in WAITING}
@@ -146,8 +151,8 @@ def test_a_stop_while_all_wait(tmp_path: Path) -> None:
             holds[protocol].look("nothing")
         assert server.stop() == 0
         for protocol, peer in waits.items():
-            assert [peer.wire.line() for _ in LAST_WORDS[protocol]] == LAST_WORDS[protocol]
-            with pytest.raises(Broken, match="ended the connection"):
+            assert [peer.wire.line() for _ in STOP_REPLIES[protocol]] == STOP_REPLIES[protocol]
+            with pytest.raises(Broken, match="closed the connection"):
                 peer.wire.line()
         server.start()
         look = stack.enter_context(closing(reach(server, "workq")))

@@ -1,4 +1,4 @@
-"""The examples of the README and the docs, run as they stand against a real server."""
+"""The examples of the README and the docs, run unchanged against a real server."""
 
 import re
 import signal
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from crossdock.lake.position import POSITION
 from tests.support.doc_pages import blocks
-from tests.support.patience import PATIENCE_S
+from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
 
 _SAID_BY_SERVER = ("+", "-", "$", "{", "b-", "…")
@@ -30,8 +31,8 @@ def _script(tmp_path: Path, name: str, text: str, port: int) -> list[str]:
 
 
 @pytest.mark.clients
-def test_the_tour_of_the_readme(server: Server, tmp_path: Path) -> None:
-    push, work = blocks("README.md", "python")
+def test_the_readme_tour_works(server: Server, tmp_path: Path) -> None:
+    push, work, _ = blocks("README.md", "python")
     pushed = subprocess.run(
         _script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S, capture_output=True, text=True
     )
@@ -46,6 +47,28 @@ def test_the_tour_of_the_readme(server: Server, tmp_path: Path) -> None:
         worker.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.clients
+def test_the_readme_shows_the_history_of_a_job(tmp_path: Path) -> None:
+    push, _, history = blocks("README.md", "python")
+    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.1}) as server:
+        subprocess.run(_script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S)
+        with server.client() as client:
+            job = client.fetch("sums")
+            assert job is not None
+            client.ack(job["jid"])
+
+        def shown() -> str:
+            if not (tmp_path / "crossdock-data" / POSITION).exists():
+                return ""
+            script = _script(tmp_path, "history.py", history, server.port)
+            return subprocess.run(
+                script, cwd=tmp_path, check=True, timeout=PATIENCE_S, capture_output=True, text=True
+            ).stdout
+
+        wait_until(lambda: "succeeded" in shown(), "the last step of the job")
+        assert re.findall(r"pushed|leased|succeeded", shown()) == ["pushed", "leased", "succeeded"]
+
+
 def _conversations() -> Iterator[tuple[str, str]]:
     for page in ("docs/start.md", "docs/how-to/special-jobs.md"):
         for body in blocks(page, ""):
@@ -54,14 +77,17 @@ def _conversations() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "body"), list(_conversations()))
-def test_a_conversation(page: str, body: str, server: Server) -> None:
-    """Lines of the server begin with its signs; `…` stands for anything, and the first b-… for the batch's real id."""
+def test_a_session_in_the_docs_works(page: str, body: str, server: Server) -> None:
+    """Play the session against a server.
+
+    Server lines begin with their protocol's markers. `…` matches anything, and the first b-… stands for the batch's id.
+    """
     with socket.create_connection(server.address, PATIENCE_S) as peer, peer.makefile("rwb") as wire:
 
-        def said() -> str:
+        def read_line() -> str:
             return bytes(wire.readline()).decode().rstrip("\r\n")
 
-        def say(line: str) -> None:
+        def send_line(line: str) -> None:
             wire.write(line.encode() + b"\n")
             wire.flush()
 
@@ -71,15 +97,15 @@ def test_a_conversation(page: str, body: str, server: Server) -> None:
         batch = ""
         for line in lines:
             if not line.startswith(_SAID_BY_SERVER):
-                say(line.replace("b-KzJg9lop_mF3Bw", batch))
+                send_line(line.replace("b-KzJg9lop_mF3Bw", batch))
                 continue
-            heard = said()
+            received = read_line()
             if line.startswith("b-"):
-                batch = heard
-                assert re.fullmatch(r"b-[\w-]{14}", heard)
+                batch = received
+                assert re.fullmatch(r"b-[\w-]{14}", received)
             elif line.startswith("$") and "…" not in line:
-                # Times are six digits long, or shorter by the zeros at their end.
-                assert 0 <= int(line[1:]) - int(heard[1:]) <= 14, f"{page}: {line!r}, heard {heard!r}"
+                # A time has six decimals or fewer, because trailing zeros are omitted.
+                assert 0 <= int(line[1:]) - int(received[1:]) <= 14, f"{page}: {line!r}, received {received!r}"
             else:
                 expected = ".*".join(map(re.escape, line.replace("b-KzJg9lop_mF3Bw", batch).split("…")))
-                assert re.fullmatch(expected, heard), f"{page}: {line!r}, heard {heard!r}"
+                assert re.fullmatch(expected, received), f"{page}: {line!r}, received {received!r}"

@@ -1,8 +1,11 @@
-"""The lake of a real server: jobs of all doors, worked through each other, are rows; and what the operator sees."""
+"""The lake of a real server: rows of jobs that cross all protocols, and the operator's view of it."""
 
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,14 +16,15 @@ from crossdock.journal.sqlite.reader import SqliteReader
 from tests.lake.ledger import booked, open_leases, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.command_line import Operator
-from tests.support.patience import IDLE_PATIENCE_S
+from tests.support.object_store import BUCKET, object_store
+from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.peers import LISTENING, PEERS, reach
 from tests.support.server import Server
 
-#: The lake's process takes what time others leave.
+#: The lake's process runs at the lowest priority.
 pytestmark = pytest.mark.slow
 
-#: A segment a fifth of a second.
+#: One segment every fifth of a second.
 LAKE: Final = {"lake.segment_s": 0.2, "lake.redact": "password"}
 EACH: Final = 6
 
@@ -37,30 +41,32 @@ def operator(tmp_path: Path) -> Operator:
 
 
 def caught_up(operator: Operator) -> Any:
-    """What `status` tells once all of the journal is in the lake."""
+    """The output of `status` once the whole journal is in the lake."""
     give_up = time.monotonic() + IDLE_PATIENCE_S
     while True:
-        told = json.loads(operator.run("lake", "status", "--json").out)
-        if told["last"] and not told["lag"]["batches"]:
-            return told
-        assert time.monotonic() < give_up, told
+        status = json.loads(operator.run("lake", "status", "--json").out)
+        if status["last"] and not status["lag"]["entries"]:
+            return status
+        assert time.monotonic() < give_up, status
         time.sleep(0.5)
 
 
-def at_rest(server: Server, operator: Operator) -> Any:
-    """What `status` tells of a stopped server whose whole journal is in the lake. A timer may have written a batch
-    between the last look and the end, which the lake has only after the next start."""
+def stopped_and_caught_up(server: Server, operator: Operator) -> Any:
+    """The output of `status` for a stopped server whose whole journal is in the lake.
+
+    A timer may write an entry between the last check and the stop. It reaches the lake after the next start.
+    """
     while True:
         caught_up(operator)
         assert server.stop() == 0
-        told = json.loads(operator.run("lake", "status", "--json").out)
-        if not told["lag"]["batches"]:
-            return told
+        status = json.loads(operator.run("lake", "status", "--json").out)
+        if not status["lag"]["entries"]:
+            return status
         server.start()
 
 
 def work(server: Server) -> None:
-    """Each door pushes, and the next one works it; of what each pushed one fails and one is never settled."""
+    """Each protocol pushes jobs and the next one takes them. One job of each fails and one is never settled."""
     peers = [reach(server, protocol, f"{protocol}-worker") for protocol in PEERS]
     for turn, origin in enumerate(peers):
         worker = peers[(turn + 1) % len(peers)]
@@ -82,14 +88,14 @@ def test_jobs_of_all_protocols_are_rows_that_add_up_to_the_live_statistics(
     server: Server, operator: Operator, tmp_path: Path
 ) -> None:
     work(server)
-    told = at_rest(server, operator)
-    assert (told["sound"], told["faults"], told["gaps"], told["on"]) == (True, [], [], True)
+    status = stopped_and_caught_up(server, operator)
+    assert (status["sound"], status["faults"], status["gaps"], status["on"]) == (True, [], [], True)
     rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
     protocols = set(PEERS)
     assert {row["origin"] for row in rows if row["event"] == "pushed"} == protocols
     pairs = {(row["origin"], row["lease_via"]) for row in rows if row["outcome"] == "succeeded"}
     assert {origin for origin, _ in pairs} == {via for _, via in pairs} == protocols
-    assert all(origin != via for origin, via in pairs), "each was worked through another door"
+    assert all(origin != via for origin, via in pairs), "each job must be taken through another protocol"
     assert {row["outcome"] for row in rows} >= {None, "succeeded", "failed"}
     pushed = [row for row in rows if row["event"] == "pushed"]
     assert len(pushed) == EACH * len(protocols)
@@ -106,40 +112,36 @@ def _payload(row: Row) -> bytes:
     return payload
 
 
-def test_lake_status_reports_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
+def test_lake_status_reports_damage(server: Server, operator: Operator, tmp_path: Path) -> None:
     work(server)
-    told = at_rest(server, operator)
-    text = operator.tell("lake", "status")
-    assert f"{told['rows']:,} rows" in text and "nothing: all of the journal is in it" in text
+    status = stopped_and_caught_up(server, operator)
+    text = operator.output("lake", "status")
+    assert f"{status['rows']:,} rows" in text and "nothing: the lake has the whole journal" in text
     warnings = [line for line in operator.run("doctor").out.splitlines() if line.startswith("warning: ")]
     assert not any("lake" in warning for warning in warnings)
-    assert "sound: " in operator.tell("check")
-    segment = min((tmp_path / "data" / "lake").glob("events/*/*.parquet"))
+    assert "sound: " in operator.output("check")
+    segment = min((tmp_path / "data" / "lake").glob("date=*/*.parquet"))
     whole = segment.read_bytes()
     segment.write_bytes(whole[:-9])
     for verb in (("lake", "status"), ("doctor",), ("check",)):
         ended = operator.run(*verb)
         assert ended.code == 1
-        assert f"{segment.name} is set aside: it is torn" in ended.out
+        assert segment.name in ended.out
+        assert f"{len(whole) - 9:,} of {len(whole):,} bytes" in ended.out
     segment.write_bytes(whole)
-    stray = segment.with_name("copy.parquet")
-    stray.write_bytes(whole)
-    assert "foreign" in operator.run("lake", "status").out
-    stray.unlink()
-    (tmp_path / "data" / "lake" / "_done.json").write_bytes(b"{")
+    entry = max((tmp_path / "data" / "lake" / "_delta_log").glob("*.json"))
+    entry.write_bytes(b"{")
     for verb in (("lake", "status"), ("doctor",), ("check",)):
         ended = operator.run(*verb)
-        assert ended.code == 1 and "_done.json cannot be read" in ended.out + ended.err
+        assert ended.code == 1 and f"{entry.name} is damaged: it is torn" in ended.out + ended.err
 
 
-def test_a_flush_keeps_the_past_and_begins_a_new_flush_epoch(
-    server: Server, operator: Operator, tmp_path: Path
-) -> None:
+def test_a_flush_keeps_history_and_begins_a_new_flush_epoch(server: Server, operator: Operator, tmp_path: Path) -> None:
     work(server)
     with server.client() as client:
         client.call("FLUSH")
         client.push("job-after-flush")
-    at_rest(server, operator)
+    stopped_and_caught_up(server, operator)
     rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
     (flushed,) = [row for row in rows if row["event"] == "flushed"]
     assert {row["flush_epoch"] for row in rows if row["seq"] <= flushed["seq"]} == {0}
@@ -149,7 +151,7 @@ def test_a_flush_keeps_the_past_and_begins_a_new_flush_epoch(
     assert same_pages(recover(SqliteReader(tmp_path / "data")).state.stats, booked(rows))
 
 
-def test_a_server_with_the_lake_off_has_none(tmp_path: Path) -> None:
+def test_a_server_with_a_disabled_lake_has_none(tmp_path: Path) -> None:
     with Server(tmp_path / "data", {"lake.on": "false", "lake.segment_s": 0.05}) as server:
         with server.client() as client:
             client.push("some-job")
@@ -157,22 +159,22 @@ def test_a_server_with_the_lake_off_has_none(tmp_path: Path) -> None:
         with server.client() as client:
             client.push("some-other-job")
         assert not (tmp_path / "data" / "lake").exists()
-        told = Operator(tmp_path, server_data="data", lake_on="false").tell("lake", "status")
-        assert "lake.on is false" in told and "nothing yet" in told
+        status = Operator(tmp_path, server_data="data", lake_on="false").output("lake", "status")
+        assert "lake.on is false" in status and "nothing yet" in status
 
 
-def test_a_backup_goes_without_it_and_the_restored_server_begins_its_own(
+def test_a_backup_omits_the_lake_and_the_restored_server_starts_a_new_one(
     server: Server, operator: Operator, tmp_path: Path
 ) -> None:
     work(server)
     before = caught_up(operator)
     with server.client() as client:
         client.push("job-not-in-the-lake")
-        operator.tell("backup", "copy")
+        operator.output("backup", "copy")
         client.push("job-after-the-backup")
     caught_up(operator)
     assert server.stop() == 0
-    operator.tell("restore", "copy", "--data", "new")
+    operator.output("restore", "copy", "--data", "new")
     assert not (tmp_path / "new" / "lake").exists()
     with Server(tmp_path / "new", {"lake.segment_s": 0.2}) as restored:
         with restored.client() as client:
@@ -185,3 +187,34 @@ def test_a_backup_goes_without_it_and_the_restored_server_begins_its_own(
         ended = old.run("lake", "status")
         assert ended.code == 1 and "another journal" in ended.out
     assert before["first"] == 1
+
+
+def test_a_lake_in_an_object_store_grows_whichever_process_is_killed(tmp_path: Path) -> None:
+    with object_store() as variables:
+        location = f"s3://{BUCKET}/lake"
+        settings = {"lake.dir": location, "lake.segment_s": 0.2}
+        operator = Operator(tmp_path, server_data="data", lake_dir=location)
+        operator.environment |= variables
+        with Server(tmp_path / "data", settings) as server:
+            for turn in range(4):
+                with server.client() as client:
+                    for n in range(20):
+                        client.push(f"job-{turn}-{n:04d}")
+                wait_until(lambda: exporters(server), "the exporter runs", IDLE_PATIENCE_S)
+                if turn == 2:
+                    server.restart()
+                else:
+                    for pid in exporters(server):
+                        with suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+            status = caught_up(operator)
+            assert (status["sound"], status["location"]) == (True, location)
+            assert server.stop() == 0
+        jids = [row["jid"] for row in rows_in(location).values() if row["event"] == "pushed"]
+        assert sorted(jids) == [f"job-{turn}-{n:04d}" for turn in range(4) for n in range(20)]
+        assert not (tmp_path / "data" / "lake").exists()
+        assert "sound: " in operator.output("check")
+
+
+def exporters(server: Server) -> list[int]:
+    return [pid for pid, _ in server.children() if b"lake.exporter" in Path(f"/proc/{pid}/cmdline").read_bytes()]

@@ -1,4 +1,4 @@
-"""Loads against a real server: redis-py, plain sockets, and our client, whose server is killed or has no room."""
+"""Bulk loads into a real server with redis-py, plain sockets and our client, also when the server is killed or full."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from crossdock.client.base import NoServer, Refused
-from crossdock.client.bulk import Later, Loader, Told, Where
+from crossdock.client.bulk import Later, Loader, LoadProgress, Where
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
@@ -32,7 +32,7 @@ def rows(first: int, count: int) -> bytes:
 
 @pytest.mark.clients
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_any_redis_client(server: Server, protocol: int) -> None:
+def test_redis_py_can_send_a_bulk_load(server: Server, protocol: int) -> None:
     with redis.Redis(port=server.ports["redis"], protocol=protocol, socket_timeout=PATIENCE_S) as client:
         run = f"redis-py-{protocol}"
         jobs = json.dumps([{"jid": f"{run}-job-{n}", "queue": run, "kind": "mail", "args": [n]} for n in range(3)])
@@ -40,7 +40,7 @@ def test_any_redis_client(server: Server, protocol: int) -> None:
         assert client.fcall("crossdock.load", 0, run, jobs) == [b"open", 0, 3, 3, 3]
         assert client.fcall("crossdock.loaded", 0, run) == [b"open", 0, 0, 3, 3]
         assert client.fcall("crossdock.close", 0, run) == [b"closed", 0, 0, 3, 3]
-        with pytest.raises(redis.ResponseError, match="not a JSON array"):
+        with pytest.raises(redis.ResponseError, match="must be a JSON array"):
             client.fcall("crossdock.load", 0, run, "nonsense")
     with server.client() as worker:
         job = worker.fetch(run)
@@ -48,7 +48,7 @@ def test_any_redis_client(server: Server, protocol: int) -> None:
         assert (job["jid"], job["args"], job["retry"]) == (f"{run}-job-0", [0], 25)
 
 
-def test_a_plain_socket(server: Server) -> None:
+def test_a_plain_socket_can_send_a_bulk_load(server: Server) -> None:
     jobs = b'[{"jid":"raw-1","queue":"raw","kind":"k"}]'
     call = b"*5\r\n$5\r\nFCALL\r\n$14\r\ncrossdock.load\r\n$1\r\n0\r\n$3\r\nraw\r\n$%d\r\n%b\r\n" % (len(jobs), jobs)
     with socket.create_connection(("127.0.0.1", server.ports["redis"]), PATIENCE_S) as peer:
@@ -62,20 +62,20 @@ def test_a_plain_socket(server: Server) -> None:
         assert got == wanted
 
 
-def test_our_client_sends_ahead_and_counts(server: Server) -> None:
-    told: list[Told] = []
-    with Loader(where(server), "ours", tell=told.append) as loader:
+def test_our_client_pipelines_and_counts(server: Server) -> None:
+    reports: list[LoadProgress] = []
+    with Loader(where(server), "ours", tell=reports.append) as loader:
         for first in range(0, 10_000, 1_000):
             loader.put(rows(first, 1_000))
         loader.drain()
         assert loader.loaded()[3:] == (10_000, 0)
         loader.put(rows(9_500, 1_000))
-        assert loader.finish() == Told("closed", 0, 0, 10_500, 500)
+        assert loader.finish() == LoadProgress("closed", 0, 0, 10_500, 500)
         assert loader.ended == ""
         loader.put(rows(20_000, 1))
         loader.drain()
         assert loader.ended == "closed"
-    assert sum(each.new for each in told) == 10_500
+    assert sum(each.new for each in reports) == 10_500
 
 
 def test_a_bad_job_is_reported_with_the_servers_message(server: Server) -> None:
@@ -85,22 +85,22 @@ def test_a_bad_job_is_reported_with_the_servers_message(server: Server) -> None:
             loader.drain()
 
 
-def test_nobody_there(tmp_path: Path) -> None:
-    with pytest.raises(NoServer, match=r"no Redis door answers at 127\.0\.0\.1:1"):
+def test_a_missing_server_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(NoServer, match=r"no Redis server at 127\.0\.0\.1:1"):
         Loader(Where("127.0.0.1", 1), "run")
 
 
-def test_a_password(tmp_path: Path) -> None:
+def test_a_bulk_load_needs_the_password(tmp_path: Path) -> None:
     with Server(tmp_path, {"redis.password": "secret"}, protocols=("redis",)) as server:
         with Loader(where(server)._replace(password="secret"), "run") as loader:
             assert loader.loaded().state == "unknown"
         with pytest.raises(Refused, match="WRONGPASS"):
             Loader(where(server)._replace(password="wrong"), "run")
-        with Loader(where(server), "run") as loader, pytest.raises(Refused, match="wants a password"):
+        with Loader(where(server), "run") as loader, pytest.raises(Refused, match="requires a password"):
             loader.loaded()
 
 
-def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
+def test_a_full_server_delays_the_load_until_there_is_room(tmp_path: Path) -> None:
     with Server(tmp_path, {"limits.jobs": 1_000}, protocols=("redis", "faktory")) as server:
         with Loader(where(server), "run", patience_s=0.5) as loader:
             loader.put(rows(0, 1_000))
@@ -108,7 +108,7 @@ def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
             with pytest.raises(Later, match="1000"):
                 loader.drain()
         waited = threading.Event()
-        with Loader(where(server), "run", tell=lambda told: waited.set()) as loader:
+        with Loader(where(server), "run", tell=lambda report: waited.set()) as loader:
             loader.put(rows(1_000, 10))
             thread = threading.Thread(target=loader.drain)
             thread.start()
@@ -121,7 +121,7 @@ def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
-def test_a_server_that_is_killed_loses_none_and_doubles_none(tmp_path: Path) -> None:
+def test_a_load_across_a_kill_loses_and_duplicates_no_job(tmp_path: Path) -> None:
     with Server(tmp_path, protocols=("redis", "faktory"), keeps_ports=True) as server:
         killed = 0
         with Loader(where(server), "run") as loader:
@@ -130,8 +130,8 @@ def test_a_server_that_is_killed_loses_none_and_doubles_none(tmp_path: Path) -> 
                 if first % 15_000 == 7_000:
                     server.restart()
                     killed += 1
-            told = loader.finish()
+            report = loader.finish()
         assert killed == 4
-        assert told.total_new == 60_000
+        assert report.total_new == 60_000
         with server.client() as worker:
             assert worker.info()["faktory"]["queues"]["loads"] == 60_000

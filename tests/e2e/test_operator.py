@@ -1,8 +1,9 @@
-"""Every operator's verb: the real command line against a real server, and what the server made of it."""
+"""Every operator command: the real command line against a real server, and its effect."""
 
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,13 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Operator, Client]]:
-    """One server for all that is refused: none of it may leave a trace."""
+    """One server for all refused commands, which must have no effect."""
     folder = tmp_path_factory.mktemp("untouched")
     with Server(folder / "data") as running, running.client() as connected:
         yield Operator.at(folder, running.ports), connected
 
 
-def dead(client: Client, *jids: str) -> None:
+def push_dead_jobs(client: Client, *jids: str) -> None:
     for jid in jids:
         client.push(jid, retry=-1)
         fetched = client.fetch()
@@ -47,8 +48,8 @@ def dead(client: Client, *jids: str) -> None:
         client.fail(fetched["jid"], "broken\x1b[31m")
 
 
-def test_push_and_look(operator: Operator) -> None:
-    jid = operator.tell("push", "mail", "welcome", '[42,"de"]').strip()
+def test_push_and_show(operator: Operator) -> None:
+    jid = operator.output("push", "mail", "welcome", '[42,"de"]').strip()
     named = operator.json(
         "push", "mail", "remind", "[1]", "--jid", "remind-1", "--at", "10m", "--priority", "9", "--retry", "3",
         "--reserve-for", "60", "--custom", '{"track":1}',
@@ -57,17 +58,17 @@ def test_push_and_look(operator: Operator) -> None:
     (queue,) = operator.json("queue", "list")["queues"]
     assert (queue["queue"], queue["ready"], queue["scheduled"]) == ("mail", 1, 1)
     assert [row["jid"] for row in operator.json("job", "list")["jobs"]] == [jid, "remind-1"]
-    assert operator.tell("job", "list", "--state", "scheduled", "--count") == "1 job\n"
+    assert operator.output("job", "list", "--state", "scheduled", "--count") == "1 job\n"
     found = operator.json("job", "show", "remind-1")["job"]
     assert (found["priority"], found["policy"]["max_failures"], found["policy"]["lease_s"]) == (4, 3, 60)
-    assert (found["payload"], found["custom"], found["track"]["state"]) == ([1], {"track": 1}, "enqueued")
+    assert (found["payload"], found["custom"], found["progress"]["state"]) == ([1], {"track": 1}, "enqueued")
     assert operator.json("job", "show", "2")["job"]["jid"] == "remind-1"
-    assert '\n  payload    [42,"de"]\n' in operator.tell("job", "show", jid)
+    assert '\n  payload    [42,"de"]\n' in operator.output("job", "show", jid)
 
 
 def test_push_finds_the_port_the_server_chose(server: Server, tmp_path: Path) -> None:
     operator = Operator(tmp_path, server_data="data", listen_faktory="127.0.0.1:0")
-    operator.tell("push", "mail", "welcome", "[]")
+    operator.output("push", "mail", "welcome", "[]")
     assert operator.json("queue", "list")["queues"][0]["ready"] == 1
 
 
@@ -75,13 +76,13 @@ def test_push_with_a_password(tmp_path: Path) -> None:
     with Server(tmp_path / "data", {"faktory.password": "hunter2"}) as server:
         where = {"server_data": "data", "listen_faktory": f"127.0.0.1:{server.port}"}
         knowing = Operator(tmp_path, **where, faktory_password="hunter2")
-        knowing.tell("push", "mail", "welcome", "[]")
+        knowing.output("push", "mail", "welcome", "[]")
         wrong = Operator(tmp_path, **where, faktory_password="hunter3").run("push", "mail", "welcome", "[]")
         cure = "set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
-        assert wrong == Ended("", f"crossdock: {where['listen_faktory']} has another password; {cure}\n", 1)
+        assert wrong == Ended("", f"crossdock: wrong password for {where['listen_faktory']}; {cure}\n", 1)
         without = Operator(tmp_path, **where).run("push", "mail", "welcome", "[]")
         assert without.code == 1
-        assert "wants a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD" in without.err
+        assert "requires a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD" in without.err
         assert knowing.json("queue", "list")["queues"][0]["ready"] == 1
 
 
@@ -97,15 +98,18 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["push", "ma il", "welcome", "[]"], 'cannot get "ma il" queue: queue names must match'),
         (
             ["push", "mail", "welcome", "[]", "--at", "yesterday"],
-            "--at 'yesterday' is no time; write a date and time with its zone, 2026-12-01T03:00:00Z or",
+            "--at 'yesterday' is not a time; write a date and time with its zone, 2026-12-01T03:00:00Z or",
         ),
         (
             ["push", "mail", "app.Welcome", "--via", "qless", "--at", "2026-12-01"],
             "--at '2026-12-01' names no time zone; write a date and time with its zone, 2026-12-01T03:00:00Z",
         ),
-        (["push", "", "welcome", "[]"], "Invalid value for QUEUE: it is empty; name one\n"),
-        (["push", "mail", "", "[]"], "Invalid value for KIND: it is empty; name one\n"),
-        (["push", "mail", "welcome", "[]", "--jid", ""], "Invalid value for '--jid': it is empty; name one, or leave"),
+        (["push", "", "welcome", "[]"], "Invalid value for QUEUE: it is empty; give a name\n"),
+        (["push", "mail", "", "[]"], "Invalid value for KIND: it is empty; give a name\n"),
+        (
+            ["push", "mail", "welcome", "[]", "--jid", ""],
+            "Invalid value for '--jid': it is empty; give a name, or leave",
+        ),
         (["push", "", "text", "--via", "workq"], "Invalid value for NAME: it is empty"),
         (["push", "mail", "", "--via", "masenko"], "Invalid value for NAME: it is empty"),
         (["push", "", "app.Welcome", "--via", "qless"], "Invalid value for QUEUE: it is empty"),
@@ -124,14 +128,14 @@ def test_push_with_a_password(tmp_path: Path) -> None:
             ["push", "mail", "welcome", "[]", "--at", "99999999999999d"],
             "--at '99999999999999d' is beyond the calendar; write for",
         ),
-        (["top", "--every", "nan"], "Invalid value for '--every': 'nan' is no number of seconds"),
+        (["top", "--every", "nan"], "Invalid value for '--every': 'nan' is not a number of seconds"),
         (["push", "mail", "welcome", "[]", "--priority", "10"], "Invalid value for --priority: through Faktory"),
         (["job", "list", "--state", "alive"], "Invalid value for '--state': 'alive' is not one of"),
         (
             ["job", "list", "--after", "nonsense"],
-            "after is none of this server's cursors; leave it out to begin at the start",
+            "after is not a cursor of this server; leave it out to begin at the start",
         ),
-        (["job", "show", "nobody"], "job nobody not found (completed and deleted jobs are not kept)"),
+        (["job", "show", "missing"], "job missing not found (completed and deleted jobs are not kept)"),
         (
             ["job", "retry"],
             "choose jobs: IDs, or --state, --queue, --kind, --tag, --failure, --older-than, or --all",
@@ -139,7 +143,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["job", "kill", "1", "--queue", "mail"], "give either IDs or filters, not both"),
         (["job", "kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
         (["job", "delete", "--queue", "", "--yes"], "Invalid value for '--queue': it is empty"),
-        (["job", "list", "--tag", ""], "Invalid value for '--tag': it is empty; name one, or leave the flag out"),
+        (["job", "list", "--tag", ""], "Invalid value for '--tag': it is empty; give a name, or leave the flag out"),
         (["queue", "pause"], "choose queues: their names, or --all"),
         (["queue", "pause", "nope"], "queue nope not found; crossdock queue list shows all"),
         (["worker", "terminate", "w9"], "worker w9 not found; crossdock worker list shows all"),
@@ -156,21 +160,21 @@ def test_an_error_is_reported_in_one_sentence(
     assert client.info()["faktory"]["queues"] == {}
 
 
-def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> None:
-    dead(client, "job-00001", "job-00002")
+def test_retry_kill_and_delete_by_id(operator: Operator, client: Client) -> None:
+    push_dead_jobs(client, "job-00001", "job-00002")
     client.push("job-00003", at="2030-01-01T00:00:00Z")
-    assert operator.tell("job", "retry", "job-00001") == "retried 1 job\n"
+    assert operator.output("job", "retry", "job-00001") == "retried 1 job\n"
     assert operator.json("job", "kill", "3") == {"done": 1, "unknown": [], "refused": []}
     assert client.sizes() == {"enqueued": 1, "scheduled": 0, "retries": 0, "dead": 2, "working": 0}
-    part = operator.run("job", "delete", "job-00002", "nobody", "3")
-    assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: job nobody not found\n", 1)
-    assert operator.tell("job", "kill", "1") == "killed 1 job\n"
+    part = operator.run("job", "delete", "job-00002", "missing", "3")
+    assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: job missing not found\n", 1)
+    assert operator.output("job", "kill", "1") == "killed 1 job\n"
     refused = operator.run("job", "kill", "1")
-    told = "crossdock: job 1 is dead, and was before: retry brings it back, delete takes it away\n"
-    assert (refused.out, refused.err) == ("killed 0 jobs\n", told)
+    message = "crossdock: job 1 is dead, and was before: retry brings it back, delete takes it away\n"
+    assert (refused.out, refused.err) == ("killed 0 jobs\n", message)
 
 
-def test_a_leased_job_is_deleted_if_it_is_named(operator: Operator, client: Client) -> None:
+def test_a_leased_job_is_deleted_if_its_id_is_given(operator: Operator, client: Client) -> None:
     client.push("job-00001")
     client.fetch()
     assert operator.json("job", "delete", "--all", "--yes") == {"matched": 0, "done": 0}
@@ -179,17 +183,17 @@ def test_a_leased_job_is_deleted_if_it_is_named(operator: Operator, client: Clie
     assert client.sizes() == {"enqueued": 0, "scheduled": 0, "retries": 0, "dead": 0, "working": 0}
 
 
-def test_an_action_on_many_asks_first(operator: Operator, client: Client) -> None:
-    dead(client, "job-00001", "job-00002", "job-00003")
+def test_an_action_on_many_jobs_asks_for_confirmation(operator: Operator, client: Client) -> None:
+    push_dead_jobs(client, "job-00001", "job-00002", "job-00003")
     choice = ["--state", "dead", "--kind", "test"]
-    refused = operator.run("job", "retry", *choice, says="n\n")
+    refused = operator.run("job", "retry", *choice, stdin="n\n")
     assert (refused.out, refused.code) == ("", 1)
     assert refused.err == "3 jobs to retry\nretry them? [y/N]: crossdock: nothing was changed\n"
     silent = operator.run("job", "retry", *choice)
     assert silent.code == 1
     assert silent.err.endswith("crossdock: nothing was changed: stdin is not a terminal; pass --yes\n")
     assert client.sizes()["dead"] == 3
-    agreed = operator.run("job", "retry", *choice, says="y\n")
+    agreed = operator.run("job", "retry", *choice, stdin="y\n")
     assert (agreed.out, agreed.code) == ("retried 3 jobs\n", 0)
     assert client.sizes()["enqueued"] == 3
     assert operator.json("job", "retry", *choice, "--yes") == {"matched": 0, "done": 0}
@@ -198,7 +202,7 @@ def test_an_action_on_many_asks_first(operator: Operator, client: Client) -> Non
 
 def test_pause_and_resume(operator: Operator, client: Client, server: Server) -> None:
     client.push("job-00001", "mail")
-    assert operator.tell("queue", "pause", "mail") == "paused 1 queue\n"
+    assert operator.output("queue", "pause", "mail") == "paused 1 queue\n"
     server.restart()
     assert operator.json("queue", "list")["queues"][0]["paused"] is True
     assert operator.json("queue", "resume", "--all") == {"done": ["mail"], "unknown": []}
@@ -206,19 +210,19 @@ def test_pause_and_resume(operator: Operator, client: Client, server: Server) ->
         assert other.fetch("mail") is not None
 
 
-def test_workers_hear_quiet_and_terminate(operator: Operator, client: Client) -> None:
+def test_workers_receive_quiet_and_terminate(operator: Operator, client: Client) -> None:
     client.push("job-00001")
     client.fetch()
     (row,) = operator.json("worker", "list")["workers"]
     assert (row["worker"], row["state"], row["leases"], row["connections"]) == ("worker-1", "running", 1, 1)
-    assert operator.tell("worker", "quiet", "worker-1") == "quieted 1 worker\n"
+    assert operator.output("worker", "quiet", "worker-1") == "quieted 1 worker\n"
     assert client.call("BEAT", {"wid": "worker-1", "rss_kb": 4_096}) == b'{"state":"quiet"}'
     assert operator.json("worker", "terminate", "--all") == {"done": ["worker-1"], "unknown": []}
     assert client.call("BEAT", {"wid": "worker-1"}) == b'{"state":"terminate"}'
-    assert re.search(r"worker-1 +test +1 +terminate +1 +1 +\S+ +4 MiB", operator.tell("worker", "list"))
+    assert re.search(r"worker-1 +test +1 +terminate +1 +1 +\S+ +4 MiB", operator.output("worker", "list"))
 
 
-def test_batches_and_cron(tmp_path: Path) -> None:
+def test_batches_and_cron_are_listed(tmp_path: Path) -> None:
     config = tmp_path / "crossdock.toml"
     config.write_text(
         '[server]\ndata = "data"\n[[cron]]\nschedule = "0 3 * * *"\nname = "nightly"\n[cron.job]\ntype = "sweep"\n'
@@ -229,21 +233,24 @@ def test_batches_and_cron(tmp_path: Path) -> None:
         assert (row["name"], row["source"], row["schedule"], row["zone"]) == ("nightly", "settings", "0 3 * * *", "UTC")
         refused = operator.run("schedule", "remove", "nightly")
         assert refused.err.startswith(f"crossdock: schedule nightly is defined in {config}; change it there and")
-        jid = operator.tell("schedule", "run", "nightly").strip()
+        jid = operator.output("schedule", "run", "nightly").strip()
         assert operator.json("queue", "show", "default")["queue"]["states"]["ready"] == 1
-        assert operator.tell("queue", "show", "default").startswith("queue default\n\n  first seen  ")
-        operator.tell("job", "delete", jid)
+        assert operator.output("queue", "show", "default").startswith("queue default\n\n  first seen  ")
+        operator.output("job", "delete", jid)
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  faktory +open +1 +1 +0  - +waiting  - +import", operator.tell("batch", "list"))
+        assert re.search(rf"{bid}  faktory +open +1 +1 +0  - +waiting  - +import", operator.output("batch", "list"))
         client.call(f"BATCH COMMIT {bid}")
         (row,) = operator.json("batch", "list")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)
-        assert operator.tell("batch", "show", bid).startswith(f"batch {bid}, running\n\n  protocol     faktory\n")
-        assert operator.json("batch", "show", bid)["batch"] == row | {"children": []}
+        assert operator.output("batch", "show", bid).startswith(f"batch {bid}, running\n\n  protocol     faktory\n")
+        shown = operator.json("batch", "show", bid)["batch"]
+        # The end is kept on the steady clock, so its wall time is computed for each reply.
+        assert abs(datetime.fromisoformat(shown["ends"]) - datetime.fromisoformat(row["ends"])) < timedelta(seconds=1)
+        assert shown == row | {"children": [], "ends": shown["ends"]}
 
 
-def test_pages_over_twelve_thousand_jobs_and_their_end(operator: Operator, client: Client, server: Server) -> None:
+def test_a_list_of_twelve_thousand_jobs_is_paged(operator: Operator, client: Client, server: Server) -> None:
     jobs = 12_000
     for first in range(0, jobs, 1_000):
         client.push_many([job(f"job-{n:06d}", "mail") for n in range(first, first + 1_000)])
@@ -254,36 +261,36 @@ def test_pages_over_twelve_thousand_jobs_and_their_end(operator: Operator, clien
     shown = operator.run("job", "list", "--limit", "3")
     assert shown.out.count("\n") == 4
     assert re.fullmatch(r"there are more jobs; for the next page add --after \S+\n", shown.err)
-    assert operator.tell("job", "list", "--kind", "test", "--count") == "12,000 jobs\n"
+    assert operator.output("job", "list", "--kind", "test", "--count") == "12,000 jobs\n"
     ended = operator.run("job", "delete", "--queue", "mail", "--kind", "test", "--yes")
     assert (ended.out, ended.err) == ("deleted 12,000 jobs\n", "12,000 jobs to delete\n")
     server.restart()
     assert operator.json("job", "list") == {"jobs": [], "after": None}
 
 
-def test_what_clients_wrote_does_not_reach_the_terminal_raw(operator: Operator, client: Client) -> None:
-    dead(client, "job-\x1b]0;x\x07")
-    shown = operator.tell("job", "list") + operator.tell("job", "show", "1") + operator.tell("top", "--once")
+def test_control_characters_of_clients_do_not_reach_the_terminal(operator: Operator, client: Client) -> None:
+    push_dead_jobs(client, "job-\x1b]0;x\x07")
+    shown = operator.output("job", "list") + operator.output("job", "show", "1") + operator.output("top", "--once")
     assert "\x1b" not in shown and "\x07" not in shown
     assert "job-\\x1b]0;x\\x07" in shown
     assert "broken\\x1b[31m" in shown
 
 
-def test_top_prints_one_picture(operator: Operator, client: Client) -> None:
+def test_top_prints_one_screen_without_a_terminal(operator: Operator, client: Client) -> None:
     client.push("job-00001", "mail")
-    picture = operator.tell("top", "--once")
+    picture = operator.output("top", "--once")
     assert re.search(r"^jobs +ready 1 ", picture, re.MULTILINE)
     assert re.search(r"sync p50 [\d.]+ ms p99 [\d.]+ ms", picture)
     assert re.search(r"^mail +1 ", picture, re.MULTILINE)
     assert re.search(r"^worker-1 +test +1 +running", picture, re.MULTILINE)
-    assert operator.tell("top").startswith("Crossdock "), "nobody looks: one picture"
+    assert operator.output("top").startswith("Crossdock "), "without a terminal there is one screen"
     seen = operator.json("top")
     assert list(seen) == ["status", "queues", "workers"]
     assert seen["status"]["listeners"] == {"faktory": f"127.0.0.1:{client.socket.getpeername()[1]}"}
 
 
-def test_the_how_to_is_true(tmp_path: Path) -> None:
-    """Its examples, in order, on a server that nobody else uses."""
+def test_the_examples_of_the_how_to_work(tmp_path: Path) -> None:
+    """Runs the examples in order on a new server."""
     (tmp_path / "crossdock.toml").write_text(
         '[server]\ndata = "data"\n[listen]\nfaktory = "127.0.0.1:0"\n'
         '[[cron]]\nschedule = "0 3 * * *"\ntimezone = "Europe/Berlin"\nname = "nightly"\n'
@@ -306,17 +313,17 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
             assert re.fullmatch(pattern, said, re.DOTALL), f"$ crossdock {command}\n{said}"
 
 
-def test_plans(operator: Operator) -> None:
+def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
     plan = ("schedule", "add", "shop_monthly", "--via", "resqu", "--every", "P1M", "--kind", "Jobs\\Invoices")
-    assert operator.tell(*plan, "--payload", '{"dry": false}').startswith("schedule shop_monthly, P1M\n")
+    assert operator.output(*plan, "--payload", '{"dry": false}').startswith("schedule shop_monthly, P1M\n")
     poll = ("schedule", "add", "shop_poll", "--via", "resqu", "--every", "10m", "--kind", "Jobs\\Poll")
     made = operator.json(*poll, "--uid", "poll", "--deferrable-by", "30")["schedule"]
     assert (made["name"], made["deferrable_by"]) == ("shop_poll", 30)
-    listed = operator.tell("schedule", "list")
+    listed = operator.output("schedule", "list")
     assert re.search(r"shop_monthly +resqu +P1M +UTC +\S+Z +\S+ +unassigned +Jobs\\Invoices", listed)
     rows = operator.json("schedule", "list", "--source-id", "shop")["schedules"]
     assert {row["schedule"] for row in rows} == {"P1M", "PT600S"}
-    removed = operator.tell("schedule", "remove", "shop_monthly", "shop_poll")
+    removed = operator.output("schedule", "remove", "shop_monthly", "shop_poll")
     assert removed == "removed shop_monthly\nremoved shop_poll\n"
     gone = operator.run("schedule", "remove", "shop_monthly")
     assert (gone.code, gone.err) == (
@@ -324,8 +331,8 @@ def test_plans(operator: Operator) -> None:
     )  # fmt: skip
     new = ("schedule", "add", "shop_x", "--via", "resqu", "--kind", "C", "--every")
     wrong = operator.run(*new, "1.5s")
-    assert (wrong.code, wrong.err) == (1, "crossdock: an interval of Resqu has whole seconds\n")
+    assert (wrong.code, wrong.err) == (1, "crossdock: a Resqu interval must be in whole seconds\n")
     wrong = operator.run(*new, "1d", "--deferrable-by", "5")
     assert wrong.code == 1 and "deferrable_by needs uid" in wrong.err
     wrong = operator.run(*new, "1d", "--start", "soon")
-    assert wrong.code == 2 and "'soon' is no time" in wrong.err
+    assert wrong.code == 2 and "'soon' is not a time" in wrong.err

@@ -1,4 +1,4 @@
-"""The bench of the operator's requests runs and asks each of them. Never how fast."""
+"""The benchmark of operator requests runs and sends each of them. Speed is not tested."""
 
 import subprocess
 import sys

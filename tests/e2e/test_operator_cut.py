@@ -1,4 +1,4 @@
-"""A bulk action that is cut says how far it came, and the same command does the rest."""
+"""An interrupted bulk action reports its progress, and the same command completes it."""
 
 import json
 import re
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.fault
 JOBS = 30_000
 
 
-def test_a_bulk_action_that_is_cut_does_not_say_how_far_it_came(tmp_path: Path) -> None:
-    """It did not. The server is killed in the middle, and started again."""
+def test_an_interrupted_bulk_action_reports_its_progress_and_can_be_repeated(tmp_path: Path) -> None:
+    """The server is killed during the action and started again."""
     with Server(tmp_path / "data", {"lake.on": "false"}) as server:
         with server.client() as client:
             for first in range(0, JOBS, 1_000):
@@ -40,6 +40,6 @@ def test_a_bulk_action_that_is_cut_does_not_say_how_far_it_came(tmp_path: Path) 
         server.start()
         with server.client() as client:
             left = client.sizes()["enqueued"]
-        assert 5_000 <= done <= JOBS - left <= done + 5_000, "what it says is on disk, and hardly more was done"
+        assert 5_000 <= done <= JOBS - left <= done + 5_000, "the reported progress is on disk, and little more"
         operator = Operator.at(tmp_path, server.ports)
         assert operator.json("job", "delete", "--queue", "mail", "--yes") == {"matched": left, "done": left}

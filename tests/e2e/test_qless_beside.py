@@ -1,4 +1,4 @@
-"""qless' own scripts on a real Redis 7.0, and ours beside them: the same calls, right and wrong, the same replies."""
+"""The original qless scripts on a real Redis 7.0 and Crossdock receive the same calls, valid and invalid."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ SCRIPTS: Final = [
     ("reqless", "lua/qless.lua", REQLESS_013),
 ]
 
-#: Refused here. The script keeps it, and cannot make the job, or lease one, when the time has come.
+#: Refused by Crossdock. The script stores the value and fails later, when it should create or lease the job.
 KEPT: Final = re.compile(
     r"(the maximum of a throttle is not|Recur\(\): Arg \"interval\" must be|bad argument #1 to 'i)"
 )
@@ -42,7 +42,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.Redis]:
 
 
 def script(package: str, name: str) -> str:
-    """The oldest writes to a table of Lua's own, which Redis forbids since; its two calls of that are all it needs."""
+    """The source of a script.
+
+    The oldest one adds to Lua's global `table`, which Redis now forbids. Both uses are replaced by a local function.
+    """
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).parent.joinpath(name).read_text()
@@ -73,7 +76,7 @@ def test_an_error_is_reported_with_the_scripts_message(
 ) -> None:
     sha = client.script_load(script(package, name))
     setting, right = calls(SETTING), calls(RIGHT)
-    if dialect.old:  # a put has no worker
+    if dialect.old:  # `put` has no worker argument
         setting = [[*call[:2], *call[3:]] if call[0] == "put" else call for call in setting]
         right = [[call[0], *call[2:]] if call[0] == "put" else call for call in right]
     parted = []

@@ -1,4 +1,4 @@
-"""qless clients of other people, unmodified, and redis-py with FCALL; a restart forgets nothing."""
+"""Unmodified qless clients, and redis-py with FCALL. A restart keeps everything."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ QLESS_PY = [
     "stats 2 2 148",
     "config 90",
     "workers [True]",
-    "heard ['track moved', 'popped moved', 'completed moved']",
+    "events ['track moved', 'popped moved', 'completed moved']",
 ]
 
 
@@ -76,7 +76,7 @@ REQLESS = [
     "stats 2",
     "config 90 60",
     "workers [True]",
-    "heard ['track rq-moved', 'popped rq-moved', 'completed rq-moved']",
+    "events ['track rq-moved', 'popped rq-moved', 'completed rq-moved']",
 ]
 
 WITH_THROTTLES = [
@@ -105,12 +105,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def url(server: Server) -> str:
-    """For a client that waits: after its own five seconds it would say again what was carried out."""
+    """With a long timeout: after its default of five seconds the client would repeat a request that was executed."""
     return f"redis://127.0.0.1:{server.ports['redis']}?socket_timeout={PATIENCE_S}"
 
 
 class Plain:
-    """redis-py alone: FCALL in place of a client's script."""
+    """redis-py with FCALL instead of a client's script."""
 
     def __init__(self, server: Server, protocol: int = 3) -> None:
         self.redis: Any = redis.Redis.from_url(url(server), protocol=protocol, decode_responses=True)
@@ -125,7 +125,7 @@ class Plain:
         return list(self.json("pop", queue, "worker", count))
 
 
-def test_qless_py_through_its_own_api(server: Server) -> None:
+def test_qless_py_works(server: Server) -> None:
     with Program([sys.executable, str(PROGRAMS / "pypi_qless.py"), url(server)], {}) as program:
         assert program.end() == QLESS_PY
         assert program.code == 0
@@ -137,14 +137,14 @@ def empty(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-def test_reqless_through_its_own_api(empty: Server) -> None:
+def test_reqless_works(empty: Server) -> None:
     with Program([sys.executable, str(PROGRAMS / "pypi_reqless.py"), url(empty)], {}) as program:
         assert program.end() == REQLESS
         assert program.code == 0
 
 
-def test_the_fork_with_throttles_through_its_own_api(empty: Server) -> None:
-    assert FORK.is_dir(), "make installs it there"
+def test_the_fork_with_throttles_works(empty: Server) -> None:
+    assert FORK.is_dir(), "make installs the package there"
     program_path = str(PROGRAMS / "pypi_throttles.py")
     with Program([sys.executable, program_path, url(empty)], {"PYTHONPATH": str(FORK)}) as program:
         assert program.end() == WITH_THROTTLES
@@ -152,7 +152,7 @@ def test_the_fork_with_throttles_through_its_own_api(empty: Server) -> None:
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_redis_py_calls_without_a_script(server: Server, protocol: int) -> None:
+def test_redis_py_can_use_fcall(server: Server, protocol: int) -> None:
     call, queue = Plain(server, protocol), f"plain-{protocol}"
     jid = f"jid-{protocol}"
     assert call("put", "worker", queue, jid, "klass", '{"a": 1}', 0, "tags", '["t"]') == jid
@@ -160,7 +160,7 @@ def test_redis_py_calls_without_a_script(server: Server, protocol: int) -> None:
     assert (job["jid"], job["data"], job["state"]) == (jid, '{"a": 1}', "running")
     assert call("heartbeat", jid, "worker") > time.time()
     with pytest.raises(redis.ResponseError, match=r"user_function:1: Complete\(\): Job \S+ has been handed out"):
-        call("complete", jid, "somebody else", queue, "{}")
+        call("complete", jid, "another worker", queue, "{}")
     assert call("complete", jid, "worker", queue, "{}", "next", f"{queue}-then") == "waiting"
     assert call.redis.fcall("pop", 1, f"{queue}-then", "worker", "1", f"{time.time():.6f}")
     assert call.redis.fcall("fail", 0, jid, "worker", "group", "message", f"{time.time():.6f}") == jid
@@ -183,12 +183,12 @@ def test_a_faktory_job_is_popped_tagged_tracked_and_completed(server: Server) ->
         assert call.json("tag", "add", "faktory-job", "blue") == ["blue"]
         assert call("track", "track", "faktory-job") == "1"
         assert call("complete", "faktory-job", "worker", "from-faktory", "{}") == "complete"
-        told = pubsub.get_message(timeout=PATIENCE_S)
-        assert (told["channel"], told["data"]) == ("ql:completed", "faktory-job")
-        assert call("get", "faktory-job") is None, "its own rules keep nothing of it"
+        message = pubsub.get_message(timeout=PATIENCE_S)
+        assert (message["channel"], message["data"]) == ("ql:completed", "faktory-job")
+        assert call("get", "faktory-job") is None, "a completed Faktory job is not kept"
 
 
-def test_an_ack_over_there_frees_what_waits_here(server: Server) -> None:
+def test_a_faktory_ack_releases_its_qless_dependents(server: Server) -> None:
     call = Plain(server)
     with server.client() as faktory:
         faktory.push("needed-job", "over-there")
@@ -199,7 +199,7 @@ def test_an_ack_over_there_frees_what_waits_here(server: Server) -> None:
         assert call.json("get", "waits")["state"] == "waiting"
 
 
-def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+def test_a_restart_keeps_everything(tmp_path: Path) -> None:
     with Server(tmp_path, protocols=("redis",)) as server:
         call = Plain(server)
         for jid in ("held", "done", "failed", "ready"):

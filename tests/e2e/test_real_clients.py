@@ -1,4 +1,4 @@
-"""Clients of other people, unmodified: each pushes, works, fails, sees its job again and leaves when told to."""
+"""Unmodified Faktory clients: each pushes, works, fails, retries and terminates when the server requests it."""
 
 import shutil
 import subprocess
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.clients
 PROGRAMS = Path(__file__).with_name("programs")
 NODE_CLIENT = "faktory-worker@4.7.1"
 
-#: How the lines that count begin; a client may print warnings of its own.
-TOLD = ("pushed", "refused", "mutated", "paused", "info")
+#: Prefixes of the output lines that are checked; a client may print other lines.
+CHECKED = ("pushed", "refused", "mutated", "paused", "info")
 
 
 class User(NamedTuple):
-    """Somebody's program: how it is started, and what it says when all is well."""
+    """A client program: its commands and its expected output."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -35,7 +35,7 @@ class User(NamedTuple):
 
 
 def node_modules() -> Path:
-    """Where the Node client is; fetched once, beside the interpreter's own packages."""
+    """The folder of the Node client. It is installed once, beside the Python packages."""
     folder = Path(sys.prefix) / "node"
     if not (folder / "node_modules" / "faktory-worker").exists():
         folder.mkdir(exist_ok=True)
@@ -103,9 +103,9 @@ def wait_for_retry(client: Client) -> None:
     wait_until(lambda: client.sizes()["retries"] == 1, "the failure is reported")
 
 
-def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
+def test_jobs_run_from_push_to_completion(server: Server, user: User) -> None:
     with Program([*user.command, "push", server.url], user.environment) as producer:
-        said = [line for line in producer.end() if line.split()[0] in TOLD]
+        said = [line for line in producer.end() if line.split()[0] in CHECKED]
         assert said == user.pushed
         assert producer.code == 0
     work = [*user.command, "work", server.url, "worker-0001"]
@@ -124,12 +124,14 @@ def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
         assert total["tasks"]["Workers"]["size"] == 1
         beat = client.call("BEAT", {"wid": "worker-0001", "current_state": "terminate"})
         assert beat == b'{"state":"terminate"}'
-        worker.end()  # its next heartbeat tells it
-        wait_until(lambda: not client.info()["faktory"]["tasks"]["Workers"]["size"], "its registration goes with it")
+        worker.end()  # its next heartbeat returns terminate
+        wait_until(
+            lambda: not client.info()["faktory"]["tasks"]["Workers"]["size"], "the removal of the worker's registration"
+        )
 
 
-def test_plain_errors_of_node_are_grouped_by_their_first_words(tmp_path: Path) -> None:
-    """The client sends the error's code as its type, and a plain error has none: the type is the word undefined."""
+def test_plain_node_errors_are_grouped_by_their_message(tmp_path: Path) -> None:
+    """The client sends the error's code as its type. A plain error has no code, so the type is `undefined`."""
     user = npm_faktory_worker()
     with Server(tmp_path / "data") as server, server.client() as client:
         for number, kind in enumerate(("broken", "broken", "coded")):
@@ -144,7 +146,7 @@ def test_plain_errors_of_node_are_grouped_by_their_first_words(tmp_path: Path) -
     assert newest["error"].startswith("order 47") and raw["group"] == "undefined"
 
 
-def test_a_wrong_password_is_reported_as_such(tmp_path: Path, user: User) -> None:
+def test_a_wrong_password_is_reported(tmp_path: Path, user: User) -> None:
     with Server(tmp_path / "data", {"faktory.password": "s3cret"}) as server:
         url = server.url.replace("s3cret", "wrong")
         with Program([*user.command, "push", url], user.environment) as producer:

@@ -1,5 +1,7 @@
-"""The Redis door beside a real Redis 7.0: the same requests, and the same replies but for what docs/reference/redis.md
-tells. Seeds of tests/support/redis_walk.py, what is said before AUTH, and what breaks the grammar."""
+"""The Redis protocol has the replies of a real Redis 7.0, except for the differences in redis.md.
+
+Covers random requests (tests/support/redis_walk.py), requests before AUTH, and syntax errors.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,31 +24,31 @@ TOO_LONG = 70_000
 
 @pytest.fixture(scope="module")
 def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Redis' and ours."""
+    """The ports of Redis and of Crossdock."""
     folder = tmp_path_factory.mktemp("beside")
     with RealRedis(folder) as redis, Server(folder / "data", protocols=("redis",)) as server:
         yield redis.port, server.ports["redis"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_walk_by_chance(ports: tuple[int, int], seed: int) -> None:
+def test_random_requests_have_equal_replies(ports: tuple[int, int], seed: int) -> None:
     walk = Walk(*ports, seed)
-    parted = next(walk.steps(800), None)
+    difference = next(walk.steps(800), None)
     walk.close()
-    assert parted is None, f"seed {seed}: {parted}"
+    assert difference is None, f"seed {seed}: {difference}"
 
 
 BEFORE_AUTH = """
 PING | GET a | GET | bogus a | CLIENT | CLIENT bogus | CLIENT ID x | CLIENT GETNAME | MULTI | EXEC | EXEC x | DISCARD
 HELLO | HELLO 3 | HELLO x | HELLO 4 | HELLO 2 bogus | HELLO 2 SETNAME a | HELLO 2 AUTH default x | HELLO 3 AUTH a
-HELLO 2 AUTH nobody x | AUTH x | AUTH default x | AUTH a b c | AUTH | SUBSCRIBE a | RESET | COMMAND | COMMAND bogus
+HELLO 2 AUTH stranger x | AUTH x | AUTH default x | AUTH a b c | AUTH | SUBSCRIBE a | RESET | COMMAND | COMMAND bogus
 HELLO 2 AUTH default SECRET SETNAME me | CLIENT GETNAME | PING | RESET | PING | AUTH SECRET | GET a | RESET
 AUTH default SECRET | MULTI | AUTH x | AUTH SECRET | HELLO 2 AUTH a b | EXEC | HELLO bogus | RESET
-HELLO 3 AUTH default x | HELLO 3 AUTH default SECRET bogus | PING | CLIENT GETNAME | HELLO 2 AUTH nobody x | GET a
+HELLO 3 AUTH default x | HELLO 3 AUTH default SECRET bogus | PING | CLIENT GETNAME | HELLO 2 AUTH stranger x | GET a
 """
 
 
-def test_before_auth(tmp_path: Path) -> None:
+def test_requests_before_auth_have_equal_replies(tmp_path: Path) -> None:
     options = {"redis.password": SECRET}
     with (
         RealRedis(tmp_path, "--requirepass", SECRET) as redis,
@@ -56,8 +58,8 @@ def test_before_auth(tmp_path: Path) -> None:
         for line in BEFORE_AUTH.replace("\n", "|").strip("| ").split("|"):
             words = [SECRET if word == "SECRET" else word for word in line.split()]
             theirs, ours = both.ask(array(words))
-            if theirs.kind not in "*%":  # an id is in there
-                assert ours == theirs, f"{words}: Redis says {theirs}, Crossdock {ours}"
+            if theirs.kind not in "*%":  # these contain an id
+                assert ours == theirs, f"{words}: Redis replies {theirs}, Crossdock {ours}"
         both.close()
 
 
@@ -108,16 +110,16 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("data", BROKEN, ids=lambda data: repr(data)[:30])
-def test_what_breaks_the_grammar(ports: tuple[int, int], data: bytes) -> None:
-    theirs, ours = (_said(Peer(port), data) for port in ports)
-    assert ours == theirs, f"{data[:100]!r}: Redis says {theirs}, Crossdock {ours}"
+def test_syntax_errors_have_equal_replies(ports: tuple[int, int], data: bytes) -> None:
+    theirs, ours = (_replies(Peer(port), data) for port in ports)
+    assert ours == theirs, f"{data[:100]!r}: Redis replies {theirs}, Crossdock {ours}"
 
 
-def _said(peer: Peer, data: bytes) -> list[Reply]:
-    """Up to the end, or to a mark that is sent behind it; but not to what is a line too long without an end."""
+def _replies(peer: Peer, data: bytes) -> list[Reply]:
+    """The replies up to a final ECHO or the end of the connection. Input over the line limit gets no ECHO."""
     peer.send(data if len(data) > TOO_LONG else data + array(["ECHO", "the mark"]))
-    said = [peer.read()]
-    while said[-1] not in (GONE, Reply("$", b"the mark")):
-        said.append(peer.read())
+    replies = [peer.read()]
+    while replies[-1] not in (GONE, Reply("$", b"the mark")):
+        replies.append(peer.read())
     peer.close()
-    return said
+    return replies

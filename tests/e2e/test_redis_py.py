@@ -1,4 +1,4 @@
-"""redis-py, unmodified, in both protocols: set-up, pipelines, transactions, pub/sub, blocking pops, scans, restarts."""
+"""Unmodified redis-py in RESP2 and RESP3: setup, pipelines, transactions, pub/sub, blocking pops, scans, restarts."""
 
 import socket
 import threading
@@ -38,12 +38,12 @@ def client(server: Server, protocol: int) -> Iterator[Any]:
 
 
 def connect(server: Server, protocol: int, **options: Any) -> Any:
-    """One that does not give up after its own five seconds: it would then say again what was carried out."""
+    """With a long timeout: after its default of five seconds the client would repeat a request that was executed."""
     options = {"socket_timeout": PATIENCE_S} | options
     return redis.Redis(port=server.ports["redis"], protocol=protocol, decode_responses=True, **options)
 
 
-def test_it_connects_and_says_who_it_is(server: Server, protocol: int) -> None:
+def test_connection_setup_commands_work(server: Server, protocol: int) -> None:
     with connect(server, protocol, client_name="worker-1", health_check_interval=1) as client:
         assert client.ping()
         assert client.client_getname() == "worker-1"
@@ -55,7 +55,7 @@ def test_it_connects_and_says_who_it_is(server: Server, protocol: int) -> None:
         assert "get" in client.command()
 
 
-def test_values_of_all_kinds(client: Any) -> None:
+def test_values_of_all_types_are_stored(client: Any) -> None:
     assert client.set("s", "1", ex=6_000)
     assert client.incrby("s", 4) == 5
     assert 5_000 < client.ttl("s") <= 6_000
@@ -80,14 +80,14 @@ def test_values_of_all_kinds(client: Any) -> None:
         client.lpush("h", "x")
 
 
-def test_bytes_come_back_as_they_went(server: Server, protocol: int) -> None:
+def test_binary_values_are_unchanged(server: Server, protocol: int) -> None:
     raw = bytes(range(256)) * 1_000
     with redis.Redis(port=server.ports["redis"], protocol=protocol, socket_timeout=PATIENCE_S) as client:
         client.set(b"\xff\x00", raw)
         assert client.get(b"\xff\x00") == raw
 
 
-def test_a_pipeline_of_thousands(client: Any) -> None:
+def test_a_pipeline_of_thousands_is_executed(client: Any) -> None:
     pipe = client.pipeline(transaction=False)
     for n in range(5_000):
         pipe.set(f"key-{n}", n)
@@ -97,7 +97,7 @@ def test_a_pipeline_of_thousands(client: Any) -> None:
     assert len(list(client.scan_iter(match="key-12*"))) == 111
 
 
-def test_a_transaction(client: Any) -> None:
+def test_a_transaction_is_executed_unless_a_watched_key_changes(client: Any) -> None:
     pipe = client.pipeline()
     pipe.set("a", 1).incr("a").lpush("a", "x").get("a")
     replies = pipe.execute(raise_on_error=False)
@@ -114,27 +114,27 @@ def test_a_transaction(client: Any) -> None:
     assert client.get("a") == "9"
 
 
-def test_a_large_transaction(client: Any) -> None:
+def test_a_large_transaction_is_executed(client: Any) -> None:
     pipe = client.pipeline()
     for n in range(10_000):
         pipe.rpush("l", n)
     assert pipe.execute() == list(range(1, 10_001))
 
 
-def test_pub_sub(client: Any, server: Server, protocol: int) -> None:
-    heard = client.pubsub()
-    heard.subscribe("news")
-    heard.psubscribe("n*")
-    assert [heard.get_message(timeout=PATIENCE_S)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
+def test_pub_sub_delivers_messages(client: Any, server: Server, protocol: int) -> None:
+    pubsub = client.pubsub()
+    pubsub.subscribe("news")
+    pubsub.psubscribe("n*")
+    assert [pubsub.get_message(timeout=PATIENCE_S)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
     with connect(server, protocol) as other:
         for n in range(100):
             assert other.publish("news", f"text {n}") == 2
-    told = [heard.get_message(timeout=PATIENCE_S) for _ in range(200)]
-    assert [each["data"] for each in told if each["type"] == "message"] == [f"text {n}" for n in range(100)]
-    assert [each["data"] for each in told if each["type"] == "pmessage"] == [f"text {n}" for n in range(100)]
-    heard.unsubscribe()
-    heard.punsubscribe()
-    heard.close()
+    messages = [pubsub.get_message(timeout=PATIENCE_S) for _ in range(200)]
+    assert [each["data"] for each in messages if each["type"] == "message"] == [f"text {n}" for n in range(100)]
+    assert [each["data"] for each in messages if each["type"] == "pmessage"] == [f"text {n}" for n in range(100)]
+    pubsub.unsubscribe()
+    pubsub.punsubscribe()
+    pubsub.close()
 
 
 def test_a_blocking_pop_is_served_by_another_connection(client: Any, server: Server, protocol: int) -> None:
@@ -157,8 +157,8 @@ def test_a_blocking_pop_is_served_by_another_connection(client: Any, server: Ser
     assert client.lrange("m", 0, -1) == ["b"]
 
 
-def test_a_script_that_nobody_knows_is_refused_by_its_hash(client: Any) -> None:
-    with pytest.raises(redis.ResponseError, match=r"unknown script [0-9a-f]{40}: this server runs no Lua"):
+def test_an_unknown_script_is_refused_by_its_hash(client: Any) -> None:
+    with pytest.raises(redis.ResponseError, match=r"unknown script [0-9a-f]{40}: this server does not run Lua"):
         client.eval("return 1", 0)
     with pytest.raises(redis.exceptions.NoScriptError):
         client.evalsha("0" * 40, 0)
@@ -166,11 +166,11 @@ def test_a_script_that_nobody_knows_is_refused_by_its_hash(client: Any) -> None:
     assert client.script_flush()
 
 
-def test_the_key_space_is_bounded(client: Any) -> None:
+def test_the_keyspace_is_bounded(client: Any) -> None:
     large = "x" * 1_000_000
     for n in range(8):
         client.set(f"large-{n}", large)
-    with pytest.raises(redis.exceptions.OutOfMemoryError, match="the key space holds 8 MiB, its limit"):
+    with pytest.raises(redis.exceptions.OutOfMemoryError, match="the key space has reached its limit of 8 MiB"):
         client.set("large-8", large)
     assert client.dbsize() == 8
     assert client.flushall()
@@ -178,7 +178,7 @@ def test_the_key_space_is_bounded(client: Any) -> None:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_keys_and_their_ends_outlive_the_server(end: str, protocol: int, tmp_path: Path) -> None:
+def test_keys_and_their_expiry_survive_a_restart(end: str, protocol: int, tmp_path: Path) -> None:
     with Server(tmp_path, protocols=("redis",)) as server:
         with connect(server, protocol) as client:
             client.set("for ever", "1")
@@ -202,7 +202,7 @@ def test_keys_and_their_ends_outlive_the_server(end: str, protocol: int, tmp_pat
             assert client.smembers("s") == {"m"}
 
 
-def test_a_password(protocol: int, tmp_path: Path) -> None:
+def test_a_password_is_required(protocol: int, tmp_path: Path) -> None:
     with Server(tmp_path, {"redis.password": "secret"}, protocols=("redis",)) as server:
         with connect(server, protocol, password="secret") as client:
             assert client.ping()
@@ -214,7 +214,7 @@ def test_a_password(protocol: int, tmp_path: Path) -> None:
             client.ping()
 
 
-def test_a_server_that_stops_ends_waits_and_subscriptions(protocol: int, tmp_path: Path) -> None:
+def test_a_server_stop_ends_waits_and_subscriptions(protocol: int, tmp_path: Path) -> None:
     with Server(tmp_path, protocols=("redis",)) as server:
         waiting, listening = (
             socket.create_connection(("127.0.0.1", server.ports["redis"]), PATIENCE_S) for _ in range(2)

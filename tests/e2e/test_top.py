@@ -1,4 +1,4 @@
-"""`crossdock top` in a real terminal: what a person sees, and that it leaves the terminal as it was."""
+"""`crossdock top` in a real terminal: its screen, and that it restores the terminal."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None,
-    reason="tmux is missing, so crossdock top was not seen in a terminal; install tmux",
+    reason="tmux is missing, so crossdock top was not tested in a terminal; install tmux",
 )
 
 
@@ -32,7 +32,7 @@ def terminal(server: Server, tmp_path: Path) -> Iterator[Terminal]:
 
 
 @pytest.mark.parametrize("key", ["q", "C-c"])
-def test_it_shows_what_happens_and_leaves(server: Server, terminal: Terminal, key: str) -> None:
+def test_top_shows_the_state_and_restores_the_screen(server: Server, terminal: Terminal, key: str) -> None:
     terminal.wait("oldest")
     with server.client(wid="worker-7") as client:
         for n in range(40):
@@ -40,24 +40,26 @@ def test_it_shows_what_happens_and_leaves(server: Server, terminal: Terminal, ke
         client.push("job-more", "queue-07", priority=9)
         client.call("QUEUE PAUSE queue-07")
         client.fetch("queue-08")
-        for text in ("leased 1", "paused", "running"):  # in the order of one picture, after all of it has happened
+        for text in ("leased 1", "paused", "running"):  # in the order of one screen, after all events
             terminal.wait(text)
         screen = terminal.screen()
         assert re.search(r"^Crossdock \S+  up \S+  faktory 127\.0\.0\.1:\d+ ", screen, re.MULTILINE)
         assert re.search(r"^jobs +ready 40  scheduled 0  leased 1  retrying 0  dead 0", screen, re.MULTILINE)
         assert re.search(r"^rates +pushed [\d.,]+/s  leased", screen, re.MULTILINE)
         assert re.search(r"^disk +sync p50 [\d.]+ ms p99 [\d.]+ ms", screen, re.MULTILINE)
-        assert re.search(r"^queue-07 +2 +\S+ +paused", screen, re.MULTILINE), "the longest first"
-        assert re.search(r"^worker-7 +test +1 +running +1 ", screen, re.MULTILINE), "workers are not pushed out"
+        assert re.search(r"^queue-07 +2 +\S+ +paused", screen, re.MULTILINE), "the longest queue is first"
+        assert re.search(r"^worker-7 +test +1 +running +1 ", screen, re.MULTILINE), (
+            "queues must leave space for workers"
+        )
         assert len(screen.rstrip().splitlines()) <= 24
     terminal.press(key)
     terminal.end()
     screen = terminal.screen()
     assert "ended with 0" in screen
-    assert "queue-07" not in screen, "the screen from before is back"
+    assert "queue-07" not in screen, "the previous screen is restored"
 
 
-def test_the_end_of_the_server_ends_it_with_a_sentence(server: Server, terminal: Terminal) -> None:
+def test_a_server_stop_ends_top_with_a_message(server: Server, terminal: Terminal) -> None:
     terminal.wait("oldest")
     server.stop()
     terminal.end()

@@ -1,4 +1,4 @@
-"""The checker itself: each fault it looks for, put into a history by hand, is found, and only that one."""
+"""The checker finds each violation that a test puts into a history, and reports no other."""
 
 import pytest
 
@@ -20,17 +20,18 @@ def op(kind: Kind, at: float, client: str = "a", outcome: Outcome = Outcome.OK, 
         ([op(PUSH, 1, outcome=UNKNOWN)], False),
         ([op(PUSH, 1, outcome=UNKNOWN)], True),
         ([op(PUSH, 1, outcome=UNKNOWN), op(FETCH, 2), op(ACK, 3)], False),
-        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], False),  # it happened
-        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], True),  # it did not
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], False),  # it was executed
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], True),  # it was not
         ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3), op(FETCH, 4, "b"), op(ACK, 5, "b")], False),
         ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FETCH, 4, "b"), op(ACK, 5, "b")], False),
-        ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 70, "b"), op(ACK, 71, "b")], False),  # the lease ran out
-        ([op(PUSH, 1), op(FETCH, 2, outcome=UNKNOWN), op(FETCH, 3), op(ACK, 4)], False),  # given back
-        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FAIL, 4, outcome=REFUSED)], True),  # it happened
-        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 70, outcome=REFUSED)], True),  # the lease ran out
+        ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 70, "b"), op(ACK, 71, "b")], False),  # the lease expired
+        ([op(PUSH, 1), op(FETCH, 2, outcome=UNKNOWN), op(FETCH, 3), op(ACK, 4)], False),  # the lease was released
+        # it was executed
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FAIL, 4, outcome=REFUSED)], True),
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 70, outcome=REFUSED)], True),  # the lease expired
     ],
 )
-def test_what_may_happen_is_no_fault(ops: list[Op], present: bool) -> None:
+def test_allowed_histories_have_no_violation(ops: list[Op], present: bool) -> None:
     assert account(ops, {"job"} if present else set(), lease_s=60).faults == {}
 
 
@@ -52,11 +53,11 @@ def test_what_may_happen_is_no_fault(ops: list[Op], present: bool) -> None:
         ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3), op(FETCH, 4), op(ACK, 5, outcome=REFUSED)], True, "refused"),
     ],
 )
-def test_each_fault_is_found(ops: list[Op], present: bool, fault: str) -> None:
+def test_each_violation_is_found(ops: list[Op], present: bool, fault: str) -> None:
     assert account(ops, {"job"} if present else set(), lease_s=60).faults == {fault: 1}
 
 
-def test_a_settlement_of_what_another_was_given_and_settled_is_found_beside_the_cause() -> None:
+def test_an_ack_after_another_workers_ack_is_reported_with_its_cause() -> None:
     ops = [op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(ACK, 4, "b"), op(FAIL, 5, outcome=REFUSED)]
     assert account(ops, set()).faults == {"overlapping": 1, "refused": 1}
 
@@ -72,10 +73,10 @@ BOUND = op(FETCH, 2)._replace(bound=True)
         [BOUND, op(ACK, 9.7, outcome=UNKNOWN), op(FETCH, 11, "b")],
     ],
 )
-def test_a_lease_of_a_connection_ends_with_it(ops: list[Op]) -> None:
-    """The server was dead at 10."""
+def test_a_connection_lease_ends_with_its_connection(ops: list[Op]) -> None:
+    """The server was killed at 10."""
     verdict = account([op(PUSH, 1), *ops, op(ACK, 20, "b")], set(), lease_s=60, kills=[10.0])
-    assert (verdict.faults, verdict.again) == ({}, 1)
+    assert (verdict.faults, verdict.redelivered) == ({}, 1)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +89,12 @@ def test_a_lease_of_a_connection_ends_with_it(ops: list[Op]) -> None:
         ([op(FETCH, 2), op(FETCH, 11, "b")], "overlapping"),
     ],
 )
-def test_no_sooner_and_no_other(ops: list[Op], fault: str) -> None:
+def test_a_connection_lease_does_not_end_early_or_with_another_connection(ops: list[Op], fault: str) -> None:
     assert account([op(PUSH, 1), *ops, op(ACK, 20, "b")], set(), lease_s=60, kills=[10.0]).faults == {fault: 1}
 
 
 def test_a_torn_transaction_is_found() -> None:
-    """One job settled and another pushed: both were done, or none was."""
+    """One job is settled and another pushed: both must be done or neither."""
     first = [op(PUSH, 1), BOUND, op(ACK, 3, outcome=UNKNOWN, bulk=1)]
     second = op(PUSH, 3, outcome=UNKNOWN, bulk=1)._replace(jid="part")
     assert account([*first, second], {"part"}).faults == {}
@@ -102,7 +103,7 @@ def test_a_torn_transaction_is_found() -> None:
     assert account([*first, second], set()).faults == {"torn": 1}
 
 
-def test_a_job_nobody_pushed_is_found_at_the_end() -> None:
+def test_an_unknown_job_at_the_end_is_found() -> None:
     assert account([op(PUSH, 1)], {"job", "stranger"}).unexpected == ["stranger"]
 
 

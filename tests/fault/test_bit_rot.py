@@ -1,4 +1,4 @@
-"""Rot on the disk is found and named; nothing is deleted, repaired or handed out."""
+"""Damage on disk is detected and reported; no data is deleted, repaired or delivered."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from crossdock.journal.recovery import recover
 from crossdock.journal.snapshot import file
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
-from crossdock.settings.schema import ServerSettings, Settings
+from crossdock.settings.loading import Found, load
 from tests.support.server import Server
 from tests.support.states import Story, eventful, picture
 
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.fault
 def closed_journal(path: Path, story: Story, *, with_snapshot: bool = False) -> DataDir:
     folder = DataDir(path)
     journal = SqliteJournal(folder)
-    for batch in story.batches:
-        journal.append(batch)
+    for entry in story.batches:
+        journal.append(entry)
     if with_snapshot:
         made = compaction.compact(folder.path, journal.last - 2)
         journal.install(Snapshot(made.seq, path / made.file))
@@ -49,13 +49,13 @@ def recovered(folder: DataDir) -> object:
 
 
 @pytest.mark.parametrize(
-    ("sql", "says"),
+    ("sql", "message"),
     [
-        ("update journal set entry = zeroblob(length(entry)) where seq = 3", "batch 3 fails its"),
-        ("update journal set entry = 'text' where seq = 3", "batch 3 fails its"),
+        ("update journal set entry = zeroblob(length(entry)) where seq = 3", "entry 3 fails its"),
+        ("update journal set entry = 'text' where seq = 3", "entry 3 fails its"),
         ("update journal set entry = cast(x'ff' as text) where seq = 3", "cannot be read"),
-        ("update journal set crc = crc + 1 where seq = 2", "batch 2 fails its checksum"),
-        ("update journal set entry = (select entry from journal where seq = 5) where seq = 4", "batch 4 fails its"),
+        ("update journal set crc = crc + 1 where seq = 2", "entry 2 fails its checksum"),
+        ("update journal set entry = (select entry from journal where seq = 5) where seq = 4", "entry 4 fails its"),
         ("delete from journal where seq = 4", "4 to 4 are missing"),
         ("delete from journal where seq <= 2", "1 to 2 are missing"),
         ("update meta set value = 2 where key = 'format'", "format 2"),
@@ -64,21 +64,21 @@ def recovered(folder: DataDir) -> object:
         ("drop table hold", "the journal has the tables"),
     ],
 )
-def test_a_changed_row_is_damage(tmp_path: Path, sql: str, says: str) -> None:
+def test_a_changed_entry_is_reported_as_damage(tmp_path: Path, sql: str, message: str) -> None:
     folder = closed_journal(tmp_path, eventful())
     change(folder, sql)
     before = (tmp_path / DATABASE).read_bytes()
-    with pytest.raises(Damaged, match=says):
+    with pytest.raises(Damaged, match=message):
         recovered(folder)
-    assert (tmp_path / DATABASE).read_bytes() == before, "nothing was repaired"
+    assert (tmp_path / DATABASE).read_bytes() == before, "recovery must not repair the file"
 
 
-def test_a_row_in_another_rows_place_is_damage(tmp_path: Path) -> None:
-    """Its checksum is right for its bytes and wrong for its number."""
+def test_swapped_entries_are_reported_as_damage(tmp_path: Path) -> None:
+    """The checksum includes the entry's number, so it does not match at another position."""
     folder = closed_journal(tmp_path, eventful())
     change(folder, "update journal set seq = -1 where seq = 3")
     change(folder, "update journal set seq = 3 where seq = 4")
-    with pytest.raises(Damaged, match="batch 3 fails its checksum"):
+    with pytest.raises(Damaged, match="entry 3 fails its checksum"):
         recovered(folder)
 
 
@@ -97,7 +97,7 @@ def each_flip(path: Path, count: int, check: Callable[[], None]) -> None:
 
 
 def test_flipped_bits_of_the_database_are_found_or_harmless(tmp_path: Path) -> None:
-    """Never another state than the one that was written: either exactly it, or Damaged."""
+    """Recovery returns exactly the state that was written, or raises Damaged."""
     story = eventful()
     folder = closed_journal(tmp_path, story)
     good = picture(story.state)
@@ -154,7 +154,7 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize("how", ["missing", "empty"])
 @pytest.mark.parametrize("left", ["a snapshot", "the log", "the reserve"])
 def test_a_missing_journal_is_not_created_again(tmp_path: Path, how: str, left: str) -> None:
-    """As after a restore or a copy that was cut short. SQLite would delete the log, and jobs with it."""
+    """As after an incomplete restore or copy. SQLite would delete the log, and with it the jobs."""
     folder = closed_journal(tmp_path, eventful(), with_snapshot=left == "a snapshot")
     database = tmp_path / DATABASE
     if left == "the log":
@@ -169,8 +169,8 @@ def test_a_missing_journal_is_not_created_again(tmp_path: Path, how: str, left: 
     with pytest.raises(Damaged, match=r"is missing or empty, but .* is there; put journal.db back, or restore"):
         SqliteJournal(folder)
     assert contents(tmp_path) == before
-    warnings = diagnosis._folder(Settings(server=ServerSettings(data=tmp_path)))
-    assert any("is missing or empty" in each for each in warnings), "doctor tells, too"
+    warnings = diagnosis.warnings(load({"server.data": Found(str(tmp_path), "flag")}, {}))
+    assert any("is missing or empty" in each for each in warnings), "doctor reports it too"
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""No room for a checkpoint: the batch it came with is written once, and the next one tries again."""
+"""A checkpoint without disk space: the entry is written exactly once, and the next append repeats the checkpoint."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from crossdock.journal.data_dir import DataDir
-from crossdock.journal.errors import JournalFailed
+from crossdock.journal.port import JournalFailed
 from crossdock.journal.sqlite import journal as sqlite_journal
 from crossdock.journal.sqlite.journal import SqliteJournal
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.fault
 
 
 class NoCheckpoint:
-    """A connection whose checkpoints fail; everything else is the real one's."""
+    """A connection whose checkpoints fail; all other calls go to the real one."""
 
     def __init__(self, db: apsw.Connection, error: apsw.Error | None) -> None:
         self._db = db
@@ -44,17 +44,17 @@ def broken(journal: SqliteJournal, error: apsw.Error) -> NoCheckpoint:
     return proxy
 
 
-def test_every_batch_is_written_once(journal: SqliteJournal) -> None:
+def test_every_entry_is_written_once(journal: SqliteJournal) -> None:
     proxy = broken(journal, apsw.FullError("database or disk is full"))
-    batches = [b"%d" % n for n in range(100)]
-    assert [journal.append(batch) for batch in batches] == list(range(1, 101))
+    entries = [b"%d" % n for n in range(100)]
+    assert [journal.append(entry) for entry in entries] == list(range(1, 101))
     assert proxy.tried > 10
-    assert [batch for _, batch in journal.read(0)] == batches
+    assert [entry for _, entry in journal.read(0)] == entries
     proxy.error = None
     tried = proxy.tried
     for n in range(100, 105):
         journal.append(b"%d" % n)
-    assert proxy.tried == tried + 1, "there is room again: once was enough"
+    assert proxy.tried == tried + 1, "one checkpoint is enough when there is space again"
     assert len(list(journal.read(0))) == 105
     journal.close()
 

@@ -1,4 +1,4 @@
-"""A wall clock that is set, live or between two starts: no lease ends early, and a wrong time deletes nothing."""
+"""A wall clock that is set while running or between starts: no lease ends early, and a wrong time deletes nothing."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ class MovedServer(Server):
         self.set_clock(ahead)
 
     def set_clock(self, ahead: float, boot: str = BOOT) -> None:
-        """A rename: the server must not read half a file."""
+        """Replace the file by a rename, so that the server never reads half of it."""
         fresh = self._clock.with_suffix(".new")
         fresh.write_text(f"{ahead} {boot}\n")
         os.rename(fresh, self._clock)
@@ -45,7 +45,7 @@ class MovedServer(Server):
 
 
 def fill(server: MovedServer) -> None:
-    """Of everything that time can end one, and a job that is due when the clock is 100 days ahead."""
+    """One of each object that time can end, and a job that is due when the clock is 100 days ahead."""
     later = (datetime.now(UTC) + timedelta(days=100)).strftime("%Y-%m-%dT%H:%M:%SZ")
     with server.client(wid="worker-1") as client:
         client.push("job-dead", retry=-1)
@@ -64,19 +64,19 @@ def fill(server: MovedServer) -> None:
         peer.send(f"add {LIVES_A_DAY} mail 60000 86400000 0", "")
         peer.send(f"schedule {SCHEDULED} news 60000 60000 {later} 0", "")
         peer.send(f"add {LEASED} leased 1800000 86400000 0", "", "lease leased 0")
-        peer.hear("+OK", "+OK", "+OK", "+OK 1", f"{LEASED} leased 0", "")
+        peer.expect("+OK", "+OK", "+OK", "+OK 1", f"{LEASED} leased 0", "")
     with server.redis() as client_of_keys:
         client_of_keys.set("key", "value", ex=86_400)
 
 
-def tick_seen(server: MovedServer) -> None:
-    """The timer has looked at the new time: what is due in 100 days is ready. A push makes it look at once."""
+def wait_for_tick(server: MovedServer) -> None:
+    """Wait until the timer has seen the new time: the job due in 100 days is ready. A push wakes the timer."""
     with server.client(wid="worker-2") as client:
         client.push("job-beside", "beside")
         wait_until(lambda: client.info()["faktory"]["queues"].get("later"), "the job that is due by then")
 
 
-def all_is_there(server: MovedServer) -> None:
+def assert_all_present(server: MovedServer) -> None:
     with server.client(wid="worker-1") as client:
         sizes = client.sizes()
         assert (sizes["dead"], sizes["working"]) == (1, 2), sizes
@@ -85,7 +85,7 @@ def all_is_there(server: MovedServer) -> None:
         client.ack("job-leased")
     with server.workq() as peer:
         peer.send("lease mail 0", f"complete {LEASED} 0", "")
-        peer.hear("+OK 1", f"{LIVES_A_DAY} mail 0", "", "+OK")
+        peer.expect("+OK 1", f"{LIVES_A_DAY} mail 0", "", "+OK")
     with server.redis() as client_of_keys:
         assert client_of_keys.get("key") == b"value"
 
@@ -94,11 +94,11 @@ def test_a_running_server_whose_clock_is_200_days_ahead_deletes_nothing(tmp_path
     with MovedServer(tmp_path) as server:
         fill(server)
         server.set_clock(200 * DAY)
-        tick_seen(server)
-        all_is_there(server)
+        wait_for_tick(server)
+        assert_all_present(server)
         with server.workq() as peer:
             peer.send("lease news 0")
-            peer.hear("+OK 1", f"{SCHEDULED} news 0", "")
+            peer.expect("+OK 1", f"{SCHEDULED} news 0", "")
 
 
 @pytest.mark.parametrize("boot", [BOOT, NEXT_BOOT], ids=["same boot", "next boot"])
@@ -108,26 +108,26 @@ def test_a_server_that_starts_with_its_clock_200_days_ahead_deletes_nothing(tmp_
         server.kill()
         server.set_clock(200 * DAY, boot)
         server.start()
-        tick_seen(server)
+        wait_for_tick(server)
         assert "nothing is purged for an hour" in server.log()
         if boot == BOOT:
             assert "leases and retries" not in server.log()
-            all_is_there(server)
+            assert_all_present(server)
         else:
-            assert "200 days past the newest entry of the journal: leases and retries count 7 days" in server.log()
+            assert "200 days past the newest entry of the journal; leases and retries count 7 days" in server.log()
             with server.client(wid="worker-1") as client:
                 assert client.sizes()["dead"] == 1
                 assert b'"state":"enqueued"' in client.call("TRACK GET job-tracked")
             with server.workq() as peer:
                 peer.send(f"delete {LIVES_A_DAY}")
-                peer.hear("+OK")
+                peer.expect("+OK")
         server.restart()
         with server.client(wid="worker-1") as client:
             assert client.sizes()["dead"] == 1
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["SIGTERM", "SIGKILL"])
-def test_no_lease_is_over_at_a_restart_after_the_clock_was_set_right(tmp_path: Path, clean: bool) -> None:
+def test_no_lease_expires_at_a_restart_after_the_clock_was_corrected(tmp_path: Path, clean: bool) -> None:
     with MovedServer(tmp_path, -2 * HOUR) as server:
         fill(server)
         if clean:
@@ -138,17 +138,17 @@ def test_no_lease_is_over_at_a_restart_after_the_clock_was_set_right(tmp_path: P
         server.start()
         with server.client() as client:
             assert client.sizes()["working"] == 2
-        all_is_there(server)
+        assert_all_present(server)
         assert "purged" not in server.log()
         assert "leases and retries" not in server.log()
 
 
-def test_no_lease_is_over_after_a_reboot_that_set_the_clock_back(tmp_path: Path) -> None:
-    """With another boot id only the wall clock can tell; what it says below the newest time seen does not count."""
+def test_no_lease_expires_after_a_reboot_that_set_the_clock_back(tmp_path: Path) -> None:
+    """With a new boot id only the wall clock is available; times before the newest one seen are ignored."""
     with MovedServer(tmp_path) as server:
         fill(server)
         server.kill()
         server.set_clock(-2 * HOUR, NEXT_BOOT)
         server.start()
-        all_is_there(server)
+        assert_all_present(server)
         assert "purged" not in server.log()

@@ -1,4 +1,4 @@
-"""A crash at each named point of a turn: what was answered is there, what was never asked for is not."""
+"""A crash at each named point of a group commit: recovery has all acknowledged changes and no unrequested one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,25 +22,30 @@ from tests.support.states import TERMS, spec
 
 pytestmark = pytest.mark.fault
 
-POINTS: Final = ("before the batch is written", "after it, before it is told", "among its replies", "after its replies")
+POINTS: Final = (
+    "before the entry is written",
+    "after the write, before it is reported",
+    "between its replies",
+    "after its replies",
+)
 
 
 class Crash(BaseException):
-    """The process is gone: nothing after it happens."""
+    """Simulates the end of the process."""
 
 
-class CrashingScribe:
-    """Writes at once, in place of the thread, and crashes with the n-th batch at the named point."""
+class CrashingJournalWriter:
+    """Writes synchronously instead of in a thread, and crashes at the named point of the n-th entry."""
 
-    def __init__(self, journal: SqliteJournal, at_batch: int, point: str) -> None:
+    def __init__(self, journal: SqliteJournal, at_entry: int, point: str) -> None:
         self._journal = journal
-        self._left = at_batch
+        self._left = at_entry
         self._point = point
 
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
+    def append(self, entry: bytes, durable: Callable[[], None]) -> None:
         self._left -= 1
         self._here(POINTS[0])
-        self._journal.append(batch)
+        self._journal.append(entry)
         self._here(POINTS[1])
         durable()
         self._here(POINTS[3])
@@ -54,64 +59,64 @@ class CrashingScribe:
 
 
 class Peer:
-    def __init__(self, journal_writer: CrashingScribe) -> None:
-        self.heard: list[str] = []
+    def __init__(self, journal_writer: CrashingJournalWriter) -> None:
+        self.replies: list[str] = []
         self._journal_writer = journal_writer
 
     def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
-        self.heard.append(reply.decode())
+        self.replies.append(reply.decode())
         self._journal_writer.replying()
 
 
-def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], list[str], bool]:
-    """Push, lease and settle until the crash: what was asked, what was answered, whether it crashed."""
-    journal_writer = CrashingScribe(journal, at_batch, point)
+def run_until_crash(journal: SqliteJournal, at_entry: int, point: str) -> tuple[list[str], list[str], bool]:
+    """Push, lease and settle until the crash. Returns the requests, the replies and whether it crashed."""
+    journal_writer = CrashingJournalWriter(journal, at_entry, point)
     loop = HandLoop()
     state = recover(journal).state
-    turn = GroupCommit(Engine(state, Random(3)), journal_writer, Clock(), loop.as_loop(), Admission(state, 1_000))
+    commit = GroupCommit(Engine(state, Random(3)), journal_writer, Clock(), loop.as_loop(), Admission(state, 1_000))
     peer = Peer(journal_writer)
-    asked: list[str] = []
+    requests: list[str] = []
 
-    def say(what: str) -> None:
-        asked.append(what)
-        turn.reply(peer, what.encode(), None)
+    def reply(what: str) -> None:
+        requests.append(what)
+        commit.reply(peer, what.encode(), None)
 
     try:
         for n in range(6):
-            turn.clock.enter()
+            commit.clock.enter()
             for i in range(3):
-                turn.do(Enqueue("faktory", [spec(f"job-{n}-{i}")]))
-                say(f"push job-{n}-{i}")
+                commit.do(Enqueue("faktory", [spec(f"job-{n}-{i}")]))
+                reply(f"push job-{n}-{i}")
             loop.run()
-            job = turn.do(LeaseNext("faktory", ("default",), "w", TERMS))
+            job = commit.do(LeaseNext("faktory", ("default",), "w", TERMS))
             assert job is not None
-            say(f"lease {job.jid}")
+            reply(f"lease {job.jid}")
             loop.run()
-            turn.do(Succeed(job.jid, Claim("faktory", "w")))
-            say(f"done {job.jid}")
+            commit.do(Succeed(job.jid, Claim("faktory", "w")))
+            reply(f"done {job.jid}")
             loop.run()
     except Crash:
-        return asked, peer.heard, True
-    return asked, peer.heard, False
+        return requests, peer.replies, True
+    return requests, peer.replies, False
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_what_was_answered_is_there_and_nothing_else(tmp_path: Path, point: str) -> None:
+def test_replied_changes_are_recovered_and_no_others(tmp_path: Path, point: str) -> None:
     crashes = 0
-    for at_batch in range(1, 25):
-        journal = SqliteJournal(DataDir(tmp_path / f"data-{at_batch}"))
-        asked, heard, crashed = live(journal, at_batch, point)
+    for at_entry in range(1, 25):
+        journal = SqliteJournal(DataDir(tmp_path / f"data-{at_entry}"))
+        requests, replies, crashed = run_until_crash(journal, at_entry, point)
         crashes += crashed
         state = recover(journal).state
         journal.close()
-        pushed = {what.split()[1] for what in asked if what.startswith("push")}
-        done = {what.split()[1] for what in heard if what.startswith("done")}
-        may_be_done = {what.split()[1] for what in asked if what.startswith("done")}
-        must_be_there = {what.split()[1] for what in heard if what.startswith("push")} - may_be_done
+        pushed = {what.split()[1] for what in requests if what.startswith("push")}
+        done = {what.split()[1] for what in replies if what.startswith("done")}
+        may_be_done = {what.split()[1] for what in requests if what.startswith("done")}
+        must_be_there = {what.split()[1] for what in replies if what.startswith("push")} - may_be_done
         there = set(state.jids)
         assert must_be_there <= there <= pushed - done
         leased = {job.jid for job in state.jobs.values() if job.state is State.LEASED}
-        must_be_leased = {what.split()[1] for what in heard if what.startswith("lease")} - may_be_done
+        must_be_leased = {what.split()[1] for what in replies if what.startswith("lease")} - may_be_done
         assert must_be_leased <= leased
-        assert heard == asked[: len(heard)], "in order, and none skipped"
-    assert crashes == 18, "every batch of the story was hit once"
+        assert replies == requests[: len(replies)], "replies are in order and complete"
+    assert crashes == 18, "every journal entry was hit once"

@@ -1,5 +1,7 @@
-"""SIGKILL while jobs wait for others and an interval makes more (qless), worked through all doors: nothing is handed
-out before what it needs has succeeded, and each slot of the interval makes one job."""
+"""SIGKILL while qless jobs wait for dependencies and an interval creates jobs, with workers of all protocols.
+
+No job is delivered before its dependency has succeeded, and each slot of the interval creates one job.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -33,7 +35,7 @@ def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[De
     with Server(data, fault=fault, protocols=LISTENING) as server:
         load = DependencyLoad(server)
         load.start()
-        dead = load.outlive(server, kills, Random(23))
+        dead = load.run_with_kills(server, kills, Random(23))
         load.finish()
         if not fault:
             load.drain()
@@ -42,10 +44,10 @@ def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[De
 
 
 def on_disk(data: Path) -> tuple[list[str], EngineState]:
-    """What the interval has made, in order, and the state."""
+    """The jobs that the interval has created, in order, and the state."""
     journal = SqliteJournal(DataDir(data))
     try:
-        events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
+        events = [event for _, entry in journal.read(0) for event in decode_entry(entry).events]
         made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]
         return made, recover(journal).state
     finally:
@@ -56,8 +58,8 @@ def name(job: Job) -> str:
     return job.jid if job.jid.startswith(f"{TICK}-") else named(Got("", "", as_args(job)).text)
 
 
-def too_early(load: DependencyLoad) -> list[str]:
-    """Jobs handed out before a success of the one they need was so much as sent."""
+def delivered_too_early(load: DependencyLoad) -> list[str]:
+    """Jobs delivered before an ACK of their dependency was even sent."""
     acked: dict[str, float] = {}
     for op in load.ops:
         if op.kind is Kind.ACK and op.outcome is not Outcome.REFUSED:
@@ -74,24 +76,24 @@ def test_dependencies_and_intervals_survive_kills(tmp_path: Path) -> None:
     pushed = [Op(Kind.PUSH, "server", jid, 0.0, 0.0) for jid in made]
     verdict = account([*load.ops, *pushed], present, kills=dead)
     count = Counter((op.kind, op.outcome) for op in load.ops)
-    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, len(made), verdict.again)
+    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, len(made), verdict.redelivered)
     assert verdict.faults == {}
-    assert too_early(load) == []
-    assert made == [f"{TICK}-{n}" for n in range(1, state.qless.intervals[TICK].count + 1)], "each once, in order"
+    assert delivered_too_early(load) == []
+    assert made == [f"{TICK}-{n}" for n in range(1, state.qless.intervals[TICK].count + 1)], "each slot once, in order"
     worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
     assert len(worked & set(load.depends_on)) > 50
     assert len(worked & set(made)) > 10
     blocked = [job for job in state.jobs.values() if job.state is State.BLOCKED]
     waited_for = {name(state.jobs[dependency]) for job in blocked for dependency in job.extra.links.depends_on}  # type: ignore[union-attr]
-    assert waited_for <= set(present), "nobody waits for what is done"
+    assert waited_for <= set(present), "no job waits for a completed dependency"
 
 
 def test_ignored_dependencies_would_be_noticed(tmp_path: Path) -> None:
-    load, _ = kill_under_load(tmp_path / "data", 1, "no-needs")
-    assert too_early(load)
+    load, _ = kill_under_load(tmp_path / "data", 1, "no-dependencies")
+    assert delivered_too_early(load)
 
 
-def test_a_slot_that_makes_two_jobs_would_be_noticed(tmp_path: Path) -> None:
-    kill_under_load(tmp_path / "data", 1, "twice-made")
+def test_a_slot_that_creates_two_jobs_would_be_noticed(tmp_path: Path) -> None:
+    kill_under_load(tmp_path / "data", 1, "duplicate-slots")
     made, state = on_disk(tmp_path / "data")
     assert made != [f"{TICK}-{n}" for n in range(1, state.qless.intervals[TICK].count + 1)]

@@ -1,4 +1,7 @@
-"""A full disk: pushes are refused in time, settling goes on, and it is over when there is room (RELIABILITY T5)."""
+"""A full disk: pushes are refused in time, settling continues, and pushes work again when there is space.
+
+See testing.md section 5.
+"""
 
 import errno
 import os
@@ -36,8 +39,8 @@ def volume(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(volume: Path, leave_mib: float) -> Path:
-    """Somebody else's file takes the room, but for so much. The server may take some of it meanwhile."""
-    path = volume / "somebody-elses"
+    """Fill the volume with another file, except for `leave_mib`. The server may use some of it meanwhile."""
+    path = volume / "other-file"
     with path.open("wb") as file:
         while True:
             stat = os.statvfs(volume)
@@ -56,7 +59,7 @@ def wait_until(done: threading.Event, what: str, seconds: float = PATIENCE_S) ->
 
 
 class Pusher(threading.Thread):
-    """Pushes big jobs; knows what was acknowledged, and whether it is refused now."""
+    """Pushes large jobs; records which were acknowledged and whether it is refused at the moment."""
 
     def __init__(self, server: Server, name: str, size: int) -> None:
         super().__init__(daemon=True)
@@ -66,7 +69,7 @@ class Pusher(threading.Thread):
         self._ending = threading.Event()
         self.acknowledged: list[str] = []
         self.refused = threading.Event()
-        self.taken = threading.Event()
+        self.accepted = threading.Event()
         self.reasons: set[str] = set()
 
     def run(self) -> None:
@@ -79,13 +82,13 @@ class Pusher(threading.Thread):
                     client.push(jid, "big", [self._payload])
                 except Refused as refused:
                     self.reasons.add(str(refused))
-                    self.taken.clear()
+                    self.accepted.clear()
                     self.refused.set()
                     self._ending.wait(0.005)
                 else:
                     self.acknowledged.append(jid)
                     self.refused.clear()
-                    self.taken.set()
+                    self.accepted.set()
 
     def finish(self) -> None:
         self._ending.set()
@@ -93,11 +96,11 @@ class Pusher(threading.Thread):
         assert not self.is_alive()
 
 
-def work_off(client: Client, jobs: int) -> list[str]:
+def complete_jobs(client: Client, jobs: int) -> list[str]:
     done = []
     for _ in range(jobs):
         found = client.fetch("small")
-        assert found is not None, "a full disk must not keep jobs from being worked off"
+        assert found is not None, "a full disk must not prevent the completion of jobs"
         client.ack(found["jid"])
         done.append(found["jid"])
     return done
@@ -110,54 +113,54 @@ def push_until_refused(client: Client) -> None:
         except Refused as refused:
             assert "free some space and push again" in str(refused)  # noqa: PT017, not the first push is refused
             return
-    raise AssertionError("ten thousand pushes were taken from the reserve")
+    raise AssertionError("ten thousand pushes used the reserve")
 
 
 @pytest.mark.parametrize("size", [2_000, 400_000], ids=["many small jobs", "few big jobs"])
-def test_filled_under_load_and_freed_again(volume: Path, size: int) -> None:
+def test_pushes_on_a_full_disk_are_refused_until_space_is_freed(volume: Path, size: int) -> None:
     with Server(volume / "data") as server, server.client(wid="worker-1") as client:
         for first in range(0, 2_000, 500):
             client.push_many([job(f"small-{n:05d}", "small") for n in range(first, first + 500)])
         pushers = [Pusher(server, f"pusher-{n}", size) for n in range(2)]
         for pusher in pushers:
             pusher.start()
-        done = work_off(client, 20)
+        done = complete_jobs(client, 20)
         for pusher in pushers:
-            wait_until(pusher.refused, "the volume fills up, and the pushes go on and on")
+            wait_until(pusher.refused, "pushes are refused on a full volume")
         assert server.running
-        room = fill(volume, 5.0)  # hardly any is left, the reserve apart
-        done += work_off(client, 500)
-        # What a compaction frees meanwhile may let some in; they end it themselves.
+        room = fill(volume, 5.0)  # little is left besides the reserve
+        done += complete_jobs(client, 500)
+        # Space that a compaction frees meanwhile may admit some pushes; they use it up again.
         for pusher in pushers:
-            wait_until(pusher.refused, "there is no room, and the pushes go on and on")
+            wait_until(pusher.refused, "pushes are refused without space")
         for pusher in pushers:
             assert all("free some space and push again" in reason for reason in pusher.reasons)
-        # Those that come in again once the removal has made room are not meant.
+        # Jobs that are pushed after the removal has freed space are not counted.
         acknowledged = {jid for pusher in pushers for jid in pusher.acknowledged}
         client.call("QUEUE REMOVE big")
         room.unlink()
         for pusher in pushers:
             pusher.finish()
-        done += work_off(client, 100)
+        done += complete_jobs(client, 100)
         assert server.stop() == 0
         journal = SqliteJournal(DataDir(server.data))
         there = set(recover(journal).state.jids)
         journal.close()
     assert {f"small-{n:05d}" for n in range(2_000)} - there == set(done)
-    assert not there & acknowledged, "removed, and nothing of it came back"
+    assert not there & acknowledged, "removed jobs must not return"
 
 
-def test_pushes_are_taken_again_when_there_is_room(volume: Path) -> None:
+def test_pushes_are_accepted_again_when_there_is_space(volume: Path) -> None:
     with Server(volume / "data") as server, server.client() as client:
         client.push("job-0001", "small")
         room = fill(volume, 1.0)
         pusher = Pusher(server, "pusher", 2_000)
         pusher.start()
-        wait_until(pusher.refused, "pushes go on and on")
-        assert work_off(client, 1) == ["job-0001"]
+        wait_until(pusher.refused, "pushes are refused")
+        assert complete_jobs(client, 1) == ["job-0001"]
         room.unlink()
         with Stalls() as stalls:
-            wait_until(pusher.taken, "pushes are refused for ever")
+            wait_until(pusher.accepted, "pushes are accepted again")
         assert stalls.elapsed < 7.0
         pusher.finish()
         assert server.running
@@ -167,8 +170,8 @@ def test_pushes_are_taken_again_when_there_is_room(volume: Path) -> None:
         journal.close()
 
 
-def test_settling_goes_on_from_the_reserve(volume: Path) -> None:
-    """Not a byte is free but the reserve."""
+def test_settling_continues_from_the_reserve(volume: Path) -> None:
+    """No byte is free except the reserve."""
     with Server(volume / "data") as server, server.client() as client:
         client.push_many([job(f"small-{n:05d}", "small") for n in range(1_000)])
         give_up = time.monotonic() + PATIENCE_S
@@ -176,15 +179,15 @@ def test_settling_goes_on_from_the_reserve(volume: Path) -> None:
             assert time.monotonic() < give_up
             client.info()
         room = fill(volume, 0)
-        done = work_off(client, 1_000)
+        done = complete_jobs(client, 1_000)
         assert len(done) == 1_000
-        assert not (volume / "data" / "ballast").exists(), "the disk was full, and the reserve was used"
+        assert not (volume / "data" / "ballast").exists(), "the disk was full, so the reserve must be in use"
         with suppress(Refused):
             client.push("job-0001")
         push_until_refused(client)
         room.unlink()
         give_up = time.monotonic() + PATIENCE_S
         while not (volume / "data" / "ballast").exists():
-            assert time.monotonic() < give_up, "the reserve is made anew"
+            assert time.monotonic() < give_up, "the reserve must be created again"
             client.info()
         assert server.stop() == 0

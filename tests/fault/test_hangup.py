@@ -1,4 +1,4 @@
-"""SIGHUP, as from a terminal that was closed or from a log rotation: neither the server nor its children end."""
+"""SIGHUP from a closed terminal or a log rotation ends neither the server nor its children."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ _HANGUP = 1 << (signal.SIGHUP - 1)
 
 
 def handles_hangup(pid: int) -> bool:
-    """Whether SIGHUP would not end this process."""
+    """Whether this process ignores or handles SIGHUP."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigIgn", "SigCgt"))]
     return any(int(mask, 16) & _HANGUP for mask in masks)
@@ -25,8 +25,8 @@ def children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
 
-def test_sighup_kills_the_server(tmp_path: Path) -> None:
-    """It did. Now it is logged and ignored, and what is under way goes on."""
+def test_sighup_does_not_end_the_server(tmp_path: Path) -> None:
+    """The signal is logged and ignored, and requests in progress continue."""
     with Server(tmp_path / "data") as server, server.client() as client:
         client.push("job-0001")
         for _ in range(3):
@@ -37,15 +37,15 @@ def test_sighup_kills_the_server(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_sighup_while_it_starts(tmp_path: Path) -> None:
+def test_sighup_during_the_start_does_not_end_the_server(tmp_path: Path) -> None:
     with Server(tmp_path / "data") as server, server.client() as client:
         client.push("job-0001")
         server.kill()
         server.spawn()
         pid = server.process.pid
-        wait_until(lambda: handles_hangup(pid), "the beginning of the command line")
+        wait_until(lambda: handles_hangup(pid), "the start of the command line")
         os.kill(pid, signal.SIGHUP)
-        control = server.data / "control.sock"
+        control = server.data / "admin.sock"
         control.unlink(missing_ok=True)
         while not control.exists():
             assert server.running, server.log()
@@ -53,13 +53,13 @@ def test_sighup_while_it_starts(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_sighup_kills_the_lake_process(tmp_path: Path) -> None:
-    """A terminal sends it to the children as well."""
+def test_sighup_does_not_end_the_lake_process(tmp_path: Path) -> None:
+    """A terminal sends the signal to the children as well."""
     with Server(tmp_path / "data", {"lake.segment_s": 0.01}) as server, server.client() as client:
         client.push("job-0001")
         wait_until(lambda: children(server.process.pid), "the lake's process", IDLE_PATIENCE_S)
         (child,) = children(server.process.pid)
-        wait_until(lambda: handles_hangup(child), "its first line", IDLE_PATIENCE_S)
+        wait_until(lambda: handles_hangup(child), "the start of the lake's process", IDLE_PATIENCE_S)
         os.kill(child, signal.SIGHUP)
         lake = server.data / "lake"
         wait_until(lambda: list(lake.rglob("*.parquet")), "a segment", IDLE_PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Many waiters and one job, many due jobs and one waiter (RELIABILITY T24)."""
+"""Many waiters and one job, many due jobs and one waiter (testing.md section 24)."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from tests.support.stalls import Stalls
 
 pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
-HERD = 2_000
+WAITERS = 2_000
 DUE = 20_000
 
 
@@ -25,39 +25,41 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def processor_s(server: Server) -> float:
-    """Processor time the server has used so far."""
+def cpu_s(server: Server) -> float:
+    """CPU time of the server so far."""
     fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def test_a_herd_of_waiters_is_served_one_job_each_in_order(server: Server) -> None:
-    """That each push asks one waiter is counted in tests/unit/server/test_waiters.py. Here the cost of a push
-    shows it."""
+def test_many_waiters_receive_one_job_each_in_order(server: Server) -> None:
+    """Measures the cost of a push.
+
+    tests/unit/server/test_waiters.py checks that each push wakes one waiter.
+    """
     clients: list[Client] = []
     try:
-        clients.extend(server.client() for _ in range(HERD))
+        clients.extend(server.client() for _ in range(WAITERS))
         with server.client() as pusher:
             for client in clients:
                 client.ask("FETCH herd")
             pusher.info()
-            before = processor_s(server)
+            before = cpu_s(server)
             for n in range(200):
                 pusher.push(f"job-{n:05d}", "herd")
-            used = processor_s(server) - before
+            used = cpu_s(server) - before
             for n in range(200):
                 found = clients[n].fetched()
-                if found is None:  # its two seconds were over before its turn came
+                if found is None:  # its two seconds were over before a job came
                     continue
                 assert found["queue"] == "herd"
-            assert used < 1.0, "a push must not wake the herd: 200 times 2,000 waiters would take far longer"
+            assert used < 1.0, "a push must not wake all waiters: 200 times 2,000 would take far longer"
     finally:
         for client in clients:
             client.close()
 
 
 def schedule(client: Client) -> None:
-    """All for one moment. If it comes before all of them are there, for a later one."""
+    """Schedule all jobs for one time. If it passes before all are pushed, use a later one."""
     for ahead in (4, 16, 64):
         at = (datetime.now(UTC) + timedelta(seconds=ahead)).strftime("%Y-%m-%dT%H:%M:%SZ")
         for first in range(0, DUE, 1_000):
@@ -68,7 +70,7 @@ def schedule(client: Client) -> None:
     raise AssertionError(f"{DUE} pushes took longer than a minute")
 
 
-def test_a_flood_of_due_jobs_does_not_keep_pushes_waiting(server: Server) -> None:
+def test_many_due_jobs_do_not_delay_pushes(server: Server) -> None:
     with server.client() as client, server.client() as other:
         schedule(client)
         ended = threading.Event()
@@ -87,4 +89,4 @@ def test_a_flood_of_due_jobs_does_not_keep_pushes_waiting(server: Server) -> Non
             ended.set()
             pusher.join()
         assert client.info()["faktory"]["queues"]["due"] == DUE
-        assert max(waits) < 0.5 + stalls.lost, "the goal is 0.1 s; a busy machine gets some more"
+        assert max(waits) < 0.5 + stalls.lost, "the goal is 0.1 s; a busy machine may need more"

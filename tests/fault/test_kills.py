@@ -1,7 +1,7 @@
-"""SIGKILL under a load of all doors at once, again and again; then every job is accounted for (RELIABILITY T1).
+"""SIGKILL under a load of all protocols at once, repeatedly; then every job is accounted for (testing.md section 1).
 
-What one door was pushed another hands out, and a third may settle: of a transaction all is there or nothing, a result
-that was answered is kept, and a lease that is bound to its connection comes back.
+A job pushed by one protocol is delivered by another and may be settled by a third. A transaction is executed completely
+or not at all, an acknowledged result is kept, and a lease bound to its connection is released.
 """
 
 from collections import Counter
@@ -41,8 +41,8 @@ class Outcomes(NamedTuple):
         return account(self.load.ops, present, kills=self.kills)
 
 
-def results_lost(load: Load, jobs: dict[str, Job]) -> Iterator[str]:
-    """Workq's jobs that were completed, and are not there with what they were completed with."""
+def lost_results(load: Load, jobs: dict[str, Job]) -> Iterator[str]:
+    """Completed Workq jobs that are missing or have a different result."""
     for op in load.ops:
         if op.kind is Kind.ACK and op.outcome is Outcome.OK and load.origins[op.jid] == "workq":
             job = jobs.get(op.jid)
@@ -52,14 +52,14 @@ def results_lost(load: Load, jobs: dict[str, Job]) -> Iterator[str]:
                 yield op.jid
 
 
-def left(jobs: dict[str, Job]) -> list[str]:
-    """What should have been handed out when all was worked off: only leases bound to no connection may outlive all."""
+def undelivered(jobs: dict[str, Job]) -> list[str]:
+    """Jobs that should have been delivered by the end. Only leases bound to no connection may remain."""
     kept = [job for job in jobs.values() if job.state not in DONE]
     return [job.jid for job in kept if job.lease is None or job.lease.bound is LeaseBinding.CONNECTION]
 
 
 def on_disk(data: Path) -> dict[str, Job]:
-    """The jobs by the names they have here."""
+    """The jobs by the ids that the load uses."""
     journal = SqliteJournal(DataDir(data))
     try:
         return {named(Got("", "", as_args(job)).text): job for job in recover(journal).state.jobs.values()}
@@ -79,18 +79,18 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
     with Server(data, fault=fault, protocols=LISTENING) as server:
         load, random = Load(server), Random(19)
         load.start()
-        dead = load.outlive(server, kills - 1, random, after=False)
-        if fault == "short-tail":
-            wait_until(lambda: installed(data), "compaction goes on between the kills", IDLE_PATIENCE_S)
-        dead += load.outlive(server, 1, random, after=after)
+        dead = load.run_with_kills(server, kills - 1, random, after=False)
+        if fault == "frequent-compaction":
+            wait_until(lambda: installed(data), "a compaction between the kills", IDLE_PATIENCE_S)
+        dead += load.run_with_kills(server, 1, random, after=after)
         load.finish()
         if drain:
-            work_off(server, load)
+            drain_and_stop(server, load)
     return Outcomes(load, dead)
 
 
-def work_off(server: Server, load: Load) -> None:
-    """And stop. A lease that nobody ever settled may run out between the last look and the end."""
+def drain_and_stop(server: Server, load: Load) -> None:
+    """Complete all jobs and stop. A lease that was never settled may expire between the last fetch and the end."""
     for _ in range(5):
         load.drain()
         assert server.stop() == 0
@@ -100,30 +100,34 @@ def work_off(server: Server, load: Load) -> None:
 
 
 def test_every_job_is_accounted_for(tmp_path: Path) -> None:
-    """The journal is compacted all the while."""
-    found = kill_under_load(tmp_path / "data", tries(10, 1_000), "short-tail")
+    """The journal is compacted during the whole test."""
+    found = kill_under_load(tmp_path / "data", tries(10, 1_000), "frequent-compaction")
     ops, origins, jobs = found.load.ops, found.load.origins, on_disk(tmp_path / "data")
     verdict = found.verdict(jobs)
     count = Counter((op.kind, op.outcome) for op in ops)
     crossed = Counter((origins[op.jid], op.client.partition("-")[0]) for op in ops if op.kind is Kind.FETCH)
-    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.again, dict(crossed))
+    print(
+        {f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.redelivered, dict(crossed)
+    )
     assert verdict.faults == {}
-    assert list(results_lost(found.load, jobs)) == []
-    assert left(jobs) == []
+    assert list(lost_results(found.load, jobs)) == []
+    assert undelivered(jobs) == []
     assert count[Kind.PUSH, Outcome.OK] > 500
     assert count[Kind.ACK, Outcome.OK] > 300
-    assert count[Kind.PUSH, Outcome.UNKNOWN] > 5, "kills hit pushes in flight"
+    assert count[Kind.PUSH, Outcome.UNKNOWN] > 5, "kills must hit pushes in flight"
     assert count[Kind.LOST, Outcome.OK] > 0
-    assert verdict.again > 10, "failed jobs came again"
-    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 0, "each door's jobs by each door"
+    assert verdict.redelivered > 10, "failed jobs must be delivered again"
+    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 0, (
+        "each protocol must deliver jobs of each protocol"
+    )
 
 
 def test_a_reply_before_the_write_would_be_noticed(tmp_path: Path) -> None:
-    # One kill, and nothing is asked of the life behind it: all clients may wait there for results of lost jobs.
+    # One kill and no operations after it: all clients may then wait for results of lost jobs.
     found = kill_under_load(tmp_path / "data", 1, "early-reply", drain=False, after=False)
     jobs = on_disk(tmp_path / "data")
     assert found.verdict(jobs).lost
-    assert list(results_lost(found.load, jobs))
+    assert list(lost_results(found.load, jobs))
 
 
 def test_a_lease_forgotten_at_a_restart_would_be_noticed(tmp_path: Path) -> None:
@@ -134,4 +138,4 @@ def test_a_lease_forgotten_at_a_restart_would_be_noticed(tmp_path: Path) -> None
 
 def test_a_connections_lease_that_outlives_it_would_be_noticed(tmp_path: Path) -> None:
     kill_under_load(tmp_path / "data", 2, "kept-lease")
-    assert left(on_disk(tmp_path / "data"))
+    assert undelivered(on_disk(tmp_path / "data"))

@@ -1,4 +1,4 @@
-"""A journal that lost its end is refused: a damaged, cut or deleted write-ahead log never loses a batch silently."""
+"""A journal that lost its end is refused: no damage to the write-ahead log loses entries silently."""
 
 import os
 import shutil
@@ -24,21 +24,21 @@ from tests.support.server import Server
 
 pytestmark = pytest.mark.fault
 
-BATCHES: Final = 200
+ENTRIES: Final = 200
 WAL: Final = f"{DATABASE}-wal"
 FRAME: Final = 24 + 4_096
 
 
-def batch(seq: int) -> bytes:
+def entry(seq: int) -> bytes:
     return b"batch %d " % seq * (1 + seq % 40)
 
 
-def killed(path: Path, durability: str = "always", batches: int = BATCHES) -> Path:
-    """A folder as a SIGKILL leaves it, its batches in the log alone."""
+def killed(path: Path, durability: str = "always", entries: int = ENTRIES) -> Path:
+    """A folder as a SIGKILL leaves it, with its entries only in the log."""
     writing = path.with_name("writing")
     journal = SqliteJournal(DataDir(writing), durability)
-    for seq in range(1, batches + 1):
-        journal.append(batch(seq))
+    for seq in range(1, entries + 1):
+        journal.append(entry(seq))
     shutil.copytree(writing, path)
     journal.close()
     shutil.rmtree(writing)
@@ -47,13 +47,13 @@ def killed(path: Path, durability: str = "always", batches: int = BATCHES) -> Pa
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return killed(tmp_path_factory.mktemp("killed") / "data")
 
 
 @pytest.fixture
-def data(left: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(left, tmp_path / "data"))
+def data(killed_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(killed_folder, tmp_path / "data"))
 
 
 def recovered(data: Path, **options: int) -> list[bytes]:
@@ -64,12 +64,12 @@ def recovered(data: Path, **options: int) -> list[bytes]:
         journal.close()
 
 
-def whole(data: Path) -> bool:
-    return recovered(data) == [batch(seq) for seq in range(1, BATCHES + 1)]
+def is_complete(data: Path) -> bool:
+    return recovered(data) == [entry(seq) for seq in range(1, ENTRIES + 1)]
 
 
 def contents(data: Path) -> dict[str, bytes]:
-    ignored = {f"{DATABASE}-shm", LOCK}  # SQLite's index of the log, and the number of the last process
+    ignored = {f"{DATABASE}-shm", LOCK}  # SQLite's index of the log, and the id of the last process
     return {each.name: each.read_bytes() for each in data.iterdir() if each.is_file() and each.name not in ignored}
 
 
@@ -82,116 +82,118 @@ def flip(path: Path, bit: int) -> None:
 
 
 def end_of_log(data: Path) -> int:
-    """Bytes up to the last commit."""
+    """Number of bytes up to the last commit."""
     with (data / WAL).open("rb") as file:
         log = wal.Log(file)
         return 32 + FRAME * (1 + max(each.number for each in log.frames() if each.salts == log.salts and each.commit))
 
 
-def refused(data: Path, says: str) -> None:
+def assert_refused(data: Path, message: str) -> None:
     before = contents(data)
     for _ in range(2):
-        with pytest.raises(Damaged, match=says):
+        with pytest.raises(Damaged, match=message):
             SqliteJournal(DataDir(data))
-    assert contents(data) == before, "nothing was changed"
+    assert contents(data) == before, "the folder must not be changed"
     report = check(data, lambda what, done, of: None)
-    assert report.cure == BROKEN and any(says.split(".*")[0] in fault for fault in report.faults)
+    assert report.cure == BROKEN and any(message.split(".*")[0] in fault for fault in report.faults)
 
 
-def test_a_flipped_bit_in_the_log_is_named_with_what_it_costs(data: Path) -> None:
+def test_a_flipped_bit_in_the_log_is_reported_with_the_entries_it_costs(data: Path) -> None:
     flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
-    refused(data, f"to {BATCHES} are missing from the end of the journal")
+    assert_refused(data, f"to {ENTRIES} are missing from the end of the journal")
 
 
 @pytest.mark.parametrize("bit", [0, 40, 100, 130, 200])
-def test_a_flipped_bit_in_the_header_of_the_log(data: Path, bit: int) -> None:
+def test_a_flipped_bit_in_the_header_of_the_log_is_refused(data: Path, bit: int) -> None:
     flip(data / WAL, bit)
-    refused(data, f"batches 1 to {BATCHES} are missing from the end of the journal")
+    assert_refused(data, f"entries 1 to {ENTRIES} are missing from the end of the journal")
 
 
 @pytest.mark.parametrize("how", ["deleted", "empty", "cut short"])
-def test_a_log_that_is_gone(data: Path, how: str) -> None:
+def test_a_missing_log_is_refused(data: Path, how: str) -> None:
     if how == "deleted":
         (data / WAL).unlink()
     else:
         os.truncate(data / WAL, 0 if how == "empty" else 32 + 50 * FRAME)
-    refused(data, f"to {BATCHES} are missing from the end of the journal")
+    assert_refused(data, f"to {ENTRIES} are missing from the end of the journal")
 
 
-def test_no_flip_of_the_log_is_silent(left: Path, tmp_path: Path) -> None:
-    """Each is refused, or changes nothing."""
-    random, found, size = Random(31), 0, end_of_log(left)
+def test_every_flipped_bit_in_the_log_is_refused_or_harmless(killed_folder: Path, tmp_path: Path) -> None:
+    random, found, size = Random(31), 0, end_of_log(killed_folder)
     for n in range(tries(40, 2_000)):
-        data = Path(shutil.copytree(left, tmp_path / str(n)))
+        data = Path(shutil.copytree(killed_folder, tmp_path / str(n)))
         flip(data / WAL, random.randrange(size * 8))
         try:
-            assert whole(data)
+            assert is_complete(data)
         except Damaged:
             found += 1
         shutil.rmtree(data)
     assert found > n / 2
 
 
-def test_after_a_power_cut_that_set_the_mark_back_the_log_itself_shows_the_damage(left: Path, tmp_path: Path) -> None:
-    """All but a flip in the last transaction: that one looks as if it had never been synced."""
+def test_a_flipped_bit_is_detected_without_the_mark(killed_folder: Path, tmp_path: Path) -> None:
+    """After a power cut the mark may be old.
+
+    Any flip is detected, except in the last transaction, which then looks unsynced.
+    """
     random, found = Random(32), 0
-    last = end_of_log(left) - 2 * FRAME
+    last = end_of_log(killed_folder) - 2 * FRAME
     for n in range(tries(40, 1_000)):
-        data = Path(shutil.copytree(left, tmp_path / str(n)))
+        data = Path(shutil.copytree(killed_folder, tmp_path / str(n)))
         write_mark(data, 0, 0)
         flip(data / WAL, random.randrange(last * 8))
         try:
-            assert len(recovered(data)) >= BATCHES - 2, "the flip took the flag of the commit before the last"
+            assert len(recovered(data)) >= ENTRIES - 2, "the flip can only remove the commit flag before the last"
         except Damaged:
             found += 1
         shutil.rmtree(data)
     assert found > n * 0.8
 
 
-def test_transactions_that_were_never_synced_are_no_damage_under_everysec(tmp_path: Path) -> None:
+def test_unsynced_transactions_are_not_damage_under_everysec(tmp_path: Path) -> None:
     data = killed(tmp_path / "data", "everysec")
     assert read_mark(data) == (0, UNSYNCED, "")
     flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
-    assert 0 < len(recovered(data)) < BATCHES
+    assert 0 < len(recovered(data)) < ENTRIES
 
 
-def test_what_everysec_has_synced_is_missed(tmp_path: Path) -> None:
+def test_a_missing_synced_transaction_is_detected_under_everysec(tmp_path: Path) -> None:
     data = tmp_path / "data"
     journal = SqliteJournal(DataDir(tmp_path / "writing"), "everysec")
     for seq in range(1, 21):
-        journal.append(batch(seq))
+        journal.append(entry(seq))
     journal.sync()
-    journal.append(batch(21))
+    journal.append(entry(21))
     shutil.copytree(tmp_path / "writing", data)
     journal.close()
     os.truncate(data / WAL, 0)
-    refused(data, "batches 1 to 20 are missing from the end of the journal")
+    assert_refused(data, "entries 1 to 20 are missing from the end of the journal")
 
 
-def test_a_log_that_another_program_has_copied_into_the_database_is_whole(data: Path) -> None:
-    """As the sqlite3 shell does when it ends: it deletes the log."""
-    shell(data)
+def test_a_log_that_another_program_has_checkpointed_is_complete(data: Path) -> None:
+    """The sqlite3 shell does this when it exits, and deletes the log."""
+    run_sqlite_shell(data)
     assert not (data / WAL).exists()
-    assert whole(data)
+    assert is_complete(data)
 
 
-def test_what_another_program_cut_off_is_missed(data: Path) -> None:
+def test_entries_deleted_by_another_program_are_detected(data: Path) -> None:
     flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
-    shell(data)
-    refused(data, f"to {BATCHES} are missing from the end of the journal")
+    run_sqlite_shell(data)
+    assert_refused(data, f"to {ENTRIES} are missing from the end of the journal")
 
 
-def shell(data: Path) -> None:
+def run_sqlite_shell(data: Path) -> None:
     db = sqlite3.connect(data / DATABASE)
     db.execute("select count(*) from journal").fetchall()
     db.close()
 
 
-def test_a_start_goes_on_with_new_salts(data: Path) -> None:
-    """So that nothing behind the end of the old log is ever taken for damage of the new one."""
+def test_a_start_continues_with_new_salts(data: Path) -> None:
+    """With new salts, old frames after the end of the log are never taken for damage of the new log."""
     salts = log_salts(data)
     journal = SqliteJournal(DataDir(data))
-    journal.append(batch(BATCHES + 1))
+    journal.append(entry(ENTRIES + 1))
     assert log_salts(data) != salts
     journal.close()
 
@@ -202,25 +204,25 @@ def log_salts(data: Path) -> object:
 
 
 @pytest.mark.parametrize("slot", [0, 4_096])
-def test_a_flipped_bit_in_the_mark_costs_nothing_and_is_reported(
+def test_a_flipped_bit_in_the_mark_loses_nothing_and_is_reported(
     data: Path, slot: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     flip(data / MARK, (slot + 9) * 8)
     report = check(data, lambda what, done, of: None)
     assert [fault for fault in report.faults if "one of the two slots" in fault]
-    assert whole(data)
+    assert is_complete(data)
     assert "one of the two slots" in caplog.text
-    assert read_mark(data) == (BATCHES, 0, "")
+    assert read_mark(data) == (ENTRIES, 0, "")
 
 
-def test_a_mark_that_is_gone_or_unreadable_is_refused(data: Path) -> None:
+def test_a_missing_or_unreadable_mark_is_refused(data: Path) -> None:
     (data / MARK).rename(data / "elsewhere")
-    refused(data, "journal.mark is missing, so nothing tells")
+    assert_refused(data, "journal.mark is missing, so the journal may be incomplete")
     (data / MARK).write_bytes(b"x" * 8_192)
-    refused(data, "journal.mark is damaged")
+    assert_refused(data, "journal.mark is damaged")
 
 
-def test_all_is_gone_but_the_mark(data: Path) -> None:
+def test_a_folder_with_only_the_mark_is_refused(data: Path) -> None:
     for each in data.iterdir():
         if each.name != MARK:
             each.unlink()
@@ -229,23 +231,23 @@ def test_all_is_gone_but_the_mark(data: Path) -> None:
     assert [each.name for each in data.iterdir()] == [MARK]
 
 
-def test_batches_that_a_snapshot_or_the_lake_holds_are_missed(data: Path) -> None:
-    with pytest.raises(Damaged, match=f"batches {BATCHES + 1} to {BATCHES + 2} are missing .* but the lake holds them"):
-        SqliteJournal(DataDir(data), lake=BATCHES + 2)
-    (data / f"snapshot-{BATCHES + 1:016d}").write_bytes(b"")
-    refused(data, f"batch {BATCHES + 1} is missing from the end of the journal")
+def test_missing_entries_that_a_snapshot_or_the_lake_holds_are_detected(data: Path) -> None:
+    with pytest.raises(Damaged, match=f"entries {ENTRIES + 1} to {ENTRIES + 2} are missing .* but the lake holds them"):
+        SqliteJournal(DataDir(data), lake=ENTRIES + 2)
+    (data / f"snapshot-{ENTRIES + 1:016d}").write_bytes(b"")
+    assert_refused(data, f"entry {ENTRIES + 1} is missing from the end of the journal")
 
 
 def test_a_restored_journal_may_be_behind_the_lake(data: Path) -> None:
-    write_mark(data, BATCHES, RESTORED)
-    SqliteJournal(DataDir(data), lake=BATCHES + 2).close()
-    assert read_mark(data) == (BATCHES, RESTORED, "")
+    write_mark(data, ENTRIES, RESTORED)
+    SqliteJournal(DataDir(data), lake=ENTRIES + 2).close()
+    assert read_mark(data) == (ENTRIES, RESTORED, "")
 
 
-def test_a_flipped_record_of_the_reserve_snapshot_trims_nothing_that_is_needed(tmp_path: Path) -> None:
+def test_a_damaged_record_of_the_older_snapshot_trims_no_needed_entry(tmp_path: Path) -> None:
     journal = SqliteJournal(DataDir(tmp_path))
     for seq in range(1, 21):
-        journal.append(batch(seq))
+        journal.append(entry(seq))
     for seq in (5, 10):
         (tmp_path / f"snapshot-{seq:016d}").write_bytes(b"")
         journal.install(Snapshot(seq, tmp_path / f"snapshot-{seq:016d}"))
@@ -280,9 +282,9 @@ sys.setprofile(None)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sound", [True, False], ids=["sound", "damaged"])
-def test_a_kill_at_each_step_of_a_start_changes_nothing(left: Path, tmp_path: Path, sound: bool) -> None:
-    """One folder for all of them: each start finds what the one before it left."""
-    data = Path(shutil.copytree(left, tmp_path / "data"))
+def test_a_kill_at_each_step_of_a_start_changes_nothing(killed_folder: Path, tmp_path: Path, sound: bool) -> None:
+    """All steps use one folder: each start finds what the previous one left."""
+    data = Path(shutil.copytree(killed_folder, tmp_path / "data"))
     if not sound:
         flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
     steps = 0
@@ -293,16 +295,16 @@ def test_a_kill_at_each_step_of_a_start_changes_nothing(left: Path, tmp_path: Pa
         steps += 1
     assert steps > (15 if sound else 2)
     if sound:
-        assert whole(data)
+        assert is_complete(data)
     else:
-        refused(data, f"to {BATCHES} are missing from the end of the journal")
+        assert_refused(data, f"to {ENTRIES} are missing from the end of the journal")
 
 
 def steps_of_a_start() -> Iterator[int]:
     yield from range(1, 10_000, tries(4, 1))
 
 
-def test_a_server_refuses_names_what_is_missing_and_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
+def test_a_server_refuses_to_start_reports_the_missing_entries_and_changes_nothing(tmp_path: Path) -> None:
     server = Server(tmp_path / "data", {"lake.on": "false"})
     try:
         with server.start().client() as client:

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of a mass move: each job is in one of the two queues, and the move goes on."""
+"""A server that is killed during a mass move: each job is in one of the two queues, and the move continues."""
 
 import threading
 from pathlib import Path
@@ -20,7 +20,7 @@ def waiting(server: Server) -> dict[str, int]:
         return {name: client.ask("count", queue=name, states=["ready"])["count"] for name in ("from", "to")}
 
 
-def test_killed_between_the_slices(tmp_path: Path) -> None:
+def test_a_kill_between_slices_leaves_each_job_in_one_queue(tmp_path: Path) -> None:
     with Server(tmp_path / "data") as server:
         with server.client() as client:
             for first in range(0, JOBS, 1_000):
@@ -34,7 +34,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
                     for step in control.steps("move", queue="from", to="to"):
                         promised[0] += step["done"]
             except ClientError:
-                return  # it was killed
+                return  # the server was killed
 
         mover = threading.Thread(target=move)
         mover.start()
@@ -46,7 +46,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
         server.start()
         found = waiting(server)
         assert sum(found.values()) == JOBS
-        assert found["to"] >= promised[0], "what was answered is on disk"
+        assert found["to"] >= promised[0], "acknowledged moves must be on disk"
         with AdminClient(server.data) as control:
             rest = sum(step["done"] for step in control.steps("move", queue="from", to="to"))
         assert (rest, waiting(server)) == (found["from"], {"from": 0, "to": JOBS})

@@ -1,8 +1,8 @@
 """Power cuts: the data is on an ext4 image; a cut is a copy of the image's file, taken right after SIGKILL.
 
-What the server's file system had not written out is not in the copy, as after a real cut. SIGKILL comes first: a server
-that ran on while the image was copied could sync in time, and hide what it lost. kill -9 alone cannot see a missing
-sync, so this is the gate. A journal that a cut has left is never taken for a damaged one.
+Data that the server's file system had not written is missing in the copy, as after a real cut. SIGKILL comes first,
+because a server that runs while the image is copied could still sync and hide a loss. SIGKILL alone cannot show a
+missing sync. A journal after a power cut is never reported as damaged.
 """
 
 import itertools
@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.slow,
     pytest.mark.skipif(
-        MISSING is not None, reason=f"NO POWER CUTS WERE TESTED: {MISSING}; only test_unsynced_vfs.py stands in"
+        MISSING is not None, reason=f"NO POWER CUTS WERE TESTED: {MISSING}; only test_unsynced_vfs.py replaces them"
     ),
 ]
 
@@ -49,7 +49,7 @@ def image(tmp_path: Path) -> Iterator[Path]:
 
 
 class Pushers:
-    """Threads that push one job after the other, and know which were acknowledged."""
+    """Threads that push jobs and record which were acknowledged."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -69,7 +69,7 @@ class Pushers:
 
     def wait_for(self, pushes: int) -> None:
         for _ in range(pushes):
-            assert self._enough.acquire(timeout=PATIENCE_S), "the server answers no push"
+            assert self._enough.acquire(timeout=PATIENCE_S), "the server acknowledges no push"
 
     def join(self) -> None:
         for thread in self._threads:
@@ -77,7 +77,7 @@ class Pushers:
 
 
 def cut(image: Path, cuts: int, random: Random, fault: str, durability: str = "always") -> list[str]:
-    """Push, kill, copy, look. The acknowledged pushes that are not there after the cut."""
+    """Push, kill, copy, recover. Returns the acknowledged pushes that are missing after the cut."""
     data = image.parent / "disk" / f"data-{cuts}"
     copy = image.parent / "copy.img"
     server = Server(data, {"journal.durability": durability}, fault=fault)
@@ -112,20 +112,20 @@ def test_no_acknowledged_push_is_lost(image: Path) -> None:
         assert cut(image, n, random, "") == [], f"lost in cut {n}"
 
 
-def test_a_cut_under_everysec_is_never_taken_for_damage(image: Path) -> None:
+def test_a_power_cut_under_everysec_is_not_reported_as_damage(image: Path) -> None:
     random = Random(24)
     for n in range(EVERYSEC_CUTS):
         cut(image, n, random, "", "everysec")
 
 
-def test_a_journal_that_does_not_sync_loses_within_as_many_cuts(image: Path) -> None:
-    """Else the test above shows nothing."""
+def test_a_journal_that_does_not_sync_loses_pushes_within_the_same_number_of_cuts(image: Path) -> None:
+    """Shows that the tests above can detect a missing sync."""
     random = Random(23)
 
     def loses(n: int) -> bool:
         try:
             return bool(cut(image, n, random, "unsynced"))
-        except Damaged:  # the mark reached the disk before the batch did
+        except Damaged:  # the mark reached the disk before the entry
             return True
 
     assert any(map(loses, range(CUTS))), (

@@ -1,4 +1,4 @@
-"""A quota that is used up is a full disk: nothing is half written, and the same batch may be tried again."""
+"""An exhausted quota is a full disk: no entry is partly written, and the same entry can be written later."""
 
 import errno
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ import apsw
 import pytest
 
 from crossdock.journal.data_dir import DataDir
-from crossdock.journal.errors import DiskFull, JournalFailed
-from crossdock.journal.port import Snapshot
+from crossdock.journal.port import DiskFull, JournalFailed, Snapshot
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.journal.sqlite.schema import is_full
 from tests.support import quota_vfs
@@ -32,24 +31,24 @@ def opened(folder: Path) -> SqliteJournal:
 
 
 def content(folder: Path) -> list[bytes]:
-    """As a server finds it that starts there."""
+    """The entries that a server finds at its start."""
     journal = SqliteJournal(DataDir(folder))
-    batches = [batch for _, batch in journal.read(0)]
+    entries = [entry for _, entry in journal.read(0)]
     journal.close()
-    return batches
+    return entries
 
 
-def test_a_used_up_quota_stops_the_server(tmp_path: Path, quota: Quota) -> None:
-    """It did: an I/O error is final. Now the batch is refused, and written when there is room."""
+def test_an_entry_beyond_the_quota_is_refused_and_can_be_written_later(tmp_path: Path, quota: Quota) -> None:
+    """An exhausted quota is not an I/O error, which would be final."""
     journal = opened(tmp_path)
     written = []
     quota.left = 100_000
-    with pytest.raises(DiskFull, match="no room for batch"):  # noqa: PT012
+    with pytest.raises(DiskFull, match="no space for journal entry"):  # noqa: PT012
         for n in range(100_000):
             journal.append(b"%d" % n * 1_000)
             written.append(b"%d" % n * 1_000)
     assert quota.refused and written
-    assert [batch for _, batch in journal.read(0)] == written
+    assert [entry for _, entry in journal.read(0)] == written
     quota.left = None
     assert journal.append(b"after") == len(written) + 1
     journal.close()
@@ -57,23 +56,23 @@ def test_a_used_up_quota_stops_the_server(tmp_path: Path, quota: Quota) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_wherever_the_quota_ends_nothing_is_half_written(tmp_path: Path, quota: Quota, seed: int) -> None:
-    """In the middle of a frame, of a batch of many pages, or of a checkpoint; then killed, or tried again."""
+def test_no_entry_is_partly_written_at_any_quota(tmp_path: Path, quota: Quota, seed: int) -> None:
+    """The quota ends within a frame, a long entry or a checkpoint. Then the process is killed or tries again."""
     random = Random(seed)
     journal = opened(tmp_path)
     written: list[bytes] = []
     for _ in range(60):
         quota.left = random.randrange(30_000)
-        batch = random.randbytes(random.choice((10, 3_000, 9_000, 70_000)))
+        entry = random.randbytes(random.choice((10, 3_000, 9_000, 70_000)))
         try:
-            journal.append(batch)
+            journal.append(entry)
         except DiskFull:
             assert [each for _, each in journal.read(0)] == written
             if random.random() < 0.5:
-                continue  # it is given up
+                continue  # the entry is abandoned
             quota.left = None
-            journal.append(batch)
-        written.append(batch)
+            journal.append(entry)
+        written.append(entry)
         if random.random() < 0.2:
             quota.left = random.randrange(30_000)
             journal._checkpoint()
@@ -82,13 +81,13 @@ def test_wherever_the_quota_ends_nothing_is_half_written(tmp_path: Path, quota: 
     copy.mkdir()
     for path in tmp_path.glob("journal.*"):
         (copy / path.name).write_bytes(path.read_bytes())
-    assert content(copy)[: len(written)] == written, "all that was answered is there after a kill"
+    assert content(copy)[: len(written)] == written, "all acknowledged entries must be recovered after a kill"
     quota.left = None
     journal.close()
     assert content(tmp_path) == written
 
 
-def test_housekeeping_is_put_off(tmp_path: Path, quota: Quota) -> None:
+def test_a_full_disk_postpones_maintenance(tmp_path: Path, quota: Quota) -> None:
     journal = opened(tmp_path)
     for n in range(10):
         journal.append(b"%d" % n)
@@ -99,7 +98,7 @@ def test_housekeeping_is_put_off(tmp_path: Path, quota: Quota) -> None:
         lambda: journal.hold("lake", 3),
         lambda: journal.trim(5),
     )
-    journal._db.execute("pragma wal_checkpoint(truncate)").fetchall()  # or there is room in the log
+    journal._db.execute("pragma wal_checkpoint(truncate)").fetchall()  # otherwise the log has free space
     quota.left = 0
     for act in acts:
         with pytest.raises(DiskFull):
@@ -110,8 +109,8 @@ def test_housekeeping_is_put_off(tmp_path: Path, quota: Quota) -> None:
     journal.close()
 
 
-def test_a_failed_sync_is_final_whatever_its_number(tmp_path: Path, quota: Quota) -> None:
-    """A network file system may speak of the quota only then, and nobody knows what it has written."""
+def test_a_failed_sync_is_final_for_any_error_number(tmp_path: Path, quota: Quota) -> None:
+    """A network file system may report the quota only at a sync, and then it is unknown what was written."""
     journal = opened(tmp_path)
     quota.sync_fails = True
     with pytest.raises(JournalFailed) as failed:
@@ -132,7 +131,7 @@ def test_any_other_failed_write_is_final(tmp_path: Path, quota: Quota) -> None:
     journal.close()
 
 
-def test_what_counts_as_full() -> None:
+def test_which_errors_count_as_a_full_disk() -> None:
     assert (
         is_full(OSError(errno.EDQUOT, "quota")) and is_full(OSError(errno.ENOSPC, "full")) and is_full(apsw.FullError())
     )

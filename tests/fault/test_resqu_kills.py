@@ -1,5 +1,8 @@
-"""SIGKILL under a load of Resqu's clients and workers (RELIABILITY T1): no job is lost, no unique id is stuck or had
-by two, a batch is there as a whole or not at all, and no run of a plan comes twice or is left out."""
+"""SIGKILL under a load of Resqu clients and workers (testing.md section 1).
+
+No job is lost, no unique id stays locked or is used by two jobs, a batch is visible completely or not at all, and each
+run of a plan happens exactly once.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +19,7 @@ from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned
 from crossdock.model.events.codec import decode_entry
 from crossdock.protocols.payload import as_args
-from tests.support.accounting import Kind, Op, Outcome, Verdict, account, had_by_two
+from tests.support.accounting import Kind, Op, Outcome, Verdict, account, held_by_two
 from tests.support.peer import Got
 from tests.support.resqu_load import CONFIG, PLANS, ResquLoad, crc, named
 from tests.support.server import Server
@@ -34,7 +37,7 @@ class Outcomes(NamedTuple):
         return (event for event in self.events if isinstance(event, Spawned))
 
     def verdict(self) -> Verdict:
-        """Runs of plans count as if somebody had pushed them."""
+        """Count runs of plans as pushes."""
         made = [
             Op(Kind.PUSH, "server", run.spec.jid, 0.0, 0.0, Outcome.OK, crc("plan")) for run in self.runs if run.number
         ]
@@ -50,14 +53,16 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
         for name, uid in PLANS.items():
             load.plan(name, uid)
         load.start()
-        load.outlive(server, kills, Random(31))
+        load.run_with_kills(server, kills, Random(31))
         load.finish()
         if drain:
             server.kill()
             jobs = on_disk(data)[1].jobs.values()
-            unheard = [Got(job.jid, job.kind, as_args(job)) for job in jobs if job.lease and job.lease.via == "faktory"]
+            lost_replies = [
+                Got(job.jid, job.kind, as_args(job)) for job in jobs if job.lease and job.lease.via == "faktory"
+            ]
             server.start()
-            load.settle(unheard)
+            load.settle(lost_replies)
             load.drain()
             assert server.stop() == 0
     return Outcomes(load, *on_disk(data))
@@ -72,8 +77,8 @@ def on_disk(data: Path) -> tuple[list[AnyEvent], EngineState]:
         journal.close()
 
 
-def off_beat(found: Outcomes) -> list[tuple[str, float]]:
-    """Runs that came twice, or behind one that was left out: each plan goes on by a second."""
+def wrong_runs(found: Outcomes) -> list[tuple[str, float]]:
+    """Runs that happened twice or after a missed one: each plan runs every second."""
     due: dict[str, float] = {}
     wrong = []
     for run in found.runs:
@@ -89,20 +94,20 @@ def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
     verdict = found.verdict()
     count = Counter((op.kind, op.outcome) for op in load.ops)
     runs = Counter(run.name for run in found.runs)
-    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.again, dict(runs))
+    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.redelivered, dict(runs))
     print(f"{load.batches} batches, {load.deferred} deferred")
     assert verdict.faults == {}, verdict
-    assert had_by_two(load.ops, load.uids) == []
-    assert off_beat(found) == []
-    assert (found.state.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
+    assert held_by_two(load.ops, load.uids) == []
+    assert wrong_runs(found) == []
+    assert (found.state.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is still locked"
     assert (resqu.buffers, resqu.active, resqu.backlogs) == ({}, {}, {})
     assert load.batches > 5
     assert load.deferred > 3
     assert min(runs.values()) > 1
     assert len(runs) == len(PLANS)
     assert count[Kind.FAIL, Outcome.OK] > 5
-    assert count[Kind.PUSH, Outcome.REFUSED] > 5, "uids refused nobody"
-    assert verdict.again > 5, "failed jobs came again, and those of dead workers"
+    assert count[Kind.PUSH, Outcome.REFUSED] > 5, "unique ids must refuse some pushes"
+    assert verdict.redelivered > 5, "jobs that failed or lost their worker must be delivered again"
 
 
 def test_a_reply_before_the_write_would_be_noticed(tmp_path: Path) -> None:

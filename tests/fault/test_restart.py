@@ -1,4 +1,4 @@
-"""What survives a restart: leases, pauses, numbers, the steady clock, a flush; and who is kept out."""
+"""A restart keeps leases, pauses, job numbers, the monotonic clock and flushes. A second server is refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,12 +49,12 @@ def test_another_worker_cannot_settle_a_lease_from_before_the_restart(server: Se
         client.fetch()
     server.restart()
     with server.client(wid="worker-2") as other:
-        other.ack("job-0001")  # answered OK, as an unknown job is
+        other.ack("job-0001")  # the reply is OK, as for an unknown job
         assert other.sizes()["working"] == 1
 
 
-def test_a_lease_goes_on_and_is_not_extended(server: Server) -> None:
-    """Its end is on the steady clock, which goes on over a restart: no later than it was, and not over at once."""
+def test_a_lease_survives_a_restart_and_is_not_extended(server: Server) -> None:
+    """Its end is on the monotonic clock, which continues across a restart: it is not later, and it has not passed."""
     with server.client() as client:
         client.push("job-0001", reserve_for=600)
         client.fetch()
@@ -69,7 +69,7 @@ def test_a_lease_goes_on_and_is_not_extended(server: Server) -> None:
     after = on_disk(server.data)
     [(end_after, _)] = [lease for shelf in after.state.by_state.values() for lease in shelf]
     assert end_after == end
-    assert before.steady < after.steady < before.steady + 60, "time went on, by as much as the wall clock says"
+    assert before.steady < after.steady < before.steady + 60, "the clock must advance by the time on the wall clock"
     assert after.steady - before.steady == pytest.approx(after.wall - before.wall, abs=0.2)
     assert 500 < end - after.steady < 600
 
@@ -86,7 +86,7 @@ def test_paused_queues_stay_paused(server: Server) -> None:
         assert (client.fetch("held") or {})["jid"] == "job-0001"
 
 
-def test_a_flush_stays_flushed_and_numbers_are_not_used_again(server: Server) -> None:
+def test_a_flush_survives_a_restart_and_job_numbers_are_not_reused(server: Server) -> None:
     with server.client() as client:
         for n in range(5):
             client.push(f"job-{n:04d}")
@@ -116,7 +116,7 @@ def test_order_priority_and_schedule_survive(server: Server) -> None:
     assert found == ["urgent-1", "normal-1", "normal-2", "lazy-0001"]
 
 
-def test_a_job_comes_back_byte_for_byte(server: Server) -> None:
+def test_a_restart_keeps_every_byte_of_a_job(server: Server) -> None:
     args = b'"args":[ 1.0, 12345678901234567890 ,"\\u00e9\xc3\xa9" ]'
     line = b'PUSH {"jid":"job-0001","jobtype":"t",%b,"custom":{"b": 1}}' % args
     with server.client() as client:
@@ -137,7 +137,7 @@ def test_a_second_server_on_the_same_folder_is_refused(server: Server) -> None:
         try:
             second.spawn()
             assert second.wait() == 1
-            assert f"is in use by process {server.process.pid}; stop it, or give this server another" in second.log()
+            assert f"is in use by process {server.process.pid}; stop it, or choose another" in second.log()
             assert "Traceback" not in second.log()
         finally:
             second.close()
@@ -145,8 +145,8 @@ def test_a_second_server_on_the_same_folder_is_refused(server: Server) -> None:
         assert client.sizes()["enqueued"] == 2
 
 
-def test_a_change_that_fails_in_the_middle_stops_the_server_and_is_not_there_after_it(tmp_path: Path) -> None:
-    with Server(tmp_path / "data", fault="half-done") as server:
+def test_a_change_that_fails_in_the_middle_stops_the_server_and_is_not_recovered(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", fault="partial-apply") as server:
         with server.client(wid="worker-1") as client:
             client.push("job-0001")
             client.fetch()

@@ -1,4 +1,4 @@
-"""`crossdock salvage` copies what can be read around the damage, lists the rest, and never touches its source."""
+"""`crossdock salvage` copies all readable data, lists the rest, and never changes its source."""
 
 import json
 import shutil
@@ -23,28 +23,28 @@ from tests.support.server import Server
 pytestmark = pytest.mark.fault
 
 
-def nothing(what: str, done: int, of: int) -> None:
+def no_progress(what: str, done: int, of: int) -> None:
     pass
 
 
 def salvaged(source: Path) -> Salvaged:
-    """Into `new`, beside it: the source stays as it is, and the copy is sound."""
+    """Salvage into `new` beside the source. Checks that the source is unchanged and that the copy is sound."""
     before = fingerprint(source)
-    report = salvage(source, source.parent / "new", nothing)
+    report = salvage(source, source.parent / "new", no_progress)
     assert fingerprint(source) == before
-    assert check(source.parent / "new", nothing).faults == []
+    assert check(source.parent / "new", no_progress).faults == []
     return report
 
 
 @pytest.mark.parametrize("snapshots", [0, 1, 3])
-def test_of_a_sound_folder_nothing_is_lost(tmp_path: Path, snapshots: int) -> None:
+def test_an_undamaged_folder_is_copied_completely(tmp_path: Path, snapshots: int) -> None:
     at_rest(tmp_path / "data", snapshots=snapshots)
     report = salvaged(tmp_path / "data")
     assert not report.lost and not report.unreadable
     assert state(tmp_path / "new") == state(tmp_path / "data")
 
 
-def test_the_new_folder_goes_on_with_the_numbers_of_the_old(tmp_path: Path) -> None:
+def test_the_new_folder_continues_the_entry_numbers(tmp_path: Path) -> None:
     story = at_rest(tmp_path / "data")
     report = salvaged(tmp_path / "data")
     journal = SqliteJournal(DataDir(tmp_path / "new"))
@@ -53,7 +53,7 @@ def test_the_new_folder_goes_on_with_the_numbers_of_the_old(tmp_path: Path) -> N
     journal.close()
 
 
-def test_batches_behind_a_damaged_one_are_copied(tmp_path: Path) -> None:
+def test_entries_after_a_damaged_one_are_copied(tmp_path: Path) -> None:
     at_rest(tmp_path / "data")
     change(tmp_path / "data", "update journal set crc = crc + 1 where seq = (select max(seq) - 1 from journal)")
     report = salvaged(tmp_path / "data")
@@ -61,7 +61,7 @@ def test_batches_behind_a_damaged_one_are_copied(tmp_path: Path) -> None:
     assert report.jobs > 0
 
 
-def test_events_about_a_job_whose_push_was_lost_are_left_out_and_named(tmp_path: Path) -> None:
+def test_events_of_a_job_whose_push_was_lost_are_omitted_and_reported(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "data")
     story = writer.story
     story.push("lost")
@@ -84,11 +84,11 @@ def test_the_snapshot_before_a_damaged_one_is_used(tmp_path: Path) -> None:
     assert len(report.unreadable) == 1 and not report.lost
 
 
-def test_a_broken_tree_hides_no_rows(tmp_path: Path) -> None:
+def test_a_broken_btree_hides_no_entries(tmp_path: Path) -> None:
     at_rest(tmp_path / "data")
     good = state(tmp_path / "data")
     with (tmp_path / "data" / DATABASE).open("r+b") as file:
-        file.write(b"\0" * 100)  # the file's header: SQLite takes it for no database
+        file.write(b"\0" * 100)  # the file's header: SQLite no longer accepts it as a database
     with pytest.raises(Damaged):
         SqliteJournal(DataDir(tmp_path / "data"))
     report = salvaged(tmp_path / "data")
@@ -96,8 +96,8 @@ def test_a_broken_tree_hides_no_rows(tmp_path: Path) -> None:
     assert state(tmp_path / "new") == good
 
 
-def test_no_flip_makes_a_salvage_fail_or_lie(tmp_path: Path) -> None:
-    """A batch is copied as it was written, or it is listed as lost."""
+def test_salvage_is_exact_for_any_flipped_bit(tmp_path: Path) -> None:
+    """An entry is copied as it was written, or listed as lost."""
     at_rest(tmp_path / "data", snapshots=1)
     good, random = state(tmp_path / "data"), Random(7)
     for n in range(tries(30, 500)):
@@ -111,16 +111,16 @@ def test_no_flip_makes_a_salvage_fail_or_lie(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "says"),
+    ("what", "message"),
     [
-        ("new exists", "exists; name a folder that does not exist yet"),
+        ("new exists", "exists; choose a folder that does not exist"),
         ("no source", "is not a folder; name the data folder"),
-        ("empty", "can be read: no snapshot is whole"),
+        ("empty", "can be read: no snapshot and no"),
         ("in use", "is in use by process"),
-        ("cut short", "was cut short; remove it"),
+        ("cut short", "was interrupted; remove it"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, what: str, says: str) -> None:
+def test_invalid_sources_and_targets_are_refused(tmp_path: Path, what: str, message: str) -> None:
     source, dest = tmp_path / "data", tmp_path / "new"
     if what == "in use":
         writer = Writer(source)
@@ -133,15 +133,17 @@ def test_what_is_refused(tmp_path: Path, what: str, says: str) -> None:
     if what == "cut short":
         dest.with_name(dest.name + PARTIAL).mkdir()
     there = set(tmp_path.iterdir())
-    with pytest.raises(CannotSalvage, match=says):
-        salvage(source, dest, nothing)
+    with pytest.raises(CannotSalvage, match=message):
+        salvage(source, dest, no_progress)
     assert set(tmp_path.iterdir()) == there
     if what == "in use":
         writer.close()
 
 
-def test_a_server_with_a_damaged_log_gets_its_jobs_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As an operator does it: the server refuses, salvage copies, the server starts on the copy."""
+def test_a_server_with_a_damaged_log_recovers_its_jobs_by_salvage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an operator does: the server refuses to start, salvage copies, the server starts on the copy."""
     with closing(Server(tmp_path / "data", {"lake.on": "false"})) as server:
         with server.start().client() as client:
             for n in range(300):

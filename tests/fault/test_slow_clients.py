@@ -1,4 +1,4 @@
-"""Clients that dawdle, stop half-way or vanish (RELIABILITY T16)."""
+"""Clients that are slow, stop in the middle of a request or disappear (testing.md section 16)."""
 
 import socket
 import struct
@@ -23,8 +23,8 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def closed(sock: socket.socket) -> None:
-    """Until the server has closed it; what it said is read away."""
+def read_until_closed(sock: socket.socket) -> None:
+    """Read until the server has closed the connection."""
     while True:
         try:
             if not sock.recv(4_096):
@@ -38,12 +38,12 @@ def test_a_client_without_hello_in_time_is_closed(server: Server, said: bytes) -
     began = time.monotonic()
     with Stalls() as stalls, socket.create_connection(server.address, PATIENCE_S) as sock:
         sock.sendall(said)
-        closed(sock)
+        read_until_closed(sock)
         assert time.monotonic() - began > HANDSHAKE_S - 0.1
     assert stalls.elapsed < HANDSHAKE_S + 1.0
 
 
-def test_a_byte_now_and_then_does_not_help(server: Server) -> None:
+def test_single_bytes_do_not_extend_the_handshake_deadline(server: Server) -> None:
     with Stalls() as stalls, socket.create_connection(server.address, PATIENCE_S) as sock:
         sock.settimeout(0.2)
         sock.recv(100)
@@ -59,21 +59,21 @@ def test_a_byte_now_and_then_does_not_help(server: Server) -> None:
     assert stalls.elapsed < HANDSHAKE_S + 1.0
 
 
-def test_after_hello_silence_is_allowed(server: Server) -> None:
+def test_an_idle_client_after_hello_is_not_closed(server: Server) -> None:
     with server.client() as quiet:
         with socket.create_connection(server.address, PATIENCE_S) as sock:
-            closed(sock)  # a whole handshake deadline passes meanwhile
+            read_until_closed(sock)  # a whole handshake deadline passes
         quiet.push("job-0001")
 
 
-def test_too_much_before_hello_is_cut_off(server: Server) -> None:
+def test_too_much_input_before_hello_closes_the_connection(server: Server) -> None:
     with Stalls() as stalls, socket.create_connection(server.address, PATIENCE_S) as sock:
         sock.sendall(b"HELLO {" + b"x" * 20_000)
-        closed(sock)
-    assert stalls.elapsed < HANDSHAKE_S - 0.3, "at once, without waiting for the deadline"
+        read_until_closed(sock)
+    assert stalls.elapsed < HANDSHAKE_S - 0.3, "closed immediately, not at the deadline"
 
 
-def test_hundreds_of_slow_handshakes_do_not_keep_a_good_client_waiting(server: Server) -> None:
+def test_hundreds_of_slow_handshakes_do_not_delay_another_client(server: Server) -> None:
     slow = [socket.create_connection(server.address, PATIENCE_S) for _ in range(500)]
     try:
         for sock in slow:
@@ -86,7 +86,7 @@ def test_hundreds_of_slow_handshakes_do_not_keep_a_good_client_waiting(server: S
                 waits.append(time.monotonic() - began)
         assert max(waits) < 1.0 + stalls.lost
         for sock in slow:
-            closed(sock)
+            read_until_closed(sock)
         with server.client() as client:
             assert client.info()["server"]["connections"] == 1
     finally:
@@ -94,14 +94,14 @@ def test_hundreds_of_slow_handshakes_do_not_keep_a_good_client_waiting(server: S
             sock.close()
 
 
-def test_a_job_fetched_for_a_client_that_vanished_is_given_back(server: Server) -> None:
-    """It died while it waited: whoever is next gets the job, and nobody counts it as an attempt."""
+def test_a_job_fetched_for_a_client_that_disappeared_is_released(server: Server) -> None:
+    """The client died while it waited. The next client receives the job, and no attempt is counted."""
     gone = server.client(wid="worker-1")
     gone.ask("FETCH default")
     with server.client() as client:
         assert client.info()["server"]["connections"] == 2
         gone.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        gone.close()  # a reset, as from a machine that went down
+        gone.close()  # a reset, as from a machine that failed
         client.push("job-0001")
         found = client.fetch()
         assert found is not None

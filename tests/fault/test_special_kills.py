@@ -1,5 +1,8 @@
-"""SIGKILL under load with batches, unique jobs, cron and a throttle (RELIABILITY T1, I7 to I9): afterwards counts are
-exact, each callback and each run came once, no lock is stuck, and no throttle was ever overrun."""
+"""SIGKILL under a load with batches, unique jobs, cron and a throttle (testing.md sections 1 and 26).
+
+Afterwards counts are exact, each callback and each cron run happened once, no unique lock is left, and no throttle was
+exceeded.
+"""
 
 import zlib
 from collections import Counter
@@ -18,7 +21,7 @@ from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
 from crossdock.model.events.codec import decode_entry
 from crossdock.model.job import Spec
-from tests.support.accounting import Kind, Op, Outcome, account, had_by_two
+from tests.support.accounting import Kind, Op, Outcome, account, held_by_two
 from tests.support.special_load import SpecialLoad
 from tests.support.special_server import CRON, THROTTLE_S, THROTTLED, SpecialServer
 
@@ -46,7 +49,7 @@ def kill_under_load(data: Path, kills: int, fault: str = "none") -> Outcomes:
     with SpecialServer(data, fault) as server:
         load = SpecialLoad(server)
         load.start()
-        load.outlive(server, kills, Random(29))
+        load.run_with_kills(server, kills, Random(29))
         load.finish()
         server.kill()
         leased = [(job.jid, job.lease.worker) for job in on_disk(data)[1].jobs.values() if job.lease]
@@ -57,8 +60,8 @@ def kill_under_load(data: Path, kills: int, fault: str = "none") -> Outcomes:
     return Outcomes(load, *on_disk(data))
 
 
-def made_by_the_server(found: Outcomes) -> Iterator[Op]:
-    """Callbacks and runs as if somebody had pushed them."""
+def created_by_the_server(found: Outcomes) -> Iterator[Op]:
+    """Callbacks and cron runs as if a client had pushed them."""
     for event in (*found.events(e.BatchCallbackPushed), *found.events(e.Spawned)):
         spec: Spec = event.spec
         text = msgspec.json.decode(spec.payload)[0]
@@ -66,7 +69,7 @@ def made_by_the_server(found: Outcomes) -> Iterator[Op]:
 
 
 def most_at_a_time(load: SpecialLoad) -> int:
-    """Leases of the throttled queue that surely counted at the same time."""
+    """The largest number of leases of the throttled queue that were certainly active at the same time."""
     moments: list[tuple[float, int]] = []
     for op in load.ops:
         if op.kind is Kind.FETCH and load.queues[op.jid] == "throttled":
@@ -84,7 +87,7 @@ def most_at_a_time(load: SpecialLoad) -> int:
 
 
 def runs_out_of_order(found: Outcomes) -> list[str]:
-    """Cron entries of which a run came before its time, or twice."""
+    """Cron entries with a run before its time or a run that happened twice."""
     due: dict[str, float] = {}
     wrong = []
     for run in found.events(e.Spawned):
@@ -94,8 +97,8 @@ def runs_out_of_order(found: Outcomes) -> list[str]:
     return wrong
 
 
-def uncalled(found: Outcomes) -> list[str]:
-    """Batches that are committed and done without having called back; their members all succeeded."""
+def batches_without_callback(found: Outcomes) -> list[str]:
+    """Batches that are committed and complete, with successful members only, but have no callback."""
     groups = found.state.batches
     return [name for name, group in groups.items() if group.committed and not group.called]
 
@@ -103,13 +106,13 @@ def uncalled(found: Outcomes) -> list[str]:
 def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     found = kill_under_load(tmp_path / "data", 12)
     load = found.load
-    verdict = account([*made_by_the_server(found), *load.ops], set(found.state.jids))
+    verdict = account([*created_by_the_server(found), *load.ops], set(found.state.jids))
     assert verdict.faults == {}
     # Batches
     committed = {event.name for event in found.events(e.BatchCommitted)}
     calls = Counter(event.name for event in found.events(e.BatchCallbackPushed))
-    assert calls == dict.fromkeys(committed, 1), "each committed batch called back once"
-    assert uncalled(found) == []
+    assert calls == dict.fromkeys(committed, 1), "each committed batch must have one callback"
+    assert batches_without_callback(found) == []
     for batch in load.batches:
         ok = sum(outcome is Outcome.OK for _, outcome in batch.members)
         group = found.state.batches.get(batch.bid)
@@ -118,22 +121,22 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
             assert ok <= group.total <= len(batch.members)
             assert (group.pending, len(group.bad)) == (0, 0)
         assert Outcome.OK not in batch.committed or batch.bid in committed
-    assert_one_change(found)
+    assert_callbacks_are_in_the_entry_of_their_cause(found)
     # Locks, throttle, cron
-    assert had_by_two(load.ops, load.keys) == []
-    assert found.state.locks == {}, "a lock outlived its job"
+    assert held_by_two(load.ops, load.keys) == []
+    assert found.state.locks == {}, "a unique lock outlived its job"
     assert most_at_a_time(load) == THROTTLED
     assert runs_out_of_order(found) == []
     runs = Counter(event.name for event in found.events(e.Spawned))
-    print(f"{len(committed)} batches, {len(load.ops)} operations, {verdict.again} again, runs {dict(runs)}")
+    print(f"{len(committed)} batches, {len(load.ops)} operations, {verdict.redelivered} redelivered, runs {dict(runs)}")
     assert len(committed) > 20
     assert min(runs[name] for name in CRON) > 5
-    assert sum(op.outcome is Outcome.REFUSED for op in load.ops) > 10, "locks refused nobody"
-    assert sum(op.outcome is Outcome.UNKNOWN for op in load.ops) > 5, "kills hit operations in flight"
+    assert sum(op.outcome is Outcome.REFUSED for op in load.ops) > 10, "unique locks must refuse some pushes"
+    assert sum(op.outcome is Outcome.UNKNOWN for op in load.ops) > 5, "kills must hit operations in flight"
 
 
-def assert_one_change(found: Outcomes) -> None:
-    """A callback stands in the row of what called for it: its batch's commit, or the success of a member."""
+def assert_callbacks_are_in_the_entry_of_their_cause(found: Outcomes) -> None:
+    """A callback is in the journal entry of its cause: the batch's commit, or the success of a member."""
     members: dict[int, str] = {}
     for row in found.rows:
         reasons: set[str] = set()
@@ -141,7 +144,7 @@ def assert_one_change(found: Outcomes) -> None:
             if isinstance(event, e.Pushed):
                 for number, spec in enumerate(event.specs, event.number):
                     if spec.extra is not None and spec.extra.links is not None:
-                        members[number] = spec.extra.links.group
+                        members[number] = spec.extra.links.batch
             elif isinstance(event, e.BatchCommitted):
                 reasons.add(event.name)
             elif isinstance(event, e.Succeeded):
@@ -151,17 +154,17 @@ def assert_one_change(found: Outcomes) -> None:
 
 
 def test_callbacks_that_are_not_part_of_the_change_would_be_noticed(tmp_path: Path) -> None:
-    assert uncalled(kill_under_load(tmp_path / "data", 3, "late-callbacks"))
+    assert batches_without_callback(kill_under_load(tmp_path / "data", 3, "late-callbacks"))
 
 
-def test_a_run_that_comes_again_would_be_noticed(tmp_path: Path) -> None:
-    assert runs_out_of_order(kill_under_load(tmp_path / "data", 3, "eager-cron"))
+def test_a_repeated_cron_run_would_be_noticed(tmp_path: Path) -> None:
+    assert runs_out_of_order(kill_under_load(tmp_path / "data", 3, "repeated-cron"))
 
 
-def test_a_lock_that_holds_nobody_off_would_be_noticed(tmp_path: Path) -> None:
-    load = kill_under_load(tmp_path / "data", 1, "deaf-locks").load
-    assert had_by_two(load.ops, load.keys)
+def test_an_ignored_unique_lock_would_be_noticed(tmp_path: Path) -> None:
+    load = kill_under_load(tmp_path / "data", 1, "ignored-locks").load
+    assert held_by_two(load.ops, load.keys)
 
 
-def test_a_throttle_that_is_overrun_would_be_noticed(tmp_path: Path) -> None:
-    assert most_at_a_time(kill_under_load(tmp_path / "data", 1, "open-throttles").load) > THROTTLED
+def test_an_exceeded_throttle_would_be_noticed(tmp_path: Path) -> None:
+    assert most_at_a_time(kill_under_load(tmp_path / "data", 1, "ignored-throttles").load) > THROTTLED

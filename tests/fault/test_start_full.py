@@ -1,4 +1,4 @@
-"""A start on a full disk: with what is left, or with one sentence that says what to do (RELIABILITY T5)."""
+"""A start on a full disk: it works with the space that is left, or fails with instructions (testing.md section 5)."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from crossdock.journal.data_dir import BALLAST, DataDir
-from crossdock.journal.errors import DiskFull
+from crossdock.journal.port import DiskFull
 from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support import volumes
 from tests.support.faktory_client import Client, Gone, Refused, job
@@ -27,7 +27,7 @@ pytestmark = [
 
 VOLUME_MIB: Final = 64
 JOBS: Final = [f"small-{n:05d}" for n in range(1_000)]
-CURE: Final = "free some space"
+ADVICE: Final = "free some space"
 
 
 @pytest.fixture(params=["tmpfs", "ext4"])
@@ -42,8 +42,8 @@ def volume(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 def fill_up(volume: Path, leave: int = 0) -> Path:
-    """Somebody else's file takes all the room, root's as well, but for so many bytes."""
-    path = volume / "somebody-elses"
+    """Fill the volume with another file, including the blocks reserved for root, except for `leave` bytes."""
+    path = volume / "other-file"
     kept = volume / "kept"
     with path.open("wb") as file, kept.open("wb") as other:
         if leave:
@@ -68,8 +68,8 @@ def server(volume: Path) -> Iterator[Server]:
         yield server
 
 
-def has_ended(server: Server, *, killed: bool, reserve: bool) -> None:
-    """With jobs."""
+def run_and_end(server: Server, *, killed: bool, reserve: bool) -> None:
+    """Run the server, push jobs and end it."""
     with server.start().client() as client:
         client.push_many([job(jid, "small") for jid in JOBS])
     if killed:
@@ -77,12 +77,12 @@ def has_ended(server: Server, *, killed: bool, reserve: bool) -> None:
     else:
         assert server.stop() == 0
     ballast = server.data / BALLAST
-    assert ballast.exists(), "made when it starts"
+    assert ballast.exists(), "the reserve is created at the start"
     if not reserve:
         ballast.unlink()
 
 
-def settled(client: Client, jobs: int) -> list[str]:
+def settle(client: Client, jobs: int) -> list[str]:
     done = []
     for _ in range(jobs):
         found = client.fetch("small")
@@ -92,37 +92,37 @@ def settled(client: Client, jobs: int) -> list[str]:
     return done
 
 
-def does_not_start(server: Server) -> str:
+def assert_does_not_start(server: Server) -> str:
     with pytest.raises(AssertionError, match=r"ended with code 1 before it was ready: b''"):
         server.start()
     return server.log().splitlines()[-1]
 
 
-def all_there(server: Server) -> None:
+def assert_all_jobs_present(server: Server) -> None:
     with server.start().client() as client:
-        assert settled(client, len(JOBS)) == JOBS
+        assert settle(client, len(JOBS)) == JOBS
         client.push("job-0001")
     assert server.stop() == 0
 
 
-def test_without_a_byte_it_says_what_to_do_and_has_changed_nothing(volume: Path, server: Server) -> None:
-    has_ended(server, killed=False, reserve=False)
+def test_a_start_without_free_space_gives_instructions_and_changes_nothing(volume: Path, server: Server) -> None:
+    run_and_end(server, killed=False, reserve=False)
     room = fill_up(volume)
     for _ in range(2):
-        sentence = does_not_start(server)
-        assert sentence.startswith(f"crossdock: no room is left on the disk of {server.data}") and CURE in sentence
-        assert "backup" not in sentence
+        message = assert_does_not_start(server)
+        assert message.startswith(f"crossdock: no space is left on the disk of {server.data}") and ADVICE in message
+        assert "backup" not in message
     room.unlink()
-    all_there(server)
+    assert_all_jobs_present(server)
 
 
-def test_the_room_that_a_killed_server_had_is_enough_to_go_on(volume: Path, server: Server) -> None:
-    has_ended(server, killed=True, reserve=False)
+def test_the_space_of_a_killed_server_is_enough_to_continue(volume: Path, server: Server) -> None:
+    run_and_end(server, killed=True, reserve=False)
     room = fill_up(volume)
     with server.start().client() as client:
-        with pytest.raises(Refused, match=CURE):
+        with pytest.raises(Refused, match=ADVICE):
             client.push("job-0001")
-        assert settled(client, 300) == JOBS[:300]
+        assert settle(client, 300) == JOBS[:300]
         client.call("QUEUE REMOVE small")
         room.unlink()
         assert server.stop() == 0
@@ -131,57 +131,60 @@ def test_the_room_that_a_killed_server_had_is_enough_to_go_on(volume: Path, serv
         client.push("job-0001")
 
 
-def test_the_reserve_is_for_the_start_too(volume: Path, server: Server) -> None:
-    has_ended(server, killed=False, reserve=True)
+def test_a_start_can_use_the_reserve(volume: Path, server: Server) -> None:
+    run_and_end(server, killed=False, reserve=True)
     room = fill_up(volume)
     with server.start().client() as client:
         assert not (server.data / BALLAST).exists()
-        assert "until then the reserve is used" in server.log()
-        with pytest.raises(Refused, match=CURE):
+        assert "using the reserve" in server.log()
+        with pytest.raises(Refused, match=ADVICE):
             client.push("job-0001")
-        assert settled(client, len(JOBS)) == JOBS
+        assert settle(client, len(JOBS)) == JOBS
         assert server.stop() == 0
     room.unlink()
     with server.start().client() as client:
         client.push("job-0001")
-        assert (server.data / BALLAST).exists(), "made anew"
+        assert (server.data / BALLAST).exists(), "the reserve must be created again"
 
 
-def test_what_little_there_is_is_used_up_and_nothing_is_lost(volume: Path, server: Server) -> None:
-    """A quarter of a megabyte: some are settled, then it ends, and says why each time it is started."""
-    has_ended(server, killed=False, reserve=False)
+def test_a_server_with_little_space_uses_it_up_and_loses_nothing(volume: Path, server: Server) -> None:
+    """With 256 KiB some jobs are settled, then the server ends. It reports the reason at each start."""
+    run_and_end(server, killed=False, reserve=False)
     room = fill_up(volume, leave=256 * 1024)
     done: list[str] = []
     with server.start().client() as client:
-        with pytest.raises(Refused, match=CURE):
+        with pytest.raises(Refused, match=ADVICE):
             client.push("job-0001")
         with pytest.raises(Gone):  # noqa: PT012
             for _ in JOBS:
-                done += settled(client, 1)
+                done += settle(client, 1)
     assert server.wait() == 1
     assert len(done) >= 50
-    assert "the reserve is used up" in server.log() and CURE in server.log()
+    assert "the reserve is used up" in server.log() and ADVICE in server.log()
     for _ in range(2):
-        sentence = does_not_start(server)
-        assert sentence.startswith("crossdock: the disk is full and the reserve is used up") and CURE in sentence
+        message = assert_does_not_start(server)
+        assert message.startswith("crossdock: the disk is full and the reserve is used up") and ADVICE in message
     room.unlink()
     with server.start().client() as client:
-        left = settled(client, len(JOBS) - len(done) - 1)
+        left = settle(client, len(JOBS) - len(done) - 1)
         last = client.fetch("small")
         seen = [*done, *left, *([last["jid"]] if last is not None else [])]
-        assert len(seen) == len(set(seen)), "what was acknowledged does not come again"
-        assert set(JOBS) - set(seen) <= {JOBS[len(done)]}, "only what was being acknowledged may still be leased"
+        assert len(seen) == len(set(seen)), "acknowledged jobs must not be delivered again"
+        assert set(JOBS) - set(seen) <= {JOBS[len(done)]}, "only the job of the last ACK may still be leased"
         client.push("job-0001")
 
 
 def test_a_compaction_leaves_the_last_disk_space_to_settlements(volume: Path) -> None:
-    with Server(volume / "data", {"lake.on": "false"}, fault="short-tail") as server, server.client() as client:
+    with (
+        Server(volume / "data", {"lake.on": "false"}, fault="frequent-compaction") as server,
+        server.client() as client,
+    ):
         for first in range(0, 300, 50):
             client.push_many([job(f"large-{n:05d}", "large", ["x" * 40_000]) for n in range(first, first + 50)])
         client.push_many([job(jid, "small") for jid in JOBS])
         (server.data / BALLAST).unlink(missing_ok=True)
         room = fill_up(volume, leave=6 * 1024 * 1024)
-        assert settled(client, len(JOBS)) == JOBS
+        assert settle(client, len(JOBS)) == JOBS
         give_up = time.monotonic() + IDLE_PATIENCE_S
         while "compaction failed" not in server.log():
             assert time.monotonic() < give_up, server.log()
@@ -200,8 +203,8 @@ def appended(journal: SqliteJournal, at_most: int) -> int:
     return at_most
 
 
-def test_a_short_log_makes_the_room_last(volume: Path) -> None:
-    """On the same last megabyte: more than twice as many batches."""
+def test_a_short_log_makes_the_space_last_longer(volume: Path) -> None:
+    """More than twice as many entries fit in the same last MiB."""
     counts = []
     for short in (False, True):
         journal = SqliteJournal(DataDir(volume / f"short-{short}"), "everysec")

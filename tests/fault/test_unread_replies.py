@@ -1,4 +1,4 @@
-"""Clients that ask for much and never read: the server's memory stays within `limits.reply_memory_mib`."""
+"""Clients that request much and never read: the server's memory stays within `limits.reply_memory_mib`."""
 
 import socket
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ CLIENTS: Final = 60
 BUDGET_MIB: Final = 16
 VALUE_MIB: Final = 6
 
-#: What the allocator and the making of a reply may take beside it.
+#: Additional memory of the allocator and of the reply being built.
 _BESIDE_MIB: Final = 100
 
 
@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def connected(server: Server, stack: ExitStack, buffer: int = 0) -> socket.socket:
-    """To the Redis door; with a buffer of hardly any bytes the socket takes nothing by itself."""
+    """Connect to the Redis listener. With a very small buffer the socket itself takes no data."""
     sock = stack.enter_context(socket.socket())
     if buffer:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -42,15 +42,15 @@ def reads_all(server: Server, ask: bytes) -> bool:
     with ExitStack() as stack:
         sock = connected(server, stack)
         sock.sendall(ask)
-        heard = 0
-        while heard < VALUE_MIB << 20:
+        received = 0
+        while received < VALUE_MIB << 20:
             try:
                 some = len(sock.recv(1 << 20))
             except ConnectionResetError:
                 some = 0
             if not some:
                 return False
-            heard += some
+            received += some
         return True
 
 
@@ -59,8 +59,8 @@ def command(*words: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["one value", "a list"])
-def test_sixty_clients_that_never_read_fill_the_memory(server: Server, kind: str) -> None:
-    """They did: each had all it asked for in a buffer of its own."""
+def test_sixty_clients_that_never_read_stay_within_the_memory_limit(server: Server, kind: str) -> None:
+    """Without the limit each would have its whole reply in a buffer."""
     with ExitStack() as stack, server.client() as other:
         first = connected(server, stack)
         if kind == "one value":
@@ -75,11 +75,11 @@ def test_sixty_clients_that_never_read_fill_the_memory(server: Server, kind: str
         most = 0.0
         for n, peer in enumerate(peers):
             peer.sendall(ask)
-            other.push(f"job-{n:04d}")  # the server goes on
+            other.push(f"job-{n:04d}")  # the server serves other clients
             most = max(most, server.rss_mib())
         wait_until(lambda: "limits.reply_memory_mib" in server.log(), "the line in the log")
         other.push("job-last")
         most = max(most, server.rss_mib())
         assert most - before < BUDGET_MIB + _BESIDE_MIB, "60 clients of 6 MiB each would take 360 MiB"
-        # Those that were not closed have read nothing for a second by then, and are closed before it.
+        # All connections that were not closed had read nothing for a second by then, so they are closed.
         wait_until(lambda: reads_all(server, ask), "the whole reply, for a client that reads")

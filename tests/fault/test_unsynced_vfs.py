@@ -1,6 +1,6 @@
-"""Power cuts without a disk to cut off: what `append` has returned for is there, whatever unsynced writes got lost.
+"""Simulated power cuts: entries for which `append` has returned survive any loss of unsynced writes.
 
-Stands in for test_power_cut.py where no file system can be mounted, and runs everywhere: it takes seconds.
+Replaces test_power_cut.py where no file system can be mounted. It runs everywhere within seconds.
 """
 
 import shutil
@@ -34,19 +34,19 @@ def recovered(folder: Path) -> list[bytes]:
     journal = SqliteJournal(DataDir(folder))
     after = (journal.snapshot() or Snapshot(1, folder)).seq - 1
     try:
-        return [batch for _, batch in journal.read(after)]
+        return [entry for _, entry in journal.read(after)]
     finally:
         journal.close()
 
 
 def cut_off(disk: Disk, image: Path, data: Path, random: Random) -> None:
-    """The mark survives as it is: the strictest case, it may be behind after a real cut."""
+    """The mark survives unchanged. This is the strictest case: after a real cut it may be older."""
     disk.cut(image, random)
     shutil.copyfile(data / MARK, image / MARK)
 
 
 def losses(tmp_path: Path, disk: Disk, durability: str, cuts: int, *, until_lost: bool = False) -> int:
-    """Append, cut, look; how many acknowledged batches were missing. All else that is wrong fails here."""
+    """Append, cut, recover. Returns the number of acknowledged entries that are missing; asserts everything else."""
     random = Random(6)
     data = tmp_path / "data"
     journal = SqliteJournal(DataDir(data), durability, vfs=NAME)
@@ -60,7 +60,7 @@ def losses(tmp_path: Path, disk: Disk, durability: str, cuts: int, *, until_lost
         image.mkdir()
         cut_off(disk, image, data, random)
         found = recovered(image)
-        assert found == known[: len(found)], "nothing else, nothing altered, no gap"
+        assert found == known[: len(found)], "entries must be unchanged, without a gap"
         lost += len(known) - len(found)
         if lost and until_lost:
             break
@@ -80,8 +80,11 @@ def test_a_journal_that_does_not_sync_would_be_noticed(tmp_path: Path, disk: Dis
     assert losses(tmp_path, disk, "everysec", CUTS, until_lost=True) > 0
 
 
-def test_the_sync_of_everysec_keeps_what_came_before_it(tmp_path: Path, disk: Disk) -> None:
-    """`sync` goes to the log's file past SQLite, so the disk is told by hand; what counts is that the log suffices."""
+def test_the_sync_of_everysec_keeps_earlier_entries(tmp_path: Path, disk: Disk) -> None:
+    """The synced log is enough to recover all entries before the sync.
+
+    `sync` bypasses SQLite and syncs the log's file, so the test reports the sync to the simulated disk.
+    """
     journal = SqliteJournal(DataDir(tmp_path / "data"), "everysec", vfs=NAME)
     for n in range(20):
         journal.append(b"%d" % n)

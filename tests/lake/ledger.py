@@ -1,8 +1,8 @@
-"""What rows of the lake say, added up in plain Python: statistics, and leases with their ends."""
+"""Sums over rows of the lake in plain Python: statistics, and leases with their ends."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from crossdock.engine.records.stats import QueueDay, Stats
 from crossdock.engine.state import EngineState
@@ -18,13 +18,13 @@ def rows_of(batches: Iterable[Iterable[AnyEvent]]) -> list[Row]:
     found: list[Row] = []
     tables = Tables(lambda _, table: found.extend(table.to_pylist()))
     for seq, events in enumerate(batches, 1):
-        tables.add_batch(seq, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
+        tables.add_entry(seq, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
     tables.cut()
     return sorted(found, key=lambda row: int(row["seq"]))
 
 
 def booked(rows: Iterable[Row]) -> dict[str, dict[int, QueueDay]]:
-    """The pages that the rows of the newest flush epoch make."""
+    """The statistics pages of the rows of the newest flush epoch."""
     pages: defaultdict[str, dict[int, QueueDay]] = defaultdict(dict)
     rows = list(rows)
     newest = max((row["flush_epoch"] + (row["event"] == "flushed") for row in rows), default=0)
@@ -42,8 +42,31 @@ def booked(rows: Iterable[Row]) -> dict[str, dict[int, QueueDay]]:
     return dict(pages)
 
 
+#: Events that end a job, or may end it.
+_ENDING: Final = frozenset({"succeeded", "failed", "buried", "removed", "rescheduled"})
+
+
+def check_pushed_at(rows: Iterable[Row]) -> int:
+    """`pushed_at` is set on every row that ends a lease or a job, and is the time of the row that began the job's life.
+    Returns how many jobs began another life."""
+    born: dict[int, float] = {}
+    again = 0
+    for row in rows:
+        event, number, outcome = row["event"], row["number"], row["outcome"]
+        if row["pushed_at"] is not None:
+            assert row["pushed_at"] == born[number], row
+        else:
+            assert outcome is None and event not in _ENDING, row
+        if event == "pushed":
+            born[number] = row["at"]
+        elif (event == "moved" and row["over"] and row["state"]) or (event, outcome) == ("rescheduled", "succeeded"):
+            born[number] = row["at"]
+            again += 1
+    return again
+
+
 class Endless(Stats):
-    """Nothing is forgotten, whatever is set."""
+    """Statistics without retention: all days are kept, whatever the settings say."""
 
     def __init__(self) -> None:
         super().__init__(stats_days=float("inf"), histogram_days=float("inf"))
@@ -53,7 +76,7 @@ class Endless(Stats):
 
 
 def without_end(state: EngineState) -> EngineState:
-    """The live statistics forget old days; what is compared with rows must not. A flush makes them anew."""
+    """Replace the live statistics, which drop old days, by ones that keep all. A flush creates new ones."""
     if type(state.stats) is not Endless:
         state.stats = Endless()
     return state
@@ -64,7 +87,8 @@ def same_pages(stats: Stats, pages: dict[str, dict[int, QueueDay]]) -> bool:
 
 
 def open_leases(rows: Iterable[Row]) -> set[int]:
-    """Tokens that were leased and have no outcome yet. Raises if one has two, or one without a lease."""
+    """Tokens that were leased and have no outcome yet. Raises if a token has two outcomes, or an outcome and no
+    lease."""
     open_: dict[int, Row] = {}
     ended: Counter[int] = Counter()
     for row in rows:

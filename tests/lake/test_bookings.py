@@ -1,4 +1,4 @@
-"""Rows alone give what the engine has: the live statistics, and every lease with its one end."""
+"""The rows of the lake give the live statistics of the engine, and every lease with exactly one end."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from crossdock.model.job import Form, Spec
 from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless.call import UNIFIED_2013, Dialect
-from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
+from tests.lake.ledger import Row, booked, check_pushed_at, open_leases, rows_of, same_pages, without_end
 from tests.model.resqu_simulation import ResquWorld
 from tests.model.simulation import World
 from tests.qless.replay import QlessDispatcher
@@ -27,7 +27,7 @@ from tests.support.qless_recordings import DIALECTS, RECORDINGS
 
 
 def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
-    """The rows of these events, if they say what the fold of the events says."""
+    """The rows of these events. Checks that they agree with the fold of the events."""
     state = without_end(EngineState())
     for event in events:
         apply(state, event)
@@ -36,6 +36,7 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     assert same_pages(state.stats, booked(rows))
     leased = [state.jobs[number].lease for _, number in state.by_state[State.LEASED]]
     assert open_leases(rows) == {lease.token for lease in leased if lease is not None}
+    check_pushed_at(rows)
     return rows
 
 
@@ -47,6 +48,7 @@ def test_a_walk_of_qless_and_another_protocol_agrees_with_the_live_statistics(se
         walk.step()
     rows = rows_agree(stored(walk.dispatcher.events))
     assert {row["outcome"] for row in rows} > {"succeeded", "failed"}
+    assert check_pushed_at(rows), "jobs were put again after they had ended"
 
 
 def test_a_job_of_another_protocol_is_counted_in_its_own_queue_whatever_a_retry_names() -> None:
@@ -61,7 +63,7 @@ def test_a_job_of_another_protocol_is_counted_in_its_own_queue_whatever_a_retry_
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-def test_recorded_conversations_of_every_dialect(recording: str) -> None:
+def test_recordings_of_every_dialect_agree_with_the_live_statistics(recording: str) -> None:
     runs = 0
     for lines in RECORDINGS[recording].values():
         dispatcher = QlessDispatcher()
@@ -75,9 +77,9 @@ def test_recorded_conversations_of_every_dialect(recording: str) -> None:
     assert runs
 
 
-def test_failed_may_be_below_0_as_the_real_scripts_have_it() -> None:
-    """19 of 195 recorded replies of `stats` say so: a failure is taken off the day it was booked on, by the clock of
-    whoever failed it, but off the queue that its job is put into then."""
+def test_failed_may_be_negative_as_in_the_real_scripts() -> None:
+    """19 of 195 recorded replies of `stats` are negative. A put of a failed job subtracts the failure from the day of
+    the failure, by the clock of the client that failed it, but from the queue that the job is put into."""
     recorded = [
         json.loads(line.reply["bulk"])["failed"]
         for scenarios in RECORDINGS.values()
@@ -100,24 +102,26 @@ def test_failed_may_be_below_0_as_the_real_scripts_have_it() -> None:
     fails("by a clock behind", yesterday)
     assert (failed("mail", yesterday), failed("billing", yesterday)) == (1, 0)
     dispatcher.call("put", str(today), "worker", "billing", "by a clock behind", "Mail", "{}", "0")
-    assert (failed("mail", yesterday), failed("billing", yesterday)) == (1, -1), "as the scripts have it"
+    assert (failed("mail", yesterday), failed("billing", yesterday)) == (1, -1), "as in the scripts"
 
     dispatcher.call("put", str(today), "worker", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
     dispatcher.call("pop", str(today), "mail", "worker", "1")
     dispatcher.call("retry", str(today), "exhausted", "other", "worker")
     dispatcher.call("cancel", str(today), "exhausted")
-    assert (failed("other", today), failed("mail", today)) == (1, -1), "counted where `retry` says, taken off its own"
+    assert (failed("other", today), failed("mail", today)) == (1, -1), (
+        "counted in the queue that `retry` names, subtracted from its own queue"
+    )
 
     fails("brought back", today)
     dispatcher.call("unfail", str(today), "mail", "oops")
-    assert failed("mail", today) == 0, "unfail takes nothing off"
+    assert failed("mail", today) == 0, "unfail subtracts nothing"
     pages = booked(rows_agree(stored(dispatcher.events)))
     assert {queue: sum(page.failed for page in days.values()) for queue, days in pages.items()} == {
         "mail": 1, "billing": -1, "other": 1,
     }  # fmt: skip
 
 
-def test_the_oldest_scripts_take_off_what_they_never_counted() -> None:
+def test_the_oldest_scripts_subtract_failures_that_they_never_counted() -> None:
     dispatcher = QlessDispatcher()
     dispatcher.dialect = UNIFIED_2013
     dispatcher.call("put", "1", "mail", "exhausted", "Mail", "{}", "0", "retries", "0")
@@ -129,15 +133,16 @@ def test_the_oldest_scripts_take_off_what_they_never_counted() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
-def test_a_simulation_with_power_cuts(seed: int, tmp_path: Path) -> None:
+def test_a_simulation_with_power_cuts_agrees_with_the_live_statistics(seed: int, tmp_path: Path) -> None:
     world = World(seed, tmp_path)
     world.run(1_000)
     rows = rows_agree(world.log)
     assert {row["outcome"] for row in rows} > {"succeeded", "failed", "returned"}
 
 
-def test_simulations_of_resqu(tmp_path: Path) -> None:
+def test_simulations_of_resqu_agree_with_the_live_statistics(tmp_path: Path) -> None:
     seen: set[str] = set()
+    again = 0
     for seed in range(1, 6):
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -146,10 +151,12 @@ def test_simulations_of_resqu(tmp_path: Path) -> None:
         rows = rows_agree(world.log)
         assert {(row["state"], row["why"]) for row in rows} > {("held", "batch")}
         seen |= {row["event"] for row in rows}
-    assert seen > {"rescheduled", "deferred", "taken", "put-on-queue", "stage-committed", "stage-ended"}
+        again += check_pushed_at(rows)
+    assert again, "jobs were rescheduled after a success"
+    assert seen > {"rescheduled", "deferred", "taken", "put-on-queue", "resqu-batch-committed", "resqu-batch-ended"}
 
 
-def test_numbers_of_any_size_are_kept_within_their_columns() -> None:
+def test_numbers_of_any_size_are_limited_to_the_range_of_their_columns() -> None:
     """A client's priority may be as long as its line."""
     huge = 10**400
     specs = [

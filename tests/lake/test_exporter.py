@@ -1,4 +1,4 @@
-"""The lake's process, a step at a time, on a journal that a server has open; and its keeper's part."""
+"""The exporter, one step at a time, on a journal that a server has open; and the server's lake keeper."""
 
 import os
 import subprocess
@@ -11,17 +11,19 @@ from typing import Any
 
 import pytest
 
-from crossdock.lake import manifest
 from crossdock.lake.exporter import Exporter
-from crossdock.lake.messages import Options, Position
-from crossdock.lake.segments import look
+from crossdock.lake.maintenance import Maintenance
+from crossdock.lake.messages import Chores, Options, Position
+from crossdock.lake.position import FORMAT, Reported, write_position
 from crossdock.lake.status import status
+from crossdock.lake.table import Lake
 from crossdock.model.clock import Now
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
-from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
+from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, location_of, options_of
 from crossdock.settings.schema import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
 from tests.support.journals import Writer
+from tests.support.patience import IDLE_PATIENCE_S
 from tests.support.states import eventful
 
 
@@ -34,10 +36,10 @@ def server(tmp_path: Path) -> Iterator[Writer]:
 
 
 def options(server: Writer, **more: Any) -> Options:
-    return Options(data=server.path, folder=server.path / "lake", **{"segment_s": 0.001, **more})
+    return Options(data=server.path, location=str(server.path / "lake"), **{"segment_s": 0.001, **more})
 
 
-def test_a_step_takes_all_and_publishes_what_is_old_enough(server: Writer) -> None:
+def test_a_step_reads_all_entries_and_publishes_those_that_are_old_enough(server: Writer) -> None:
     told: list[Position] = []
     exporter = Exporter(options(server), told.append)
     assert exporter.step()
@@ -51,25 +53,25 @@ def test_a_step_takes_all_and_publishes_what_is_old_enough(server: Writer) -> No
     assert told[-1].last == server.journal.last
     exporter.close()
     assert {row["jid"] for row in rows_in(server.path / "lake").values()} >= {"one-more-job"}
-    seen = look(server.path / "lake")
-    assert len(seen.segments) == 2
-    now = status(seen, server.path, on=True)
-    assert now.lag is not None and (now.lag.batches, now.lag.bytes, now.faults) == (0, 0, [])
+    lake = server.path / "lake"
+    assert len(Lake.open(lake).files()) == 2
+    now = status(lake, server.path, on=True)
+    assert now.lag is not None and (now.lag.entries, now.lag.bytes, now.faults) == (0, 0, [])
     server.push("and-another")
-    now = status(seen, server.path, on=True)
-    assert now.lag is not None and now.lag.batches == 1 and now.lag.bytes > 0
+    now = status(lake, server.path, on=True)
+    assert now.lag is not None and now.lag.entries == 1 and now.lag.bytes > 0
 
 
-def test_a_segment_is_finished_when_it_is_large_enough(server: Writer) -> None:
+def test_a_segment_is_published_when_it_is_large_enough(server: Writer) -> None:
     exporter = Exporter(options(server, segment_s=3_600.0, segment_bytes=1), lambda position: None)
     while exporter.step():
         pass
     exporter.close()
-    assert len({segment.first for segment in look(server.path / "lake").segments}) > 5
+    assert len({file.first for file in Lake.open(server.path / "lake").files()}) > 5
 
 
-def test_of_a_long_tail_the_oldest_part_is_finished_first(server: Writer) -> None:
-    """A process that is killed before it has read all of it gets on nevertheless."""
+def test_the_oldest_part_of_a_long_tail_is_published_first(server: Writer) -> None:
+    """So a process makes progress even if it is killed before it has read the whole tail."""
     for n in range(20):
         server.story.now = Now(server.story.now.wall + 60.0, server.story.now.steady + 60.0)
         server.push(f"minute-{n:02d}")
@@ -81,23 +83,24 @@ def test_of_a_long_tail_the_oldest_part_is_finished_first(server: Writer) -> Non
     exporter = Exporter(options(server, segment_s=300.0), told.append)
     exporter.step()
     exporter.close()
-    assert told[-1].last == server.journal.last, "a part that is too small is no segment of its own"
+    assert told[-1].last == server.journal.last, "a small part does not become a segment by itself"
 
 
-def test_it_leaves_the_disks_last_room_to_the_journal(server: Writer) -> None:
+def test_nothing_is_written_if_free_space_is_below_the_reserve(server: Writer) -> None:
     told: list[Position] = []
     exporter = Exporter(options(server, keep_free=1 << 60), told.append)
     assert not exporter.step()
     exporter.close()
-    assert "MiB are free" in told[-1].trouble and told[-1].behind > 0
-    assert manifest.read_done(server.path / "lake") is None
+    assert "MiB free" in told[-1].trouble and told[-1].behind > 0
+    assert Lake.open(server.path / "lake").last == 0
 
 
 @pytest.mark.parametrize("hold_s", [0.0, 3_600.0])
-def test_old_dates_go_unless_the_clock_is_in_doubt(
+def test_old_dates_are_deleted_unless_the_clock_is_in_doubt(
     server: Writer, hold_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossdock.lake.exporter._EXPIRE_S", 0.0)
+    monkeypatch.setattr("crossdock.lake.exporter._MAINTAIN_S", 0.0)
+    monkeypatch.setattr("crossdock.lake.exporter.start_maintenance", in_this_process)
     exporter = Exporter(options(server, keep_days=1, hold_s=hold_s), lambda position: None)
     exporter.step()
     time.sleep(0.002)
@@ -106,23 +109,44 @@ def test_old_dates_go_unless_the_clock_is_in_doubt(
     monkeypatch.setattr("crossdock.lake.exporter._boottime", lambda: later)
     exporter.step()
     exporter.close()
-    done = manifest.read_done(server.path / "lake")
-    assert done is not None and bool(done.dates) == bool(hold_s)
+    lake = Lake.open(server.path / "lake")
+    assert bool(lake.files()) == bool(hold_s) and bool(lake.expired) != bool(hold_s)
 
 
-def test_it_goes_on_behind_a_compaction(server: Writer) -> None:
-    """The journal is trimmed up to the hold, the batch before the lake's newest, and no further."""
+def in_this_process(chores: Chores) -> Any:
+    Maintenance(chores).run()
+    return SimpleNamespace(poll=lambda: 0, kill=lambda: None, communicate=lambda: None)
+
+
+def test_the_maintenance_process_ends_with_the_exporter(server: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossdock.lake.exporter._MAINTAIN_S", 0.0)
+    monkeypatch.setattr("crossdock.lake.maintenance.CHECKPOINT_EVERY", 1)
     exporter = Exporter(options(server), lambda position: None)
     exporter.step()
     time.sleep(0.002)
     exporter.step()
-    done = manifest.read_done(server.path / "lake")
-    assert done is not None
-    server.journal.hold(HOLD, done.last - 1)
+    exporter.step()
+    process = exporter._maintenance
+    assert process is not None and process.wait(IDLE_PATIENCE_S) == 0
+    exporter.step()
+    running = exporter._maintenance
+    assert running is not None and running is not process
+    exporter.close()
+    assert running.poll() is not None
+
+
+def test_the_exporter_continues_after_a_compaction(server: Writer) -> None:
+    """The journal is trimmed up to the entry before the newest in the lake, and no further."""
+    exporter = Exporter(options(server), lambda position: None)
+    exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    last = Lake.open(server.path / "lake").last
+    server.journal.hold(HOLD, last - 1)
     server.push("a-job-after-it")
     server.compact()
     server.compact()
-    assert server.journal.first == done.last
+    assert server.journal.first == last
     exporter.close()
     exporter = Exporter(options(server), lambda position: None)
     exporter.step()
@@ -130,7 +154,7 @@ def test_it_goes_on_behind_a_compaction(server: Writer) -> None:
     exporter.step()
     exporter.close()
     assert len(rows_in(server.path / "lake")) > 0
-    assert look(server.path / "lake").done.gaps == []  # type: ignore[union-attr]
+    assert Lake.open(server.path / "lake").gaps == 0
 
 
 def test_a_restored_journal_is_a_fault(server: Writer, tmp_path: Path) -> None:
@@ -141,12 +165,12 @@ def test_a_restored_journal_is_a_fault(server: Writer, tmp_path: Path) -> None:
     exporter.close()
     other = Writer(tmp_path / "other")
     other.push("something-else")
-    told = status(look(server.path / "lake"), other.path, on=True)
+    told = status(server.path / "lake", other.path, on=True)
     other.close()
     assert "another journal" in told.faults[0]
 
 
-class Scribe:
+class RecordedHolds:
     def __init__(self) -> None:
         self.holds: list[tuple[str, int]] = []
 
@@ -154,26 +178,27 @@ class Scribe:
         self.holds.append((name, seq))
 
 
-def keeper(settings: Settings, last: int = 0) -> tuple[LakeKeeper, Any, Scribe]:
-    turn, journal_writer = SimpleNamespace(written_bytes=0), Scribe()
+def keeper(settings: Settings, last: int = 0) -> tuple[LakeKeeper, Any, RecordedHolds]:
+    turn, journal_writer = SimpleNamespace(written_bytes=0), RecordedHolds()
     return LakeKeeper(settings, turn, journal_writer, lambda: last), turn, journal_writer  # type: ignore[arg-type]
 
 
 def test_the_settings_become_options(tmp_path: Path) -> None:
-    lake = LakeSettings(
-        dir=Path("history"), payloads="hash", redact=" a, b,,", errors="group", segment_mib=2, keep_days=9
-    )
+    lake = LakeSettings(dir="history", payloads="hash", redact=" a, b,,", errors="group", segment_mib=2, keep_days=9)
     settings = Settings(server=ServerSettings(data=tmp_path), lake=lake)
     made = options_of(settings)
-    assert folder_of(settings) == tmp_path / "history"
+    assert location_of(settings) == tmp_path / "history"
+    assert made.location == str(tmp_path / "history")
     assert made.errors == "group"
     assert (made.payloads, made.redact, made.segment_bytes, made.keep_days) == ("hash", ("a", "b"), 2 * 1024**2, 9)
-    elsewhere = Settings(server=ServerSettings(data=tmp_path), lake=LakeSettings(dir=Path("/mnt/lake")))
-    assert folder_of(elsewhere) == Path("/mnt/lake")
+    elsewhere = Settings(server=ServerSettings(data=tmp_path), lake=LakeSettings(dir="/mnt/lake"))
+    assert location_of(elsewhere) == Path("/mnt/lake")
+    remote = Settings(server=ServerSettings(data=tmp_path), lake=LakeSettings(dir="s3://bucket/lake/"))
+    assert options_of(remote).location == "s3://bucket/lake"
 
 
 def journal(first: int, last: int, wall: float = 0.0) -> Any:
-    """Of a batch a second, up to `wall`."""
+    """One entry per second, up to `wall`."""
 
     def read(after: int) -> Iterator[tuple[int, bytes]]:
         for seq in range(max(first, after + 1), last + 1):
@@ -183,63 +208,59 @@ def journal(first: int, last: int, wall: float = 0.0) -> Any:
 
 
 def test_the_journal_is_held_at_the_lakes_position_once_that_is_confirmed(server: Writer) -> None:
-    """Until then the lake may turn out to be another journal's, and nothing is trimmed."""
+    """Until then nothing is trimmed, because the lake may belong to another journal."""
     settings = Settings(server=ServerSettings(data=server.path))
-    (server.path / "lake").mkdir()
-    manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
+    write_position(server.path, Reported(FORMAT, "x", "lake", 7, 50))
     keeps, _, journal_writer = keeper(settings)
-    keeps.begin(journal(41, 60), 0.0)
+    keeps.start(journal(41, 60), 0.0)
     assert (keeps.last, journal_writer.holds) == (50, [(HOLD, 40)])
-    keeps._heard(Position(50, 0))
-    keeps._heard(Position(50, 10))
-    keeps._heard(Position(-1, 0, "it broke"))
+    keeps._on_position(Position(50, 0))
+    keeps._on_position(Position(50, 10))
+    keeps._on_position(Position(-1, 0, "it broke"))
     assert journal_writer.holds == [(HOLD, 40), (HOLD, 49)]
 
 
-def test_a_lake_that_has_more_than_the_journal_is_not_written_to(
-    server: Writer, caplog: pytest.LogCaptureFixture
-) -> None:
-    (server.path / "lake").mkdir()
-    manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
+@pytest.mark.parametrize("location", ["lake", "other"])
+def test_without_a_position_of_this_lake_nothing_is_trimmed(server: Writer, location: str) -> None:
+    """The file is missing, of another lake, or ahead of a journal that was restored."""
+    write_position(server.path, Reported(FORMAT, "x", location, 7, 50))
     keeps, _, journal_writer = keeper(Settings(server=ServerSettings(data=server.path)))
-    keeps.begin(journal(1, 49), 0.0)
-    assert (keeps.last, journal_writer.holds) == (None, [(HOLD, 0)])
-    assert "another journal" in caplog.text
+    keeps.start(journal(1, 49), 0.0)
+    assert (keeps.last, journal_writer.holds) == (0, [(HOLD, 0)])
 
 
 @pytest.mark.parametrize(("seconds", "starts", "hurries"), [(30, False, False), (90, True, False), (500, True, True)])
-def test_what_waited_under_the_servers_before_counts(
+def test_entries_of_earlier_server_runs_count_towards_the_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, starts: bool, hurries: bool
 ) -> None:
-    """Else a server that is killed every minute never starts the process. The time it was down does not count."""
+    """Otherwise a server that is killed every minute never starts the exporter. Downtime does not count."""
     begun: list[Any] = []
     monkeypatch.setattr("asyncio.create_task", begun.append)
     keeps, _, _ = keeper(Settings(server=ServerSettings(data=tmp_path)), last=seconds)
-    keeps.begin(journal(1, seconds, wall=1e9), 1e9)
-    keeps.look()
+    keeps.start(journal(1, seconds, wall=1e9), 1e9)
+    keeps.check()
     assert (len(begun), keeps._child.hurried, keeps.behind) == (starts, hurries, 10 * seconds)
     for run in begun:
         run.close()
 
 
-def test_batches_that_processes_before_could_not_finish_are_published_at_once(server: Writer) -> None:
+def test_entries_that_earlier_processes_did_not_finish_are_published_at_once(server: Writer) -> None:
     wall = server.story.now.wall
     exporter = Exporter(options(server, segment_s=3_600.0), lambda position: None)
     exporter.step()
     exporter.close()
-    assert manifest.read_done(server.path / "lake") is None
+    assert Lake.open(server.path / "lake").last == 0
     server.story.now = Now(wall + 3_600.0, server.story.now.steady + 3_600.0)
     server.push("an-hour-later")
     exporter = Exporter(options(server, segment_s=3_600.0), lambda position: None)
     exporter.step()
     exporter.close()
-    done = manifest.read_done(server.path / "lake")
-    assert done is not None and done.last == server.journal.last
+    assert Lake.open(server.path / "lake").last == server.journal.last
 
 
 @pytest.fixture
 def idler() -> Iterator[int]:
-    """A process that takes what nobody else wants of the processors, as the lake's does."""
+    """A process with idle priority, like the exporter."""
     be_idle = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
     idle = f"import os, sys; {be_idle}; print(1, flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -249,47 +270,51 @@ def idler() -> Iterator[int]:
         child.stdin.close()
 
 
-def test_far_behind_it_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path, idler: int) -> None:
+def test_an_exporter_far_behind_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path, idler: int) -> None:
     keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
     keeps._child._process = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
     now = time.monotonic()
-    keeps._heard(Position(1, BEHIND_BYTES // 2))
+    keeps._on_position(Position(1, BEHIND_BYTES // 2))
     keeps._set_priority(now)
     assert os.sched_getscheduler(idler) == os.SCHED_IDLE
     turn.written_bytes = BEHIND_BYTES // 2 + 1
     keeps._set_priority(now)
     assert os.sched_getscheduler(idler) == os.SCHED_OTHER
-    keeps._heard(Position(2, BEHIND_BYTES // 2))
+    keeps._on_position(Position(2, BEHIND_BYTES // 2))
     keeps._set_priority(now)
-    assert os.sched_getscheduler(idler) == os.SCHED_OTHER, "not to and fro"
-    keeps._heard(Position(3, 1_000))
+    assert os.sched_getscheduler(idler) == os.SCHED_OTHER, "the priority does not alternate"
+    keeps._on_position(Position(3, 1_000))
     keeps._set_priority(now)
     assert os.sched_getscheduler(idler) == os.SCHED_IDLE
 
 
-def test_one_that_gets_nothing_of_the_processors_runs_at_the_servers_priority_before_long(
+def test_an_exporter_without_progress_gets_the_servers_priority(
     tmp_path: Path, idler: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where others take them all for hours, there would be no segment until 256 MiB are waiting."""
+    """If other processes use all processors for hours, no segment would be written until 256 MiB are waiting."""
     clock = SimpleNamespace(now=1_000.0)
     clock.monotonic = lambda: clock.now
     monkeypatch.setattr("crossdock.server.lake_keeper.time", clock)
-    keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+    keeps, _, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+    newest = SimpleNamespace(seq=0)
+    keeps._last_seq = lambda: newest.seq
     keeps._child._process = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
     keeps._task = SimpleNamespace()  # type: ignore[assignment]
 
     def raised_after(seconds: float) -> bool:
         clock.now += seconds
-        keeps.look()
+        keeps.check()
         return os.sched_getscheduler(idler) == os.SCHED_OTHER
 
     enough = OVERDUE_S + LakeSettings().segment_s
-    assert not raised_after(10 * enough), "there was nothing to write"
-    turn.written_bytes = 1
+    assert not raised_after(10 * enough), "there is nothing to write"
+    newest.seq = 1
     assert not raised_after(enough - 1)
     assert raised_after(2)
     assert raised_after(10 * enough)
-    keeps._heard(Position(1, 0))
+    keeps._on_position(Position(0, 0))
+    assert raised_after(1), "a report without a new segment is no progress"
+    newest.seq = 2
+    keeps._on_position(Position(1, 0))
     assert not raised_after(1)
-    turn.written_bytes = 2
-    assert not raised_after(enough - 2), "it was heard of"
+    assert not raised_after(enough - 2), "the exporter has published a segment"

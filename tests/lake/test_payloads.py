@@ -1,4 +1,4 @@
-"""Secrets that the settings name never get into the lake, however they are written."""
+"""Redaction: fields that the settings name are never in the lake, in any spelling."""
 
 import json
 from hashlib import sha256
@@ -29,7 +29,7 @@ def test_named_fields_are_redacted_at_any_depth_and_in_any_case(payload: bytes, 
 @pytest.mark.parametrize(
     "payload", [b'{"a" : 1.50,  "b":"the password"}', b"[12345678901234567890123]", b"plain", '"größe"'.encode(), b""]
 )
-def test_what_has_no_such_field_stays_byte_for_byte(payload: bytes) -> None:
+def test_a_payload_without_a_redacted_field_is_unchanged(payload: bytes) -> None:
     if payload == b"":
         assert REDACTING.shown(b"") == (b"", None)
     else:
@@ -37,17 +37,17 @@ def test_what_has_no_such_field_stays_byte_for_byte(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"password=x", b'{"password": "x"', b"\xff token", b"[" * 100_000 + b'"token"'])
-def test_what_may_hold_a_secret_and_is_not_json_is_left_out(payload: bytes) -> None:
+def test_a_payload_that_is_not_json_is_left_out(payload: bytes) -> None:
     assert REDACTING.shown(payload) == (None, None)
 
 
-def test_hashes_and_nothing() -> None:
+def test_payloads_may_be_hashed_or_left_out() -> None:
     assert Payloads("hash").shown(b"[1]") == (None, sha256(b"[1]").hexdigest())
     assert Payloads("none").shown(b"[1]") == (None, None)
     assert Payloads("full").shown(b"\xff\x00") == (b"\xff\x00", None)
 
 
-def test_custom_data_is_as_private_as_the_payload() -> None:
+def test_custom_data_is_redacted_like_the_payload() -> None:
     assert REDACTING.custom(b'{"token":"x"}') == b'{"token":"[redacted]"}'
     assert Payloads().custom(b'{"a":1}') == b'{"a":1}'
     assert Payloads("hash").custom(b'{"a":1}') is None

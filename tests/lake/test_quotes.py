@@ -1,4 +1,4 @@
-"""What workers say of a job quotes its secrets in many ways. None gets into the lake; rows are the same each time."""
+"""Redaction of texts from workers, which may quote secrets of the payload. Rows are the same each time."""
 
 import json
 
@@ -38,19 +38,19 @@ def told(text: str, *bodies: object) -> str:
         ([True, False, None, "", "  "], "True, null and nothing", "True, null and nothing"),
     ],
 )
-def test_a_value_is_hidden_however_it_is_quoted(secret: object, said: str, shown: str) -> None:
+def test_a_value_is_redacted_in_any_quoting(secret: object, said: str, shown: str) -> None:
     assert told(said, {"user": {"PassWord": secret}, "n": 1}) == shown
 
 
-def test_numbers_are_known_as_they_were_written() -> None:
+def test_numbers_are_found_as_they_were_written() -> None:
     assert told("1.50 or 1.5", b'{"token":1.50}') == "[redacted] or [redacted]"
 
 
-def test_a_field_that_is_there_twice() -> None:
+def test_both_values_of_a_duplicate_field_are_redacted() -> None:
     assert told("first, second", b'{"token":"first","token":"second"}') == "[redacted], [redacted]"
 
 
-def test_each_body_of_the_job_counts() -> None:
+def test_secrets_of_every_payload_of_the_job_are_redacted() -> None:
     assert told("old1 new1", {"token": "old1"}, b"", {"token": "new1"}) == "[redacted] [redacted]"
 
 
@@ -80,7 +80,8 @@ def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
 
 @pytest.fixture
 def events() -> list[AnyEvent]:
-    """A job that is noted, brings another payload when it fails, and another failure that names no secret."""
+    """Two jobs with a log note and a failure that sets a new payload. The texts quote the first secret of job one, and
+    the new secret of both."""
     dispatcher = QlessDispatcher()
     dispatcher.engine = StoringEngine(dispatcher.state, dispatcher.jitter, QUOTES)
     for jid, secret in (("one", "hunter2"), ("two", "swordfish")):
@@ -92,18 +93,18 @@ def events() -> list[AnyEvent]:
     return stored(dispatcher.events)
 
 
-def test_rows_have_nothing_of_it_and_the_server_all(events: list[AnyEvent]) -> None:
+def test_rows_are_redacted_and_events_are_not(events: list[AnyEvent]) -> None:
     rows = rows_of(events, Payloads("full", ["token"]))
     one, two = (row for row in rows if row["event"] == "failed")
     assert (one["error_group"], one["error_message"]) == ("bad-[redacted]", "neither [redacted] nor [redacted]")
     assert (two["error_group"], two["error_message"]) == ("bad-hunter2", "neither hunter2 nor [redacted]")
     assert [row["detail"] for row in rows if row["event"] == "noted"] == ["trying [redacted]", "trying hunter2"]
-    assert rows_of(events, Payloads("full", ["token"])) == rows, "written again, they are the same"
+    assert rows_of(events, Payloads("full", ["token"])) == rows, "the rows are the same when they are written again"
     failures = [event.failure.message for event in events if isinstance(event, Failed)]
-    assert failures == ["neither hunter2 nor hunter3"] * 2, "live clients are told what was said"
+    assert failures == ["neither hunter2 nor hunter3"] * 2, "live clients receive the original message"
 
 
-def test_errors_may_be_left_out(events: list[AnyEvent]) -> None:
+def test_error_messages_may_be_left_out(events: list[AnyEvent]) -> None:
     rows = [row for row in rows_of(events, Payloads(errors="group")) if row["event"] == "failed"]
     assert [row["error_group"] for row in rows] == ["bad-[redacted]", "bad-hunter2"]
     assert {(row["error_message"], row["backtrace"]) for row in rows} == {(None, None)}

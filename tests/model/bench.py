@@ -1,4 +1,4 @@
-"""A rig with short words for what tests do all the time."""
+"""A rig with short methods for frequent test steps."""
 
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import (
@@ -50,7 +50,7 @@ class Bench(Rig):
         links: Links | None = None,
         failures: int = 0,
     ) -> list[Number]:
-        """Numbers of the jobs, pushed at once."""
+        """Pushes jobs with one command and returns their numbers."""
         first = self.state.counters.number + 1
         specs = [
             spec(jid, queue, priority=priority, policy=policy, due=due, links=links, failures=failures) for jid in jids
@@ -68,7 +68,7 @@ class Bench(Rig):
         return self.do(LeaseNext("faktory", queues or ("default",), worker, terms)) is None
 
     def work_order(self, *queues: str) -> list[str]:
-        """All that can be leased, in the order it comes."""
+        """Leases until nothing is left and returns the jids in order."""
         jids = []
         while (job := self.do(LeaseNext("faktory", queues or ("default",), "w", TERMS))) is not None:
             jids.append(job.jid)
@@ -87,12 +87,12 @@ class Bench(Rig):
         return self.do(Tick(limit))
 
     def after(self, seconds: float) -> Ticked:
-        """Let time pass on both clocks and do what is due."""
+        """Advances both clocks and runs a tick."""
         self.clock.pass_by(seconds)
         return self.tick()
 
     def restart(self) -> None:
-        """Kill it and start it again, with all that it said on disk."""
+        """Restarts the engine from all its journal entries."""
         self.adopt(fold(self.batches))
         self.do(Start())
 

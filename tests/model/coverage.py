@@ -1,7 +1,7 @@
-"""Which kinds of event and which moves between states a run has seen, and the table of those that the engine makes.
+"""Counts the kinds of event and the state transitions of a run, and lists those that the engine makes.
 
-`USED` is the part of `MOVES` that something in the engine makes today, by the event that makes it;
-docs/explain/states.md shows it. A run must see all of it and nothing else.
+`USED` is the part of `MOVES` that the engine makes, by the event that makes it; docs/explain/states.md shows it. A run
+must see all of it and nothing else.
 """
 
 from collections import Counter
@@ -11,24 +11,24 @@ from typing import Final, Self, get_args
 from crossdock.engine.state import EngineState
 from crossdock.model import events as e
 from crossdock.model.events import resqu as q
-from crossdock.model.events.bulk import LoadEvent
 from crossdock.model.events.keyspace import KeyEvent
+from crossdock.model.events.records import LoadEvent
 from crossdock.model.states import State
 from tests.model.values import KEPT
 
 S = State
-#: None: the job is not there yet
+#: None: the job does not exist yet
 Move = tuple[State | None, State]
 
 KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 
-#: Those of Resqu's words, which have a reference of their own, as keys and loads have.
+#: Events of Resqu's commands. They have a reference of their own, as keys and bulk loads have.
 RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 
-#: Those about jobs.
+#: Events about jobs.
 JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS
 
-#: A free door settles a job in these, too
+#: States in which a claim without a lease can settle a job
 _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)
 
 USED: Final[dict[type[e.Event], frozenset[Move]]] = {
@@ -58,7 +58,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
 _WAITING: Final = (S.READY, S.SCHEDULED, S.BLOCKED)
 _ANY: Final = (S.SCHEDULED, S.BLOCKED, S.HELD, S.READY, S.LEASED, S.RETRYING, S.COMPLETE, S.FAILED, S.DEAD)
 
-#: As `USED`, of the events that qless' commands make; tests/qless/test_walk.py sees all of it.
+#: As `USED`, for events of qless commands; tests/qless/test_walk.py sees all of it.
 MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Moved: frozenset({(before, after) for before in _ANY for after in _WAITING if before is not after}),
     e.Advanced: frozenset({(S.LEASED, after) for after in _WAITING}),
@@ -71,7 +71,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Surfaced: frozenset({(before, S.READY) for before in _ANY if before is not S.READY}),
 }
 
-#: As `USED`, of the events that Resqu's words make, and what others make of jobs in batches and buffers;
+#: As `USED`, for events of Resqu commands and of other commands on jobs in batches and buffers;
 #: tests/model/test_resqu_simulation.py sees all of it.
 HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
     q.ResquBatchPushed: frozenset({(None, S.HELD)}),
@@ -87,7 +87,7 @@ HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
     q.Rescheduled: frozenset({(S.LEASED, S.READY), (S.LEASED, S.SCHEDULED)}),
 }
 
-#: Those that leave every job where it is.
+#: qless events without a state transition.
 UNMOVED: Final = frozenset(
     {
         e.Warned,
@@ -118,7 +118,7 @@ class Coverage:
         return self
 
     def before(self, state: EngineState, event: e.AnyEvent) -> dict[int, State | None]:
-        """The states of the jobs this event is about, as they are now."""
+        """The states of the event's jobs before it is applied."""
         return {number: job.state if (job := state.jobs.get(number)) else None for number in _about(state, event)}
 
     def after(self, state: EngineState, event: e.AnyEvent, before: dict[int, State | None]) -> None:
@@ -134,10 +134,10 @@ def _about(state: EngineState, event: e.AnyEvent) -> Iterator[int]:
     if isinstance(event, e.Pushed):
         yield from range(event.number, event.number + len(event.specs))
     elif isinstance(event, e.JobEvent | e.BatchCallbackPushed | e.Spawned | e.Renewed):
-        if event.number:  # 0: nothing was spawned
+        if event.number:  # 0: no job was created
             yield event.number
     elif isinstance(event, e.Recurred):
-        for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
+        for number, spec in enumerate(event.specs, event.number):  # a job with that jid is overwritten
             yield from [job.number for job in state.named(spec.jid)] or [number]
     elif isinstance(event, q.ResquBatchPushed):
         yield event.number

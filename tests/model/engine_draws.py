@@ -1,4 +1,4 @@
-"""What the engine drew at random in one command, read from the command's events."""
+"""Reads the random choices of one command from its events."""
 
 from collections.abc import Sequence
 

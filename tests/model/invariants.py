@@ -1,4 +1,4 @@
-"""What must be true of a memory at any moment, whatever led to it."""
+"""Invariants of the engine's state. They hold after every command (testing.md section 26)."""
 
 from collections import Counter
 from math import inf
@@ -21,45 +21,45 @@ from crossdock.model.states import State
 
 
 def check(state: EngineState) -> None:
-    each_job_stands_once(state)
-    names_lead_to_jobs(state)
-    jobs_are_whole(state)
-    records_are_whole(state)
-    indexes_are_whole(state)
-    lazy_deadlines_are_whole(state)
-    lists_are_whole(state)
-    batches_are_whole(state)
-    buffers_are_whole(state)
+    each_job_is_indexed_once(state)
+    jids_lead_to_jobs(state)
+    jobs_are_consistent(state)
+    records_are_consistent(state)
+    indexes_are_consistent(state)
+    lazy_deadlines_are_consistent(state)
+    lists_are_consistent(state)
+    batches_are_consistent(state)
+    buffers_are_consistent(state)
 
 
-def each_job_stands_once(state: EngineState) -> None:
-    """Every job is in exactly one order, the one of its state, under its own key; and nothing else is in any."""
-    standing: Counter[int] = Counter()
+def each_job_is_indexed_once(state: EngineState) -> None:
+    """Every job is in exactly one index, that of its state, under its own key. The indexes contain nothing else."""
+    indexed: Counter[int] = Counter()
     for queue in state.queues.values():
-        places = list(queue.ready)
-        assert places == sorted(places)
-        for sort_key in places:
+        sort_keys = list(queue.ready)
+        assert sort_keys == sorted(sort_keys)
+        for sort_key in sort_keys:
             job = state.jobs[sort_key[4]]
             assert (job.state, job.queue, job.sort_key) == (State.READY, queue.name, sort_key)
-            standing[job.number] += 1
+            indexed[job.number] += 1
     for name, lane in state.resqu.lanes.items():
         assert list(lane) == sorted(lane)
         for (number,) in lane:
             job = state.jobs[number]
-            assert (job.state, job.extra and job.extra.stage) == (State.HELD, name)
-            standing[number] += 1
-    for job_state, shelf in state.by_state.items():
-        keys = list(shelf)
+            assert (job.state, job.extra and job.extra.resqu_batch) == (State.HELD, name)
+            indexed[number] += 1
+    for job_state, index in state.by_state.items():
+        keys = list(index)
         assert keys == sorted(keys)
         for key, number in keys:
             job = state.jobs[number]
             assert job.state is job_state
             assert key == (job.lease.end if job.lease else state_index_key(job)[0])
-            standing[number] += 1
-    assert standing == dict.fromkeys(state.jobs, 1)
+            indexed[number] += 1
+    assert indexed == dict.fromkeys(state.jobs, 1)
 
 
-def names_lead_to_jobs(state: EngineState) -> None:
+def jids_lead_to_jobs(state: EngineState) -> None:
     found = [job.number for jid in state.jids for job in state.named(jid)]
     assert sorted(found) == sorted(state.jobs)
     for jid in state.jids:
@@ -68,7 +68,7 @@ def names_lead_to_jobs(state: EngineState) -> None:
         assert {state.jobs[number].jid for number in numbers} == {jid}
 
 
-def jobs_are_whole(state: EngineState) -> None:
+def jobs_are_consistent(state: EngineState) -> None:
     counters = state.counters
     for number, job in state.jobs.items():
         assert number == job.number <= counters.number
@@ -82,8 +82,8 @@ def jobs_are_whole(state: EngineState) -> None:
     assert len(tokens) == len(set(tokens))
 
 
-def records_are_whole(state: EngineState) -> None:
-    """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
+def records_are_consistent(state: EngineState) -> None:
+    """Each record is listed once by the end of its time, and every lock belongs to a job or a connection."""
     ending = [(lock.end, lock.holder, name) for name, lock in state.locks.items() if lock.end < inf]
     assert list(state.lock_ends) == sorted(ending)
     assert list(state.batch_ends) == sorted((group.end, name) for name, group in state.batches.items())
@@ -100,11 +100,11 @@ def records_are_whole(state: EngineState) -> None:
         assert job.extra.links is not None
         assert job.extra.links.lock is not None
         assert job.extra.links.lock.name == name
-    throttles_are_whole(state)
+    throttles_are_consistent(state)
 
 
-def throttles_are_whole(state: EngineState) -> None:
-    """One that is configured is held by leases, one that callers name by jids, or is set or waited for."""
+def throttles_are_consistent(state: EngineState) -> None:
+    """A configured throttle is held by leases. A named one is held by jids, or it is set or has pending jobs."""
     leases = {job.lease.token: job.queue for job in state.jobs.values() if job.lease}
     for name, throttle in state.throttles.items():
         assert name == throttle.name
@@ -119,21 +119,22 @@ def throttles_are_whole(state: EngineState) -> None:
     assert all(owed > 0 for owed, _ in state.owed.values())
     pending = {name: each.pending for name, each in state.throttles.items() if each.pending}
     assert {name: {jid: t for t, jid in order} for name, order in state.pending.items()} == pending
-    waiting = [job for job in state.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]
+    held_jobs = (job for job in state.jobs.values() if job.state is State.HELD)
+    waiting = [job for job in held_jobs if not (job.extra and job.extra.resqu_batch)]
     held = [(job.queue, *held_key(job)) for job in waiting]
     assert sorted((name, *key) for name, order in state.held_in.items() for key in order) == sorted(held)
 
 
-def indexes_are_whole(state: EngineState) -> None:
-    """Whatever is kept beside the jobs is what looking at all of them gives."""
+def indexes_are_consistent(state: EngineState) -> None:
+    """Every index equals what a scan of all jobs gives."""
     jobs = list(state.jobs.values())
     assert list(state.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
     edges = {(dependency, job.number) for job in jobs for dependency in edges_of(job)}
     postponed = [(dependency, number) for (dependency, _), each in state.unresolved.items() for number in each.waiting]
     known = [(dependency, number) for dependency, waiting in state.dependents.items() for number in waiting]
-    known += [edge for edge in postponed if edge in edges]  # others have moved on
+    known += [edge for edge in postponed if edge in edges]  # other dependents do not wait any more
     assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in state.jobs)
-    assert all(dependency in state.jobs for dependency in state.dependents), "nobody waits for what is gone"
+    assert all(dependency in state.jobs for dependency in state.dependents), "a dependency was removed"
     assert all(state.dependents.values())
     assert state.strict == Counter(
         dependency
@@ -142,11 +143,11 @@ def indexes_are_whole(state: EngineState) -> None:
         if state.jobs[one].policy.lost is DependencyLoss.FAILS_TOO
     )
     assert all(each.waiting for each in state.unresolved.values())
-    assert all(dependencies_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
+    assert all(dependencies_of(job) for job in jobs if job.state is State.BLOCKED), "a blocked job has no dependencies"
     blocked = {
         (dependency, job.number) for job in jobs if job.state is State.BLOCKED for dependency in dependencies_of(job)
     }
-    assert blocked <= set(known), "nobody waits for what is gone"
+    assert blocked <= set(known), "a dependency was removed"
     assert Counter(state.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
     retrying = [job for job in jobs if job.state is State.RETRYING]
     assert {name: list(order) for name, order in state.retrying_in.items()} == {
@@ -168,8 +169,8 @@ def indexes_are_whole(state: EngineState) -> None:
     ]
 
 
-def lazy_deadlines_are_whole(state: EngineState) -> None:
-    """What is lazily due is known by both clocks, and by none of the timers."""
+def lazy_deadlines_are_consistent(state: EngineState) -> None:
+    """Lazy deadlines are indexed by both clocks, and no timer has them."""
     jobs = list(state.jobs.values())
     leased = [(job, job.lease) for job in jobs if job.lease is not None]
     by_time = [(job, qless_data(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
@@ -195,24 +196,18 @@ def lazy_deadlines_are_whole(state: EngineState) -> None:
         assert list(lazy.slots.own) == sorted((each.next_at, each.jid) for each in own)
         assert list(lazy.slots.callers) == sorted((each.next, each.jid) for each in slots if not each.by_server)
         assert list(lazy.slots.at) == sorted((each.next_at, each.jid) for each in slots)
-        assert not lazy.fresh, "all of them were sorted in above"
-        assert lazy.next_t <= min(
-            (first[0] for order in (lazy.locks, lazy.due, lazy.slots.callers) for first in order[:1]), default=inf
-        )
-        assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
-        assert not own or lazy.next_steady == -inf
         assert lazy.alarm == state.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 
 
-def lists_are_whole(state: EngineState) -> None:
-    """What qless lists besides: tags, groups of failures, what is kept, who waits for others."""
+def lists_are_consistent(state: EngineState) -> None:
+    """The lists of qless equal what a scan of all jobs gives: tags, failure groups, completed and blocked jobs."""
     jobs = list(state.jobs.values())
-    faced = [(job, protocol_data) for job in jobs if (protocol_data := qless_data(job)) is not None]
-    done = [(protocol_data.time, job.jid, job.number) for job, protocol_data in faced if job.state is State.COMPLETE]
+    of_qless = [(job, protocol_data) for job in jobs if (protocol_data := qless_data(job)) is not None]
+    done = [(protocol_data.time, job.jid, job.number) for job, protocol_data in of_qless if job.state is State.COMPLETE]
     assert list(state.qless.completed) == sorted(done)
     failed = [
-        (group_of(job), protocol_data.order, job.number) for job, protocol_data in faced if job.state is State.FAILED
+        (group_of(job), protocol_data.order, job.number) for job, protocol_data in of_qless if job.state is State.FAILED
     ]
     assert sorted((group, *key) for group, order in state.qless.failed_in.items() for key in order) == sorted(failed)
     assert all(state.qless.failed_in.values())
@@ -243,18 +238,18 @@ def lists_are_whole(state: EngineState) -> None:
     assert list(tags.unused) == [tag for tag, uses in tags.uses.items() if not uses]
 
 
-def batches_are_whole(state: EngineState) -> None:
-    """A batch is in one place: uncommitted, waiting for an allocator, in a backlog, or a lane."""
+def batches_are_consistent(state: EngineState) -> None:
+    """A Resqu batch is uncommitted, waits for an allocator, is in a backlog, or is a lane, and nothing else."""
     resqu = state.resqu
     assert set(resqu.batches) == set(resqu.lanes)
     by_phase: dict[Phase, set[str]] = {phase: set() for phase in Phase}
-    for name, stage in resqu.batches.items():
-        assert name == stage.name
-        by_phase[stage.phase].add(name)
-        assert (stage.end == inf) is (stage.phase is not Phase.UNCOMMITTED)
-        if stage.phase in (Phase.ACTIVE, Phase.BACKLOG) and not stage.by_hand:
-            assert resqu.lanes[name], "what is worked off is gone"
-    open_ones = [(stage.end, stage.name) for stage in resqu.batches.values() if stage.phase is Phase.UNCOMMITTED]
+    for name, batch in resqu.batches.items():
+        assert name == batch.name
+        by_phase[batch.phase].add(name)
+        assert (batch.end == inf) is (batch.phase is not Phase.UNCOMMITTED)
+        if batch.phase in (Phase.ACTIVE, Phase.BACKLOG) and not batch.by_hand:
+            assert resqu.lanes[name], "a batch without jobs has ended"
+    open_ones = [(batch.end, batch.name) for batch in resqu.batches.values() if batch.phase is Phase.UNCOMMITTED]
     assert list(resqu.batch_ends) == sorted(open_ones)
     assert set(resqu.active.values()) == by_phase[Phase.ACTIVE]
     assert len(resqu.active) == len(by_phase[Phase.ACTIVE])
@@ -262,7 +257,9 @@ def batches_are_whole(state: EngineState) -> None:
     assert sorted(waiting) == sorted(by_phase[Phase.BACKLOG])
     assert all(resqu.backlogs.values())
     for key in set(resqu.backlogs) - set(resqu.active):
-        assert all(resqu.batches[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
+        assert all(resqu.batches[name].by_hand for name in resqu.backlogs[key]), (
+            "only batches of allocators wait without an active batch"
+        )
     for queue in state.queues.values():
         here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
         assert set(queue.lanes or {""}) == here | {""}
@@ -271,8 +268,8 @@ def batches_are_whole(state: EngineState) -> None:
             assert lane is (resqu.lanes[name] if name else queue.ready)
 
 
-def buffers_are_whole(state: EngineState) -> None:
-    """What was taken is in a buffer; plans are listed by their source; what is deferred waits for somebody."""
+def buffers_are_consistent(state: EngineState) -> None:
+    """Buffers and their jobs refer to each other, plans are listed by source, and deferred jobs wait for a lock."""
     resqu = state.resqu
     for number, key in resqu.in_buffer.items():
         assert resqu.buffers[key].number == number

@@ -1,4 +1,4 @@
-"""The key space in plain dicts and lists: what its commands mean, without events, orders or sizes."""
+"""The reference model of the key space: dicts and lists without events, indexes or sizes."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -63,7 +63,7 @@ class KeyReference:
         self.keys = {}
 
     def tick(self, command: c.Tick, now: Now) -> None:
-        """What is over is gone before any command; the timer changes nothing that could be seen."""
+        """Does nothing, because expired keys are removed before every command."""
 
 
 RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] = {

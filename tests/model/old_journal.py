@@ -1,6 +1,7 @@
-"""A journal of event version 1, a batch a line, with every kind of event in it: tests/unit/model/data/journal-v1.jsonl.
+"""A journal of event version 1 with every kind of event, one journal entry a line:
+tests/unit/model/data/journal-v1.jsonl.
 
-Lines are never changed or removed. For a kind that is not in it yet, let the story go on and add what it then has more:
+Lines are never changed or removed. For a new kind of event, extend the story and append the entries it adds:
 
     python -m tests.model.old_journal >> tests/unit/model/data/journal-v1.jsonl
 """
@@ -33,7 +34,7 @@ def lines() -> list[Line]:
 
 
 def raw_events() -> Iterator[tuple[e.AnyEvent, list[Any]]]:
-    """Each event of the file, decoded, and as the bare list it is on disk."""
+    """Each event of the file, decoded, and as the plain list that is on disk."""
     for line in lines():
         bare = msgspec.msgpack.decode(line.batch)
         yield from zip(decode_entry(line.batch).events, bare[3], strict=True)
@@ -44,7 +45,7 @@ def tag(kind: type[e.Event]) -> str:
 
 
 def named(value: object) -> Any:
-    """With the names of all fields, at any depth."""
+    """A value as JSON, with the names of all fields at any depth."""
     if isinstance(value, msgspec.Struct):
         return {name: named(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, list | tuple):
@@ -52,12 +53,12 @@ def named(value: object) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and isinf(value):
-        return str(value)  # JSON has no word for it
+        return str(value)  # JSON has no infinity
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def main() -> None:
-    """Print what the story has beyond the file."""
+    """Prints the entries of the story that the file does not have yet."""
     for batch in whole_story().batches[len(lines()) :]:
         events = decode_entry(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])

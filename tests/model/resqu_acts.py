@@ -1,7 +1,7 @@
-"""What Resqu's clients, allocators, workers and their children may do, drawn by weight from one table.
+"""Steps of Resqu's clients, allocators, workers and their child processes, drawn by weight from one table.
 
-An act says its commands to `do`, one or several that belong to one step. Everything random comes from the scene's own
-source, and nothing is drawn from a set or by a hash, so a seed always gives the same commands.
+A step passes its commands to `do`. All randomness comes from the scene's own source and nothing depends on the order of
+a set or on a hash, so a seed always gives the same commands.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ TERMS: Final = c.LeaseTerms(60.0, 1.0, 3_600.0)
 MAPPING: Final[r.Pools] = {"default": {"default": "static"}}
 BATCHES: Final[r.Pools] = {"default": {"default": "batch"}}
 
-#: A scene with more live jobs, or batches, than this is pushed no more.
+#: Nothing is pushed while more jobs or batches than this exist.
 JOBS_AT_MOST: Final = 60
-STAGES_AT_MOST: Final = 8
+BATCHES_AT_MOST: Final = 8
 
 Do = Callable[[c.Command[Any]], Any]
 
@@ -47,7 +47,7 @@ class Scene:
     clock: FakeClock
     state: EngineState
     made: int = 0
-    stages: int = 0
+    batch_count: int = 0
 
     def one_of(self, of: Sequence[T]) -> T:
         return of[int(self.random.random() * len(of))]
@@ -63,7 +63,7 @@ class Scene:
         return len(self.state.jobs) > JOBS_AT_MOST
 
     def spec(self, uid: str = "", **rest: Any) -> Spec:
-        """Its payload is never the same; its id was used before now and then."""
+        """A spec with a payload of its own and sometimes a used jid."""
         self.made += 1
         again = self.made > 5 and self.chance(0.05)
         jid = f"r{self.made - 1 - int(self.random.random() * 4)}" if again else f"r{self.made}"
@@ -86,7 +86,7 @@ def push(scene: Scene, do: Do) -> None:
         command = r.PushJob("resqu", by, scene.spec(uid, due=due, stamped=not due))
         do(command)
         if scene.chance(0.1):
-            do(command)  # the reply got lost
+            do(command)  # the reply was lost, so the client repeats the push
 
 
 def reserve(scene: Scene, do: Do) -> None:
@@ -115,8 +115,8 @@ def finalise(scene: Scene, do: Do) -> None:
     do(r.Finalise("resqu", scene.one_of(UIDS), connection(scene)))
 
 
-def hand_over(scene: Scene, do: Do) -> None:
-    """A child that ends a job for which another one waits, and pushes that one most often."""
+def finalise_with_deferred(scene: Scene, do: Do) -> None:
+    """A child finalises a job with a deferred one and most often pushes that."""
     leased = [uid for uid in UIDS if (job := scene.state.jobs.get(queries.named(scene.state, uid))) and job.lease]
     if not leased or scene.full:
         return
@@ -128,7 +128,7 @@ def hand_over(scene: Scene, do: Do) -> None:
 
 
 def fail_or_retry(scene: Scene, do: Do) -> None:
-    """As a child does it: both in a row most often, so that the second is a next try."""
+    """A child reports a failure or a reschedule and most often pushes the next try."""
     uid, by = scene.one_of(UIDS), connection(scene)
     do(r.Unlock(uid, by, True, True) if scene.chance(0.6) else r.Mark(uid, by, False))
     if not scene.full and do(r.Reserve(uid, by)) | scene.chance(0.6):
@@ -141,7 +141,7 @@ def pop(scene: Scene, do: Do) -> None:
     _fill(scene, do, f"worker:{worker}", do(c.LeaseNext("resqu", [scene.one_of(POOLS)], worker, r.BUFFER_TERMS)))
 
 
-def pop_staged(scene: Scene, do: Do) -> None:
+def pop_from_batch(scene: Scene, do: Do) -> None:
     names = list(scene.state.resqu.batches)
     if names:
         worker = scene.one_of(WORKERS)
@@ -149,9 +149,9 @@ def pop_staged(scene: Scene, do: Do) -> None:
         _fill(scene, do, f"worker:{worker}", do(command))
 
 
-def _fill(scene: Scene, do: Do, key: str, given: LeaseRef | Job | Number | None) -> None:
-    if given is not None:
-        number = given.number if isinstance(given, Job) else given[0] if isinstance(given, tuple) else given
+def _fill(scene: Scene, do: Do, key: str, leased: LeaseRef | Job | Number | None) -> None:
+    if leased is not None:
+        number = leased.number if isinstance(leased, Job) else leased[0] if isinstance(leased, tuple) else leased
         job = scene.state.jobs[number]
         do(b.FillBuffer(key, number, job.lease.token if job.lease is not None else 0, text_of(job)))
 
@@ -186,7 +186,7 @@ def lease(scene: Scene, do: Do) -> None:
 
 
 def settle(scene: Scene, do: Do) -> None:
-    """Through another door: what it holds, or a lease that is over."""
+    """Settles through another protocol, with a current or an older lease."""
     held = [(job, job.lease.token) for job in scene.leased() if job.lease is not None and job.lease.via == "faktory"]
     if not held:
         return
@@ -207,11 +207,11 @@ def settle(scene: Scene, do: Do) -> None:
         do(r.Reschedule(job.jid, claim, spec, scene.chance(0.5), same))
 
 
-def batch(scene: Scene, do: Do) -> None:
-    if scene.full or len(scene.state.resqu.batches) > STAGES_AT_MOST:
+def open_batch(scene: Scene, do: Do) -> None:
+    if scene.full or len(scene.state.resqu.batches) > BATCHES_AT_MOST:
         return
-    scene.stages += 1
-    name, source = f"s{scene.stages}", scene.one_of(SOURCES)
+    scene.batch_count += 1
+    name, source = f"s{scene.batch_count}", scene.one_of(SOURCES)
     do(b.OpenResquBatch("resqu", name, source, "Mail", scene.spec(scene.one_of(("", "u1")))))
     for _ in range(scene.one_of((0, 1, 3))):
         do(b.PushToResquBatch("resqu", name, scene.spec()))
@@ -219,7 +219,7 @@ def batch(scene: Scene, do: Do) -> None:
         do(b.CommitResquBatch(name))
 
 
-def on_a_batch(scene: Scene, do: Do) -> None:
+def change_batch(scene: Scene, do: Do) -> None:
     names = [*scene.state.resqu.batches, "unknown"]
     name, how = scene.one_of(names), scene.random.random()
     if how < 0.2:
@@ -229,15 +229,15 @@ def on_a_batch(scene: Scene, do: Do) -> None:
     elif how < 0.6:
         do(b.CommitResquBatch(name))
     elif how < 0.9:
-        waiting = [stage.name for stage in scene.state.resqu.batches.values() if stage.phase is Phase.COMMITTED]
+        waiting = [batch.name for batch in scene.state.resqu.batches.values() if batch.phase is Phase.COMMITTED]
         do(b.AssignResquBatch(scene.one_of(waiting or names), scene.one_of(("batch", "static"))))
     else:
-        by_hand = [stage.name for stage in scene.state.resqu.batches.values() if stage.by_hand]
+        by_hand = [batch.name for batch in scene.state.resqu.batches.values() if batch.by_hand]
         do(b.FinishResquBatch(scene.one_of(by_hand or names)))
 
 
 def move(scene: Scene, do: Do) -> None:
-    """By hand, whatever they are: those in batches, too, and one that was never given."""
+    """Moves jobs in any state, also those in batches, and a number that was never used."""
     few = [scene.one_of(list(scene.state.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.state.jobs else []
     do(
         admin.Reroute(
@@ -246,8 +246,8 @@ def move(scene: Scene, do: Do) -> None:
     )
 
 
-def kill(scene: Scene, do: Do) -> None:
-    """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
+def bury(scene: Scene, do: Do) -> None:
+    """Buries waiting jobs, also in batches and in allocators' buffers, or requeues dead ones."""
     dead = [number for _, number in scene.state.by_state[State.DEAD]]
     if dead and scene.chance(0.6):
         do(admin.Requeue("control", [*dead[-4:], scene.state.counters.number + 1]))
@@ -261,8 +261,8 @@ def plan(scene: Scene, do: Do) -> None:
     if how < 0.6:
         uid = scene.one_of(("", *UIDS))
         spec = job_spec("", uid, source=name[0], stamped=False, defer=scene.one_of((None, 0.0, 2.0)) if uid else None)
-        words = scene.one_of(("PT30S", "P1M", "PT2H"))
-        do(r.SetPlan(name, name[0], words, later, spec, b"{}", scene.chance(0.3)))
+        interval = scene.one_of(("PT30S", "P1M", "PT2H"))
+        do(r.SetPlan(name, name[0], interval, later, spec, b"{}", scene.chance(0.3)))
     elif how < 0.8:
         do(r.MovePlan(name, later))
     else:
@@ -287,20 +287,20 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (15, mark),
     (15, unlock),
     (30, finalise),
-    (20, hand_over),
+    (20, finalise_with_deferred),
     (40, fail_or_retry),
     (80, pop),
-    (20, pop_staged),
+    (20, pop_from_batch),
     (50, empty),
     (12, lose),
     (15, take),
     (20, put_on),
     (60, lease),
     (60, settle),
-    (30, batch),
-    (60, on_a_batch),
+    (30, open_batch),
+    (60, change_batch),
     (12, move),
-    (8, kill),
+    (8, bury),
     (10, plan),
     (4, mapping),
     (50, tick),

@@ -1,4 +1,4 @@
-"""A bench with Resqu's words: what its client, its allocators and its workers do all the time."""
+"""A bench with short methods for frequent steps of Resqu's clients, allocators and workers."""
 
 import json
 from math import inf
@@ -48,19 +48,19 @@ def job_spec(
 
 
 def text_of(job: Job) -> bytes:
-    """As a door would show it; one that came by another door is shown under its number."""
+    """A job's text as the protocol shows it. A job of another protocol is shown by its number."""
     protocol_data = job.extra.protocol_data if job.extra is not None else None
     return protocol_data.text if isinstance(protocol_data, ResquData) else b"shown %d" % job.number
 
 
 class ResquBench(Bench):
     def mapped(self, **batch: str) -> None:
-        """All jobs by themselves go to the pool `static`, batches to `batch` unless their source has its own."""
+        """Maps single jobs to the pool `static`, and batches to `batch` or to the pool given for their source."""
         pools = {"default": {"default": "batch"}} | {source: {"Import": pool} for source, pool in batch.items()}
         self.do(resqu.SetMapping({"default": {"default": "static"}}, pools))
 
     def enqueue(self, jid: str, uid: str = "", *, by: int = 1, **rest: object) -> resqu.Pushing | None:
-        """As the client does it: None when its unique id is taken."""
+        """Reserves the unique id and pushes, as a client does. None if the id is taken."""
         if uid and not self.do(resqu.Reserve(uid, by)):
             return None
         return self.do(resqu.PushJob("resqu", by, job_spec(jid, uid, **rest)))  # type: ignore[arg-type]
@@ -72,8 +72,8 @@ class ResquBench(Bench):
         job = self.do(c.LeaseNext("resqu", [queue], worker, resqu.BUFFER_TERMS))
         return self._fill(job, worker)
 
-    def pop_staged(self, stage: str, worker: str = "w1") -> Job | None:
-        return self._fill(self.do(resqu.LeaseFromResquBatch("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
+    def pop_from_batch(self, batch: str, worker: str = "w1") -> Job | None:
+        return self._fill(self.do(resqu.LeaseFromResquBatch("resqu", batch, worker, resqu.BUFFER_TERMS)), worker)
 
     def _fill(self, job: Job | None, worker: str) -> Job | None:
         if job is not None:
@@ -108,10 +108,9 @@ class ResquBench(Bench):
         return [self.state.jobs[sort_key[4]].jid for sort_key in found.ready] if found is not None else []
 
     def sound(self) -> None:
-        """Replayed, and by way of a snapshot, it is what it is; and nothing is left undone."""
+        """Checks the invariants, that no follow-ups are left, and that replay and snapshot give the same state."""
         invariants.check(self.state)
-        assert not self.state.follow_ups
-        assert not self.state.resolved_dependents
+        assert not self.engine.follow_ups
         assert picture(self.replayed) == picture(self.state)
         assert picture(self.through_snapshot()) == picture(self.state)
 

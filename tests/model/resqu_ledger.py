@@ -1,11 +1,11 @@
-"""What Resqu's clients were told, beside what the journal says. It knows nothing of the engine's memory.
+"""Checks the replies that Resqu's clients received against the journal. It does not read the engine's state.
 
-R1  an acknowledged push is present, or ended by an event that says how; never twice         `_born`, `audit`
-R2  a unique id has one holder at a time, a connection or a job                              `_take`
-R3  what is deferred is kept until it is pushed or deleted, whatever becomes of its blocker  `_dropped`, `audit`
-R4  nobody leases a job of a batch before its commit; in a batch they come in order          `_leased`
-R5  two leases of a job never overlap; each further one has a cause                          `_leased`, `_closed`
-R6  a plan's runs come one interval after the other, none twice                              `_spawned`
+R1  an acknowledged push is present, or ended by an event that says how; never twice    `_enter`, `audit`
+R2  a unique id has one holder at a time, a connection or a job                         `_enter`, `_reserved`
+R3  a deferred job is kept until it is pushed or deleted, however its blocker ends      `_dropped`, `audit`
+R4  no job of a batch is leased before the commit; jobs of a batch are leased in order  `_leased`
+R5  two leases of a job never overlap; each further one has a cause                     `_leased`, `_closed`
+R6  the runs of a plan follow each other by one interval, none twice                    `_spawned`
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from tests.model.resqu_reference.jobs import protocol_data, uid_of
 @dataclass
 class Life:
     spec: Spec
-    stage: str = ""
+    batch: str = ""
     token: int = 0
-    begun: bool = False  #: it was leased at least once
+    begun: bool = False  #: whether it was leased at least once
 
 
 class ResquLedger:
@@ -33,18 +33,17 @@ class ResquLedger:
         self.lives: dict[int, Life] = {}
         self.ended: dict[int, str] = {}
         self.born: dict[bytes, int] = {}  #: by text
-        self.before: set[str] = set()  #: jids of jobs that go on under others; a repeat of their pushes is known
+        self.before: set[str] = set()  #: former jids of rescheduled jobs; a repeat of their push is recognised
         self.acknowledged: list[tuple[bytes, str]] = []
         self.locks: dict[str, int] = {}
         self.deferred: dict[str, bytes] = {}
-        self.promised: set[bytes] = set()  #: texts that were told to be deferred
-        self.kept: set[bytes] = set()  #: of these: pushed, or dropped by somebody's word
-        self.dropped: dict[str, bytes] = {}  #: by this batch's last event
-        self.committed_stages: set[str] = set()
+        self.promised: set[bytes] = set()  #: texts that were accepted as deferred
+        self.kept: set[bytes] = set()  #: texts that were pushed, or whose deferral was dropped
+        self.committed_batches: set[str] = set()
         self.next: dict[str, float] = {}
 
     def pushed(self, text: bytes, jid: str) -> None:
-        """A reply has left that said so."""
+        """The reply to an accepted push was sent."""
         assert text in self.born or jid in {life.spec.jid for life in self.lives.values()} or self._knows(jid)
         self.acknowledged.append((text, jid))
 
@@ -61,7 +60,7 @@ class ResquLedger:
         assert number not in self.lives
         assert number not in self.ended
         self.born[text] = number
-        self.lives[number] = Life(spec, spec.extra.stage if spec.extra is not None else "")
+        self.lives[number] = Life(spec, spec.extra.resqu_batch if spec.extra is not None else "")
         uid = uid_of(spec)
         if uid:
             assert self.locks.get(uid, 0) == 0, f"{uid} has two holders"
@@ -75,7 +74,7 @@ class ResquLedger:
 
     def _spawned(self, event: e.Spawned, now: Now) -> None:
         assert event.next > self.next[event.name]
-        assert self.next[event.name] <= now.wall, "not before it is due"
+        assert self.next[event.name] <= now.wall, "a plan ran before it was due"
         self.next[event.name] = event.next
         if event.number:
             self._enter(event.number, event.spec)
@@ -83,25 +82,26 @@ class ResquLedger:
     def _plan_set(self, event: q.PlanSet, now: Now) -> None:
         self.next[event.plan.name] = event.plan.next
 
-    def _staged(self, event: q.ResquBatchPushed, now: Now) -> None:
+    def _pushed_to_batch(self, event: q.ResquBatchPushed, now: Now) -> None:
         self._enter(event.number, event.spec)
 
-    def _stage_committed(self, event: q.ResquBatchCommitted, now: Now) -> None:
-        if event.name not in self.committed_stages:  # again: a mapping came
-            assert len([life for life in self.lives.values() if life.stage == event.name]) == event.jobs, "all of them"
-        self.committed_stages.add(event.name)
+    def _batch_committed(self, event: q.ResquBatchCommitted, now: Now) -> None:
+        if event.name not in self.committed_batches:  # otherwise a new mapping committed it again
+            jobs = [life for life in self.lives.values() if life.batch == event.name]
+            assert len(jobs) == event.jobs, "a batch was committed in part"
+        self.committed_batches.add(event.name)
 
-    def _stage_finished(self, event: q.ResquBatchFinished, now: Now) -> None:
+    def _batch_finished(self, event: q.ResquBatchFinished, now: Now) -> None:
         for life in self.lives.values():
-            life.stage = "" if life.stage == event.name else life.stage
+            life.batch = "" if life.batch == event.name else life.batch
 
     def _leased(self, event: e.Leased, now: Now) -> None:
         life = self.lives[event.number]
-        assert not life.token, "leased twice at a time"
-        if life.stage and not life.begun:
-            assert life.stage in self.committed_stages, "nobody sees it before its commit"
-            before = [n for n, each in self.lives.items() if each.stage == life.stage and not each.begun]
-            assert min(before) == event.number, "in order"
+        assert not life.token, "a job has two leases"
+        if life.batch and not life.begun:
+            assert life.batch in self.committed_batches, "leased before the commit"
+            waiting = [n for n, each in self.lives.items() if each.batch == life.batch and not each.begun]
+            assert min(waiting) == event.number, "leased out of order"
         life.token, life.begun = event.token, True
 
     def _closed(self, event: e.ClosingEvent, now: Now) -> None:
@@ -112,12 +112,12 @@ class ResquLedger:
             return
         if isinstance(event, q.Rescheduled):
             self.before.add(life.spec.jid)
-            life.spec, life.stage = event.to, ""
+            life.spec, life.batch = event.to, ""
             self.born[protocol_data(event.to).text] = event.number
         elif getattr(event, "then", None) is State.GONE:
             self._end(event.number, event.jid)
         else:
-            life.stage = ""
+            life.batch = ""
 
     def _end(self, number: int, jid: str) -> None:
         life = self.lives.pop(number)
@@ -129,24 +129,23 @@ class ResquLedger:
     def _rerouted(self, event: e.Rerouted, now: Now) -> None:
         for row in event.rows:
             life = self.lives[row.number]
-            assert not life.token, "it is its holder's"
+            assert not life.token, "a leased job was moved"
             if event.freed:
-                assert life.stage in self.committed_stages, "nobody sees it before its commit"
-                life.stage = ""
+                assert life.batch in self.committed_batches, "moved before the commit"
+                life.batch = ""
 
     def _buried(self, event: e.Buried, now: Now) -> None:
         for row in event.rows:
             life = self.lives[row.number]
-            assert not life.token, "it is its holder's"
-            life.stage, uid = "", uid_of(life.spec)
+            assert not life.token, "a leased job was buried"
+            life.batch, uid = "", uid_of(life.spec)
             if uid and self.locks.get(uid) == row.number:
                 del self.locks[uid]
 
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
-            life = self.lives[row.number]
-            stage = life.stage
-            assert event.why != "abandoned" or stage not in self.committed_stages, "what is committed stays"
+            batch = self.lives[row.number].batch
+            assert event.why != "abandoned" or batch not in self.committed_batches, "a committed batch was abandoned"
             self._end(row.number, row.jid)
 
     def _reserved(self, event: q.Reserved, now: Now) -> None:
@@ -168,7 +167,7 @@ class ResquLedger:
         self.locks = {uid: holder for uid, holder in self.locks.items() if holder}
 
     def _deferred(self, event: q.Deferred, now: Now) -> None:
-        assert event.name not in self.deferred, "one for each unique id"
+        assert event.name not in self.deferred, "two deferred jobs for one unique id"
         self.deferred[event.name] = protocol_data(event.spec).text
         self.promised.add(protocol_data(event.spec).text)
 
@@ -176,9 +175,9 @@ class ResquLedger:
         self.kept.add(self.deferred.pop(event.name))
 
     def audit(self) -> None:
-        """At the end, with nothing left."""
+        """The checks at the end, when no job is left."""
         assert not self.lives
-        assert not self.deferred, "what was deferred never came"
+        assert not self.deferred, "a deferred job was never pushed"
         assert self.promised <= self.kept
 
 
@@ -201,8 +200,8 @@ _READERS: Final[dict[type[e.Event], Callable[[ResquLedger, Any, Now], None]]] = 
     q.Unlocked: ResquLedger._unlocked,
     q.Deferred: ResquLedger._deferred,
     q.DeferralDropped: ResquLedger._dropped,
-    q.ResquBatchPushed: ResquLedger._staged,
-    q.ResquBatchCommitted: ResquLedger._stage_committed,
-    q.ResquBatchFinished: ResquLedger._stage_finished,
+    q.ResquBatchPushed: ResquLedger._pushed_to_batch,
+    q.ResquBatchCommitted: ResquLedger._batch_committed,
+    q.ResquBatchFinished: ResquLedger._batch_finished,
     q.PlanSet: ResquLedger._plan_set,
 }

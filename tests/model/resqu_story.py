@@ -1,4 +1,4 @@
-"""Each kind of event that Resqu's words make, in a plausible order: a part of the story in story.py."""
+"""Commands that make each kind of Resqu event, in a plausible order: a part of story.py."""
 
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
@@ -10,7 +10,7 @@ def story_of_resqu(bench: Bench) -> Bench:
     _batches(bench)
     bench.do(resqu.SetMapping({"default": {"default": "pool"}}, {"default": {"default": "batches"}}))
     bench.tick()
-    _uniques(bench)
+    _unique_ids(bench)
     bench.do(resqu.OpenResquBatch("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
     bench.do(resqu.PushToResquBatch("resqu", "lane", job_spec("staged-2", name="Import")))
     bench.do(resqu.CommitResquBatch("lane"))
@@ -22,7 +22,7 @@ def story_of_resqu(bench: Bench) -> Bench:
 
 
 def _batches(bench: Bench) -> None:
-    """Before there is a mapping: allocators say where everything goes."""
+    """Batches without a mapping: allocators assign them."""
     for name in ("by hand", "after it", "abandoned"):
         spec = job_spec(f"first of {name}", name="Import")
         bench.do(resqu.OpenResquBatch("resqu", name, "acc", "Import", spec))
@@ -44,7 +44,7 @@ def _batches(bench: Bench) -> None:
     bench.do(resqu.PutOn("resqu", "allocator:n:job-1", "pool"))
 
 
-def _uniques(bench: Bench) -> None:
+def _unique_ids(bench: Bench) -> None:
     bench.do(resqu.Reserve("released", 1))
     bench.do(resqu.Release(1))
     for uid in ("running", "handed", "unlocked"):

@@ -19,7 +19,7 @@ from tests.model.rig import Rig, fold
 STEPS: Final = int(os.environ.get("CROSSDOCK_WALK_STEPS", "3000"))
 
 
-LOOK_EVERY: Final = 10
+COMPARE_EVERY: Final = 10
 
 
 _PHASES: Final = {
@@ -30,29 +30,31 @@ _PHASES: Final = {
 }
 
 
-def seen(state: EngineState) -> dict[str, Any]:
-    """What the reference has, too."""
-    job_state = state.resqu
+def of_engine(state: EngineState) -> dict[str, Any]:
+    """The part of the engine's state that the reference has too."""
+    resqu_state = state.resqu
     return {
         "jobs": {number: _job(job) for number, job in state.jobs.items()},
         "ready": {
             name: [sort_key[4] for sort_key in queue.ready] for name, queue in state.queues.items() if len(queue.ready)
         },
         "locks": {resqu.uid_of(name): lock.holder for name, lock in state.locks.items()},
-        "reserved": {resqu.uid_of(name): by for name, by in job_state.reserved.items()},
-        "running": sorted(map(resqu.uid_of, job_state.running)),
-        "deferred": {resqu.uid_of(name): _drawn(spec.jid) for name, (_, spec) in job_state.deferred.items()},
+        "reserved": {resqu.uid_of(name): by for name, by in resqu_state.reserved.items()},
+        "running": sorted(map(resqu.uid_of, resqu_state.running)),
+        "deferred": {
+            resqu.uid_of(name): _without_random_jid(spec.jid) for name, (_, spec) in resqu_state.deferred.items()
+        },
         "buffers": {
-            key: (each.number, each.token, each.text, each.said, each.by) for key, each in job_state.buffers.items()
+            key: (each.number, each.token, each.text, each.said, each.by) for key, each in resqu_state.buffers.items()
         },
-        "stages": {
-            name: (_PHASES[stage.phase], stage.queue, stage.by_hand, stage.end, [n for (n,) in job_state.lanes[name]])
-            for name, stage in job_state.batches.items()
+        "batches": {
+            name: (_PHASES[batch.phase], batch.queue, batch.by_hand, batch.end, [n for (n,) in resqu_state.lanes[name]])
+            for name, batch in resqu_state.batches.items()
         },
-        "turns": {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
-        "backlogs": {key: list(names) for key, names in job_state.backlogs.items()},
+        "lanes": {name: list(queue.lanes) for name, queue in state.queues.items() if queue.lanes is not None},
+        "backlogs": {key: list(names) for key, names in resqu_state.backlogs.items()},
         "plans": {each.plan: each.next for each in state.schedules.values()},
-        "counted": (state.counters.number, state.counters.token),
+        "counters": (state.counters.number, state.counters.token),
     }
 
 
@@ -62,7 +64,7 @@ def _job(job: Job) -> tuple[Any, ...]:
     token = job.lease.token if job.lease is not None else 0
     state = job.state.name.lower()
     return (
-        _drawn(job.jid),
+        _without_random_jid(job.jid),
         state,
         job.queue,
         job.attempts,
@@ -70,23 +72,23 @@ def _job(job: Job) -> tuple[Any, ...]:
         job.due,
         job.extra.protocol_data.text,
         token,
-        job.extra.stage,
+        job.extra.resqu_batch,
     )
 
 
-def _drawn(jid: str) -> str:
-    """Those of plans' jobs are drawn, and the reference leaves them out."""
+def _without_random_jid(jid: str) -> str:
+    """Hides the random jids of plans' jobs, which the reference does not have."""
     return "" if len(jid) == 32 else jid
 
 
-def expected(model: Reference) -> dict[str, Any]:
+def of_reference(model: Reference) -> dict[str, Any]:
     said = {"": 0, "over": 1, "again": 2}
     queues = dict.fromkeys(job.queue for job in model.jobs.values() if job.state == "ready")
     return {
         "jobs": {
             number: (
                 *(job.jid, job.state, job.queue, job.attempts, job.failures, job.due),
-                *(job.text, job.token, job.stage),
+                *(job.text, job.token, job.batch),
             )
             for number, job in model.jobs.items()
         },
@@ -98,14 +100,14 @@ def expected(model: Reference) -> dict[str, Any]:
         "buffers": {
             key: (each.number, each.token, each.text, said[each.said], each.by) for key, each in model.buffers.items()
         },
-        "stages": {
-            name: (stage.phase, stage.queue, stage.by_hand, stage.end, stage.numbers)
-            for name, stage in model.stages.items()
+        "batches": {
+            name: (batch.phase, batch.queue, batch.by_hand, batch.end, batch.numbers)
+            for name, batch in model.batches.items()
         },
-        "turns": model.turns,
+        "lanes": model.lanes,
         "backlogs": model.backlogs,
         "plans": {name: plan.next for name, plan in model.plans.items()},
-        "counted": (model.number, model.token),
+        "counters": (model.number, model.token),
     }
 
 
@@ -119,12 +121,12 @@ class Walk:
         self.do(c.Start())
 
     def step(self) -> None:
-        dice = self.random.random()
-        if dice < 0.85:
+        chance = self.random.random()
+        if chance < 0.85:
             self.scene.act(self.do)
-        elif dice < 0.97:
+        elif chance < 0.97:
             self.rig.clock.pass_by(self.random.choice((0.001, 0.5, 3.0, 20.0)))
-        elif dice < 0.99:
+        elif chance < 0.99:
             self.rig.clock.pass_by(self.random.choice((100.0, 1_800.0)))
             self.do(c.Tick(10_000))
         else:
@@ -132,14 +134,14 @@ class Walk:
 
     def do(self, command: c.Command[Any]) -> Any:
         outcome = self.rig.do(command)
-        wanted = self.model.do(command, self.rig.clock.now)
+        expected = self.model.do(command, self.rig.clock.now)
         shown = outcome
         if isinstance(command, c.Tick):
             shown = None
         elif isinstance(outcome, Job):
             lease = outcome.lease
             shown = (outcome.number, lease.token) if lease is not None else outcome.number
-        assert shown == wanted, command
+        assert shown == expected, command
         return outcome
 
     def restart(self) -> None:
@@ -154,10 +156,10 @@ class Walk:
         file.write(path, self.rig.state, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
         return file.load(path).state
 
-    def look(self) -> None:
+    def compare(self) -> None:
         invariants.check(self.rig.state)
-        assert not self.rig.state.follow_ups
-        assert seen(self.rig.state) == expected(self.model)
+        assert not self.rig.engine.follow_ups
+        assert of_engine(self.rig.state) == of_reference(self.model)
 
 
 SEEDS: Final = range(1, 7)

@@ -1,8 +1,7 @@
-"""An engine on a bench: a clock pair set by hand, jitter under control, and a second memory that replays every event.
+"""An engine with a fake clock pair, controlled jitter, and a second state to which every event is replayed.
 
-The second memory gets each event as the journal would give it back, through its encoding. So a value that cannot be
-stored, an apply function that looks at more than its event, or a change made outside `apply` shows as a difference
-between the two.
+The second state receives each event through the journal's encoding. So a value that cannot be stored, an apply function
+that reads more than its event, and a change made outside `apply` show as a difference between the two states.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ BEGIN = Now(1_794_765_345.0, 1_000.0)
 
 
 class FakeClock:
-    """Both clocks of the server. Wall may jump either way, steady never does."""
+    """Both clocks of the server. The wall clock may jump either way; the steady clock never does."""
 
     def __init__(self, now: Now = BEGIN) -> None:
         self.wall, self.steady = now.wall, now.steady
@@ -38,17 +37,17 @@ class FakeClock:
         self.steady += seconds
 
     def jump(self, seconds: float) -> None:
-        """Somebody set the clock."""
+        """Sets the wall clock forward or back."""
         self.wall = max(1.0, self.wall + seconds)
 
     def restart(self, wall: float, steady: float, newest: float) -> None:
-        """Go on after a recovery as the server's own clock does after another boot: from the last batch's pair by the
-        wall clock, as far as it is beyond the newest time of the journal, a week at most."""
+        """Continues the steady clock after a reboot, as the server does: from the last journal entry on, by the time
+        that the wall clock is beyond the newest time of the journal, at most a week."""
         self.steady = steady + min(max(0.0, self.wall - max(wall, newest) if wall else 0.0), 7 * 86_400.0)
 
 
 class Die(Random):
-    """The engine's random source, with the retry jitter R (0…29) in the test's hand."""
+    """The engine's random source. The test sets the retry jitter (0 to 29)."""
 
     value = 0
 
@@ -63,7 +62,7 @@ class Rig:
         self.engine = Engine(EngineState(), self.die)
         self.replayed = EngineState()
         self.events: list[AnyEvent] = []
-        self.batches: list[bytes] = []
+        self.batches: list[bytes] = []  #: journal entries
         self.ready_queues: Sequence[Topic] = ()
 
     @property
@@ -75,7 +74,7 @@ class Rig:
         return self.events[-1]
 
     def do(self, command: Command[T]) -> T:
-        """One command, one batch."""
+        """Executes a command and encodes its events as one journal entry."""
         events, outcome, self.ready_queues = self.engine.execute(command, self.clock.now)
         if events:
             self.events += events
@@ -87,13 +86,14 @@ class Rig:
         return outcome
 
     def adopt(self, state: EngineState) -> None:
-        """Go on with this memory, as after a recovery."""
+        """Continues with this state, as after a recovery."""
         self.engine = Engine(state, self.die)
 
 
-def fold(batches: Sequence[bytes]) -> EngineState:
+def fold(entries: Sequence[bytes]) -> EngineState:
+    """The state after all events of these journal entries."""
     state = EngineState()
-    for batch in batches:
-        for event in decode_entry(batch).events:
+    for entry in entries:
+        for event in decode_entry(entry).events:
             apply(state, event)
     return state

@@ -1,4 +1,4 @@
-"""A journal that keeps its entries in a list: the port without a disk. What was appended is there, nothing else is."""
+"""A journal port without a disk: it keeps its entries and snapshots in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ class Store:
         return self.last
 
     def sync(self) -> None:
-        """Nothing waits."""
+        """Does nothing: every append is durable at once."""
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         for seq in range(after + 1, self.last + 1):
@@ -41,13 +41,13 @@ class Store:
         self._snapshots.append(new)
 
     def hold(self, name: str, seq: int) -> None:
-        """Nobody reads behind the server here."""
+        """Does nothing: no lake reads this journal."""
 
     def release(self, name: str) -> None:
-        """Nor ever did."""
+        """Does nothing, like `hold`."""
 
     def trim(self, most: int) -> int:
-        """Forget what the snapshot before the newest already holds."""
+        """Removes entries that the snapshot before the newest contains."""
         until = self._snapshots[-2].seq if len(self._snapshots) > 1 else 0
         old = [seq for seq in self._entries if seq <= until][:most]
         for seq in old:
@@ -55,10 +55,10 @@ class Store:
         return len(old)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
     def compact(self) -> Recovered:
-        """What the compactor's child process does: fold the tail, write a snapshot, install it, trim."""
+        """Does what the compactor's child process does: replay the tail, write and install a snapshot, trim."""
         found = recover(self)
         path = self._folder / f"snapshot-{found.seq}"
         file.write(path, found.state, found.seq, found.wall, found.steady)

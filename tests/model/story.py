@@ -1,4 +1,4 @@
-"""A story with each kind of event in it, in a plausible order; what Resqu's words make is in resqu_story.py."""
+"""Commands that make each kind of event at least once, in a plausible order. Those of Resqu are in resqu_story.py."""
 
 from typing import Any
 from unittest.mock import patch
@@ -12,7 +12,7 @@ from crossdock.model.commands import keyspace as k
 from crossdock.model.commands import qless as m
 from crossdock.model.job import Callback, Extra, FaktoryData, Form, Links, LockRelease, LockTerms, Spec
 from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
-from crossdock.model.protocol_data import HistoryEntry, HistoryKind
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessDialect
 from crossdock.model.records import Interval, Per, Schedule
 from crossdock.model.states import State
 from tests.model.bench import RULES, Bench, held, spec
@@ -20,7 +20,7 @@ from tests.model.resqu_story import story_of_resqu
 
 
 def story() -> Bench:
-    """At least one of each kind of event, in a plausible order."""
+    """Events of jobs, leases and queues."""
     bench = Bench()
     bench.do(c.Start())
     bench.push("flushed")
@@ -43,7 +43,7 @@ def story() -> Bench:
         bench.lease()
         bench.fail(jid)
     bench.push("lost", priority=1)
-    bench.push("lapsed", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
+    bench.push("lease-expired", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     bench.lease()
     bench.lease()
     bench.after(1_800.0)
@@ -52,7 +52,7 @@ def story() -> Bench:
     bench.do(admin.Bury("faktory", [buried]))
     bench.do(admin.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
     bench.push("leased", "returned", priority=3)
-    bench.lease(worker="somebody")
+    bench.lease(worker="other")
     bench.give_back(held(bench.lease()))
     bench.do(c.SetProgress("leased", 50, "half", bench.now.wall + 7_200.0))
     bench.nothing_to_lease("seen", "forgotten", terms=c.LeaseTerms(1.0, 1.0, 1.0, registers=True))
@@ -77,12 +77,12 @@ def story_of_records(bench: Bench) -> Bench:
         0,
         RULES,
         0.0,
-        Extra(links=Links(calls="group", call=Callback.SUCCESS)),
+        Extra(links=Links(callback_of="group", callback=Callback.SUCCESS)),
     )
     bench.do(c.OpenBatch("forgotten", "faktory", "", "never committed", called, None))
     bench.after(1_800.0)
     bench.do(c.OpenBatch("group", "faktory", "", "text", None, called))
-    bench.push("member", priority=9, links=Links(group="group"))
+    bench.push("member", priority=9, links=Links(batch="group"))
     bench.do(c.CommitBatch("group"))
     bench.lease()
     bench.succeed("member")
@@ -98,7 +98,7 @@ def story_of_records(bench: Bench) -> Bench:
     return bench
 
 
-def story_of_needs(bench: Bench) -> Bench:
+def story_of_dependencies(bench: Bench) -> Bench:
     [dependency] = bench.push("need", queue="needs")
     bench.push("met", queue="needs", links=Links(depends_on=(dependency,)))
     bench.push("scheduled again", queue="needs", due=bench.now.wall + 9e6, links=Links(depends_on=(dependency,)))
@@ -125,8 +125,8 @@ def story_of_keys(bench: Bench) -> Bench:
     return bench
 
 
-def story_of_moves(bench: Bench) -> Bench:
-    """A queue of qless' jobs: each is put, some are held, moved, edited, warned of and brought back."""
+def story_of_qless(bench: Bench) -> Bench:
+    """qless jobs of one queue that are put, moved, edited, warned and revived, and recurring jobs."""
 
     def put(jid: str, t: float, **more: Any) -> int:
         bench.do(m.Put("qless", t, "w", jid, "moves", "klass", b"{}", Form.JSON, **more))
@@ -172,7 +172,7 @@ def story_of_moves(bench: Bench) -> Bench:
 
 
 def story_of_throttles(bench: Bench) -> Bench:
-    """A throttle with one place: the second job is held, and freed by hand."""
+    """A throttle with one place: the second job is held until a caller frees the throttle."""
     bench.do(m.SetThrottle("gate", 1, 9e6))
     for jid in ("holder", "unheld"):
         put = m.Put("qless", 1_200.0, "w", jid, "gates", "klass", b"{}", Form.JSON)
@@ -182,13 +182,13 @@ def story_of_throttles(bench: Bench) -> Bench:
     return bench
 
 
-def story_of_strays(bench: Bench) -> Bench:
-    """A completion that names another queue leaves a lock behind, which is handed over when it is over."""
+def story_of_stray_entries(bench: Bench) -> Bench:
+    """A completion that names another queue leaves a stray lock. A pop reaches it after it has expired."""
     bench.do(m.Put("qless", 1_300.0, None, "surfaced", "strays", "klass", b"{}", Form.JSON, old=True))
-    for t in (1_301.0, 1_400.0):  # leased, then warned of
+    for t in (1_301.0, 1_400.0):  # leased, then warned
         bench.do(m.Pop("qless", t, "strays", "w", 1, 60.0))
     number = newest_number(bench, "surfaced")
-    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", under="another"))
+    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", qless=QlessDialect("another")))
     bench.do(m.Pop("qless", 1_500.0, "strays", "w", 1, 60.0))
     return bench
 
@@ -206,7 +206,7 @@ def story_of_rerouting(bench: Bench) -> Bench:
 
 
 def story_of_postponing(bench: Bench) -> Bench:
-    """A job that more wait for than may follow at once; one of them still waits in the end."""
+    """A job with more dependents than one command resolves. One of them is still unresolved at the end."""
     [dependency] = bench.push("postponing", queue="postponed")
     bench.push("resolved", "unresolved", queue="postponed", links=Links(depends_on=(dependency,)))
     bench.lease("postponed")
@@ -221,5 +221,5 @@ def newest_number(bench: Bench, jid: str) -> int:
 
 
 def whole_story() -> Bench:
-    bench = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
-    return story_of_postponing(story_of_rerouting(story_of_loads(story_of_resqu(story_of_strays(bench)))))
+    bench = story_of_throttles(story_of_qless(story_of_keys(story_of_dependencies(story_of_records(story())))))
+    return story_of_postponing(story_of_rerouting(story_of_loads(story_of_resqu(story_of_stray_entries(bench)))))

@@ -1,7 +1,7 @@
-"""Groups and locks under whatever may happen to their jobs, crashes included: counts are exact, nothing fires twice,
-nothing before the commit, and a group's last transition and its callback are one change.
+"""Groups (batches with callbacks) and locks under random commands and crashes: counts are exact, no callback is pushed
+twice or before the commit, and a callback is in the journal entry that made it due.
 
-The oracle is `group_history.py`: it knows the events of jobs and nothing of the engine's counters.
+The checker is `group_history.py`. It reads the events of jobs and not the engine's counters.
 """
 
 from typing import Any, Final
@@ -52,29 +52,29 @@ class Groups(RuleBasedStateMachine):
         return outcome
 
     def group(self, pick: int) -> str:
-        """One of the last few, the newest most often; or none."""
+        """One of the last few groups, the newest most often, or none."""
         names = list(self.rig.state.batches)[-4:]
         return names[-1 - pick % len(names)] if names and pick < 7 else ""
 
     @invariant()
     def counts_are_exact(self) -> None:
         counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.state.batches.items()}
-        assert counted == {name: tally.counts for name, tally in self.history.groups.items()}
+        assert counted == {name: record.counts for name, record in self.history.groups.items()}
 
     @invariant()
-    def callbacks_are_told(self) -> None:
-        for name, tally in self.history.groups.items():
+    def callback_flags_agree(self) -> None:
+        for name, record in self.history.groups.items():
             group = self.rig.state.batches[name]
-            assert {call for call in Callback if group.called & call} == tally.called
-            assert {call for call in Callback if group.answered & call} == tally.answered
-            assert group.committed is tally.committed
+            assert {call for call in Callback if group.called & call} == record.called
+            assert {call for call in Callback if group.answered & call} == record.answered
+            assert group.committed is record.committed
 
     @invariant()
-    def nothing_fires_twice(self) -> None:
+    def no_callback_is_pushed_twice(self) -> None:
         assert len(self.history.fired) == len(set(self.history.fired))
 
     @invariant()
-    def locks_have_their_holders(self) -> None:
+    def lock_holders_agree(self) -> None:
         assert {name: lock.holder for name, lock in self.rig.state.locks.items()} == self.history.locks
 
     @initialize()
@@ -94,7 +94,7 @@ class Groups(RuleBasedStateMachine):
     @precondition(lambda self: len(self.rig.state.batches) < 4)
     @rule(calls=st.sampled_from([(True, True), (True, False)]), policy=st.sampled_from(RULES))
     def open_family(self, calls: tuple[bool, bool], policy: Policy) -> None:
-        """A group, its child and its grandchild, and a member there."""
+        """Opens a group, its child and its grandchild, which gets a member."""
         for parent in (7, 0, 0):
             self.open(parent, calls)
         self.push(0, None, LockRelease.SUCCESS, policy, 1)
@@ -109,11 +109,11 @@ class Groups(RuleBasedStateMachine):
         lock=st.sampled_from([None, None, *LOCKS]),
         freed=st.sampled_from(LockRelease),
         policy=st.sampled_from(RULES),
-        many=st.integers(1, 3),
+        count=st.integers(1, 3),
         when=st.sampled_from(["now", "now", "later", "expires"]),
     )
     def push(
-        self, pick: int, lock: str | None, freed: LockRelease, policy: Policy, many: int, when: str = "now"
+        self, pick: int, lock: str | None, freed: LockRelease, policy: Policy, count: int, when: str = "now"
     ) -> None:
         now = self.rig.clock.now
         links = Links(
@@ -123,16 +123,16 @@ class Groups(RuleBasedStateMachine):
         )
         due = now.wall + 3_600.0 if when == "later" else 0.0
         specs = []
-        for _ in range(many):
+        for _ in range(count):
             self.pushed += 1
             jid = f"jid-{self.pushed}"
             specs.append(Spec(jid, "work", "a", b"", Form.NONE, 0, policy, due, Extra(links=links)))
         self.rig.clock.pass_by(0.001)
-        refused = self.do(c.Enqueue("faktory", specs)) or [None] * many
+        refused = self.do(c.Enqueue("faktory", specs)) or [None] * count
         if lock is None:
-            assert refused == [None] * many
+            assert refused == [None] * count
         else:
-            assert refused[1:] == [c.Refused.NOT_UNIQUE] * (many - 1)
+            assert refused[1:] == [c.Refused.NOT_UNIQUE] * (count - 1)
             assert self.history.locks[lock] is not None
 
     @rule(queue=st.sampled_from(QUEUES))
@@ -140,10 +140,10 @@ class Groups(RuleBasedStateMachine):
         self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))
 
     @rule(
-        queue=st.sampled_from([*QUEUES, "mail"]), success=st.sampled_from([True, True, False]), many=st.integers(1, 4)
+        queue=st.sampled_from([*QUEUES, "mail"]), success=st.sampled_from([True, True, False]), count=st.integers(1, 4)
     )
-    def work(self, queue: str, success: bool, many: int) -> None:
-        for _ in range(many):
+    def work(self, queue: str, success: bool, count: int) -> None:
+        for _ in range(count):
             job = self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))
             if job is not None:
                 self._settle(job.jid, success)
@@ -176,7 +176,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(lost=st.integers(0, 4))
     def crash(self, lost: int) -> None:
-        """The last batches never reached the disk. What is there is whole: nothing is left to be called for."""
+        """Loses the last journal entries. The state that is left is complete: the restart pushes no callback."""
         batches = self.rig.batches[: max(1, len(self.rig.batches) - lost)]
         self.rig.batches = batches
         self.rig.replayed = fold(batches)
@@ -189,7 +189,7 @@ class Groups(RuleBasedStateMachine):
         assert [type(event) for event in self.rig.events[so_far:]] == [e.Started]
 
     def teardown(self) -> None:
-        """Commit all and work all off: who can be called back was, and no lock is left behind."""
+        """Commits all groups and works off all jobs: every callback that is due was pushed, and no lock is left."""
         for name in list(self.rig.state.batches):
             self.do(c.CommitBatch(name))
         while self.rig.state.jobs:
@@ -200,11 +200,11 @@ class Groups(RuleBasedStateMachine):
             for job in list(self.rig.state.jobs.values()):
                 self._settle(job.jid, success=True)
         assert self.rig.state.locks == {}
-        for name, tally in self.history.groups.items():
-            assert tally.called >= {call for call in Callback if tally.spec(call) is not None and tally.is_due(call)}, (
-                name
-            )
-        assert picture(self.rig.replayed) == picture(self.rig.state), "the fold of all events is the state"
+        for name, record in self.history.groups.items():
+            assert record.called >= {
+                call for call in Callback if record.spec(call) is not None and record.is_due(call)
+            }, name
+        assert picture(self.rig.replayed) == picture(self.rig.state), "a replay of all events differs from the state"
 
 
 TestGroups = Groups.TestCase

@@ -1,4 +1,4 @@
-"""The reference's intervals beside the examples of the Resqu protocol page, section 8."""
+"""The reference's intervals give the next runs of the examples in resqu.md section 8."""
 
 from datetime import datetime
 from math import inf
@@ -27,7 +27,7 @@ from tests.model.resqu_reference import intervals
         ("2030-01-01 00:00:00", "P1D", "2018-01-03 00:00:00", "2030-01-01 00:00:00"),
     ],
 )
-def test_the_next_run_is_that_of_the_protocol_page(start: str, text: str, now: str, next_run: str) -> None:
+def test_the_next_run_is_that_of_the_document(start: str, text: str, now: str, next_run: str) -> None:
     interval, at = intervals.read(text), seconds(start)
     while at <= seconds(now):
         at = interval.after(at)

@@ -1,4 +1,4 @@
-"""The key space beside its reference: random commands, time, flushes and restarts; replay and snapshots agree."""
+"""The key space and its reference execute random commands, flushes and restarts. Replay and snapshots agree."""
 
 import tempfile
 import time
@@ -132,7 +132,7 @@ class KeysBesideReference(RuleBasedStateMachine):
         assert picture(self.rig.replayed)["keys"] == picture(self.rig.state)["keys"]
 
     @invariant()
-    def everything_is_counted_and_found(self) -> None:
+    def sizes_and_indexes_are_exact(self) -> None:
         space = self.rig.state.keys
         sizes = {
             key: ENTRY_BYTES + len(key) + size_of(entry.kind, elements(entry)) for key, entry in space.entries.items()
@@ -142,7 +142,7 @@ class KeysBesideReference(RuleBasedStateMachine):
         assert list(space.walk) == sorted((zlib.crc32(key), key) for key in space.entries)
         assert list(space.ends) == sorted((entry.end, key) for key, entry in space.entries.items() if entry.end)
         for entry in space.entries.values():
-            assert entry.kind is k.Kind.STRING or len(entry.data), "an empty one is gone"
+            assert entry.kind is k.Kind.STRING or len(entry.data), "an empty key exists"
             if entry.kind is k.Kind.SORTED:
                 assert list(entry.data.order) == sorted((score, key) for key, score in entry.data.scores.items())
 
@@ -159,17 +159,17 @@ def test_a_push_onto_a_long_list_is_a_small_event() -> None:
         assert len(rig.batches[-1]) < 100
 
 
-def test_taking_most_of_a_long_list_out_costs_one_walk_over_it() -> None:
+def test_removing_most_of_a_long_list_takes_one_pass() -> None:
     rig = Rig()
     rig.do(k.ChangeList(b"l", 0, 0, [b"element"] * 600_000))
     begun = time.process_time()
     rig.do(k.ChangeList(b"l", 0, drop=range(599_999)))
-    assert time.process_time() - begun < 1.5, "each was looked for from an end on"
+    assert time.process_time() - begun < 1.5, "each element was searched from an end"
     assert list(rig.state.keys.entries[b"l"].data) == [b"element"]
     assert rig.state.keys.size < 1_000
 
 
-def test_an_end_is_due_and_carried_out_in_slices() -> None:
+def test_expired_keys_are_removed_in_slices() -> None:
     rig = Rig()
     for n in range(10):
         rig.do(k.SetKey(b"%d" % n, b"", rig.clock.steady + 5.0))
@@ -183,7 +183,7 @@ def test_an_end_is_due_and_carried_out_in_slices() -> None:
     assert rig.engine.due_in(rig.clock.now) is None
 
 
-def test_what_changes_nothing_is_no_event() -> None:
+def test_a_command_that_changes_nothing_makes_no_event() -> None:
     rig = Rig()
     rig.do(k.ChangeMembers(b"h", k.Kind.HASH, [(b"a", b"1")]))
     before = len(rig.batches)
@@ -196,22 +196,22 @@ def test_what_changes_nothing_is_no_event() -> None:
 
 
 def test_key_events_are_hard() -> None:
-    """A reply that tells of a changed key waits for the disk."""
+    """The reply to a changed key waits until its journal entry is durable."""
     assert not {KeySet, KeysDropped, KeyKept, ListChanged, MembersChanged, ScriptKnown} & e.SOFT
 
 
-def test_a_page_of_keys_never_skips_one_that_stays() -> None:
+def test_paging_never_skips_a_key_that_exists_throughout() -> None:
     rig = Rig()
     for n in range(100):
         rig.do(k.SetKey(b"stays %d" % n, b""))
         rig.do(k.SetKey(b"goes %d" % n, b""))
-    cursor, seen, turns = 0, set[bytes](), 0
+    cursor, seen, pages = 0, set[bytes](), 0
     while True:
         cursor, page = rig.state.keys.page(cursor, 7)
         seen.update(page)
-        rig.do(k.DropKeys([b"goes %d" % turns]))
-        rig.do(k.SetKey(b"comes %d" % turns, b""))
-        turns += 1
+        rig.do(k.DropKeys([b"goes %d" % pages]))
+        rig.do(k.SetKey(b"comes %d" % pages, b""))
+        pages += 1
         if not cursor:
             break
     assert {key for key in seen if key.startswith(b"stays")} == {b"stays %d" % n for n in range(100)}

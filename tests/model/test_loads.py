@@ -1,4 +1,4 @@
-"""Loads against a reference of a few lines: random runs, jids, closings, ends of time, restarts and snapshots."""
+"""Bulk loads compared with a small reference: random loads, jids, closings, timeouts, restarts and snapshots."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from crossdock.engine.index import bulk_loads as kept
+from crossdock.engine.index import bulk_loads
 from crossdock.engine.index.job_table import JidIndex
 from crossdock.engine.records import bulk_load
 from crossdock.journal.snapshot import file
@@ -33,7 +33,7 @@ class Run:
 
 
 class Reference:
-    """What a load means, without any economy."""
+    """The rules of bulk loads, written as simply as possible."""
 
     def __init__(self) -> None:
         self.open: dict[str, Run] = {}
@@ -69,10 +69,10 @@ class Reference:
         if name not in self.closed:
             self.closed[name] = self.open.pop(name, Run())
             self.closed[name].lapsed = lapsed
-        answer = self.closed[name].totals()
+        outcome = self.closed[name].totals()
         while len(self.closed) > CLOSED:
             del self.closed[next(iter(self.closed))]
-        return answer
+        return outcome
 
     def time_is(self, steady: float) -> None:
         for _, name in sorted((run.end, name) for name, run in self.open.items() if run.end <= steady):
@@ -80,11 +80,11 @@ class Reference:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_and_reference_agree(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "OPEN_AT_MOST", OPEN)
     monkeypatch.setattr(bulk_load, "JIDS_AT_MOST", JIDS)
-    monkeypatch.setattr(kept, "CLOSED_AT_MOST", CLOSED)
-    monkeypatch.setattr(kept, "ONCE_AT_MOST", ONCE)
+    monkeypatch.setattr(bulk_loads, "CLOSED_AT_MOST", CLOSED)
+    monkeypatch.setattr(bulk_loads, "ONCE_AT_MOST", ONCE)
     random, bench, reference = Random(seed), Bench(), Reference()
     refused = set()
     for step in range(600):
@@ -94,9 +94,9 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             jids = [f"jid-{random.randrange(40)}" for _ in range(random.randrange(12))]
             once = random.random() < 0.3
             expected = reference.load(name, jids, once, bench.state.jids, bench.now)
-            answer = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids], once))
-            assert answer == expected
-            refused.add(answer.refused)
+            outcome = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids], once))
+            assert outcome == expected
+            refused.add(outcome.refused)
         elif chance < 0.9:
             assert bench.do(CloseLoad(name)) == reference.close(name)
         elif chance < 0.94:

@@ -1,6 +1,7 @@
-"""Long seeded walks of Resqu's words in the engine beside their reference, over restarts by replay and by snapshot.
+"""Long seeded walks that compare Resqu's commands in the engine with their reference, with restarts from the journal
+and from snapshots.
 
-CROSSDOCK_WALK_STEPS   steps of a walk (nightly: 100,000)
+CROSSDOCK_WALK_STEPS   steps per walk (nightly: 100,000)
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ from crossdock.model.commands import resqu
 from crossdock.model.events import AnyEvent
 from tests.model.coverage import RESQU_KINDS
 from tests.model.resqu_reference.commands import RULES
-from tests.model.resqu_walk import LOOK_EVERY, SEEDS, STEPS, Walk
+from tests.model.resqu_walk import COMPARE_EVERY, SEEDS, STEPS, Walk
 from tests.model.rig import Rig
 from tests.support.picture import picture
 
@@ -21,9 +22,9 @@ def test_walk(seed: int, tmp_path: Path) -> None:
     walk = Walk(seed, tmp_path)
     for step in range(STEPS):
         walk.step()
-        if step % LOOK_EVERY == 0:
-            walk.look()
-    walk.look()
+        if step % COMPARE_EVERY == 0:
+            walk.compare()
+    walk.compare()
     assert picture(walk.rig.replayed) == picture(walk.rig.state)
 
 

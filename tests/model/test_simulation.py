@@ -1,8 +1,8 @@
-"""The simulation, many seeds of it. A seed that fails prints the line that runs it again, exactly.
+"""The simulation with many seeds. A seed that fails prints the command that repeats it.
 
-CROSSDOCK_SIM_STEPS   steps of a seed (nightly: 100,000)
-CROSSDOCK_SIM_SEEDS   how many seeds, from 1 on (nightly: 1,000)
-CROSSDOCK_SIM_SEED    this seed alone
+CROSSDOCK_SIM_STEPS   steps per seed (nightly: 100,000)
+CROSSDOCK_SIM_SEEDS   number of seeds, from 1 on (nightly: 1,000)
+CROSSDOCK_SIM_SEED    run only this seed
 """
 
 import os
@@ -21,8 +21,8 @@ from tests.model.ledger import ledger
 from tests.model.simulation import World, run
 
 STEPS: Final = int(os.environ.get("CROSSDOCK_SIM_STEPS", "1000"))
-ALONE: Final = os.environ.get("CROSSDOCK_SIM_SEED")
-SEEDS: Final = [int(ALONE)] if ALONE else list(range(1, int(os.environ.get("CROSSDOCK_SIM_SEEDS", "30")) + 1))
+ONLY_SEED: Final = os.environ.get("CROSSDOCK_SIM_SEED")
+SEEDS: Final = [int(ONLY_SEED)] if ONLY_SEED else list(range(1, int(os.environ.get("CROSSDOCK_SIM_SEEDS", "30")) + 1))
 
 KINDS: Final = JOB_KINDS - set(MOVED) - UNMOVED
 MOVES: Final = {(kind, move) for kind, moves in USED.items() for move in moves}
@@ -33,7 +33,7 @@ def digest(world: World) -> str:
 
 
 class Runs:
-    """What the seeds have shown so far."""
+    """The coverage and the digests of each random seed that ran."""
 
     def __init__(self) -> None:
         self.coverage = Coverage()
@@ -52,7 +52,7 @@ def simulate(seed: int, steps: int, folder: Path) -> World:
     except Exception as error:
         error.add_note("The last events: " + "\n".join(map(repr, world.log[-5:])))
         error.add_note(
-            f"Run it again: CROSSDOCK_SIM_SEED={seed} CROSSDOCK_SIM_STEPS={steps} "
+            f"Repeat with: CROSSDOCK_SIM_SEED={seed} CROSSDOCK_SIM_STEPS={steps} "
             "python -m pytest tests/model/test_simulation.py -k test_seed"
         )
         raise
@@ -68,9 +68,9 @@ def test_seed(seed: int, runs: Runs, tmp_path: Path) -> None:
     runs.done[seed] = digest(world)
 
 
-@pytest.mark.skipif(ALONE is not None, reason="one seed alone need not see everything")
+@pytest.mark.skipif(ONLY_SEED is not None, reason="a single seed does not cover everything")
 def test_the_seeds_see_every_event_and_every_move(runs: Runs, tmp_path: Path) -> None:
-    """Those that ran here, and as many of the others as that takes."""
+    """Adds seeds that did not run in this process until everything is covered."""
     seen = runs.coverage
     for seed in SEEDS:
         if set(seen.kinds) >= KINDS and set(seen.moves) >= MOVES:
@@ -87,13 +87,13 @@ def test_a_seed_gives_the_same_events_again(runs: Runs, tmp_path: Path) -> None:
 
 
 def test_a_seed_gives_the_same_events_in_another_process(tmp_path: Path) -> None:
-    """Whatever order that process gives to sets and dicts of strings."""
+    """The hash seed of the process changes nothing."""
     script = (
         "import sys; from pathlib import Path\n"
         "from tests.model.simulation import run; from tests.model.test_simulation import digest\n"
         "print(digest(run(7, 300, Path(sys.argv[1]))))"
     )
-    said = set()
+    digests = set()
     for hash_seed in ("1", "2"):
         folder = tmp_path / hash_seed
         folder.mkdir()
@@ -105,17 +105,17 @@ def test_a_seed_gives_the_same_events_in_another_process(tmp_path: Path) -> None
             text=True,
             check=True,
         )
-        said.add(done.stdout)
-    assert len(said) == 1
+        digests.add(done.stdout)
+    assert len(digests) == 1
 
 
-def test_a_seed_that_fails_says_how_to_run_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checker that overlooks leases cannot agree with what follows."""
+def test_a_seed_that_fails_prints_how_to_repeat_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that ignores leases fails at the first settlement."""
     readers = {kind: reader for kind, reader in ledger._READERS.items() if kind is not Leased}
     monkeypatch.setattr(ledger, "_READERS", readers)
     with pytest.raises((AssertionError, LookupError)) as caught:
         simulate(1, 200, tmp_path)
-    line = "Run it again: CROSSDOCK_SIM_SEED=1 CROSSDOCK_SIM_STEPS=200 python -m pytest"
+    line = "Repeat with: CROSSDOCK_SIM_SEED=1 CROSSDOCK_SIM_STEPS=200 python -m pytest"
     assert caught.value.__notes__[-1].startswith(line)
 
 

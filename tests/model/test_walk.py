@@ -1,11 +1,12 @@
-"""Long seeded walks of the engine beside the reference: states that Hypothesis' short ones hardly reach.
+"""Long seeded walks that compare the engine with the reference. They reach states that Hypothesis's short runs rarely
+reach.
 
-CROSSDOCK_WALK_STEPS   steps of a walk (nightly: 100,000)
+CROSSDOCK_WALK_STEPS   steps per walk (nightly: 100,000)
 """
 
 import pytest
 
-from tests.model.walk import LOOK_EVERY, STEPS, Walk
+from tests.model.walk import COMPARE_EVERY, STEPS, Walk
 from tests.support.picture import picture
 
 
@@ -14,7 +15,7 @@ def test_walk(seed: int) -> None:
     walk = Walk(seed)
     for step in range(STEPS):
         walk.step()
-        if step % LOOK_EVERY == 0:
-            walk.look()
-    walk.look()
+        if step % COMPARE_EVERY == 0:
+            walk.compare()
+    walk.compare()
     assert picture(walk.rig.replayed) == picture(walk.rig.state)

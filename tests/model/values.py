@@ -1,4 +1,4 @@
-"""The values that commands are made of: few enough to collide, many enough to differ."""
+"""Values that random commands are made of: few enough to collide, enough to differ."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.records import Per
 from crossdock.model.states import State
 
-#: States a job is kept in, so that it can be removed from them.
+#: States from which a job can be removed.
 KEPT: Final = (
     State.SCHEDULED,
     State.BLOCKED,
@@ -24,7 +24,7 @@ QUEUES: Final = ("default", "mail", "größe")
 WORKERS: Final = ("", "w1", "w2", "w3")
 VIAS: Final = ("faktory", "workq")
 
-#: Every way of a job that the engine can go.
+#: Policies that cover every path of a job through the engine.
 RULES: Final = (
     Policy(25, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD),  # Faktory's default
     Policy(1, 0, 90.0, Backoff.POLYNOMIAL, Disposition.DEAD),
@@ -35,7 +35,7 @@ RULES: Final = (
     Policy(1, 2, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN, 2),  # as Workq's
     Policy(
         0, 0, 60.0, Backoff.NONE, Disposition.GONE, Disposition.GONE, LeaseExpiry.DROP
-    ),  # as Workq's in the foreground
+    ),  # as Workq's foreground jobs
     Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0),  # as Masenko's
     Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0),
     Policy(1, 0, 0, Backoff.QUARTIC, Disposition.FAILED, Disposition.COMPLETE),
@@ -51,7 +51,7 @@ TERMS: Final = (
 
 EXTRAS: Final = (None, None, Extra(b'{"a":1}'), Extra(b"", FaktoryData("2026-01-01T00:00:00Z", priority=True)))
 
-#: The throttles a configuration may name; the last two are the same queue differently.
+#: Throttles of a configuration. The last two configure the same queue differently.
 THROTTLES: Final = (
     (),
     (("default", 1, Per.QUEUE, 0.0),),
@@ -59,12 +59,12 @@ THROTTLES: Final = (
     (("mail", 1, Per.WORKER, 45.0),),
 )
 
-#: Schedule of each recurrence by its name; the reference knows these schedules.
-RECURRING: Final = {"often": "*/5 * * * *", "hourly": "0 * * * *", "nightly": "30 3 * * *"}
+#: Schedules by name. The reference knows them.
+SCHEDULES: Final = {"often": "*/5 * * * *", "hourly": "0 * * * *", "nightly": "30 3 * * *"}
 
 
-#: What runs are tied to; times count from each run.
-OF_RUNS: Final = (
+#: Links of scheduled jobs. Their times count from each run.
+SCHEDULED_EXTRAS: Final = (
     None,
     Extra(links=Links(LockTerms("lock a", 4_000.0, LockRelease.SUCCESS), expires=600.0)),
     Extra(links=Links(LockTerms("lock b", 30.0, LockRelease.START))),
@@ -73,5 +73,5 @@ OF_RUNS: Final = (
 
 
 def callback(group: str, call: Callback) -> Spec:
-    extra = Extra(links=Links(calls=group, call=call))
+    extra = Extra(links=Links(callback_of=group, callback=call))
     return Spec(f"{call.name} of {group}", "mail", "call", b"", Form.NONE, 0, RULES[1], extra=extra)

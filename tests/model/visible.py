@@ -1,4 +1,4 @@
-"""What a client or an operator could ever see, in one shape for the engine's memory and for the reference."""
+"""Everything that a client or an operator can see, in one form for the engine's state and for the reference."""
 
 from collections import Counter
 from typing import Any, Final
@@ -12,10 +12,10 @@ from crossdock.model.job import Callback, Job
 from crossdock.model.records import Batch
 from crossdock.model.states import State
 from tests.model.reference.commands import Reference
-from tests.model.reference.jobs import Job as Plain
-from tests.model.reference.records import Group as Named
+from tests.model.reference.jobs import Job as ReferenceJob
+from tests.model.reference.records import Group as ReferenceGroup
 
-SHELVES: Final = (
+STATES: Final = (
     State.SCHEDULED,
     State.BLOCKED,
     State.RETRYING,
@@ -26,11 +26,11 @@ SHELVES: Final = (
 )
 LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
 ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
-TRACK: Final = ("state", "updated", "end", "percent", "text", "until")
+TRACK: Final = ("state", "updated", "percent", "text", "until")
 
 
 def nearly(seconds: float | None) -> Any:
-    """A wait that may be rounded otherwise: wall times leave a quarter of a microsecond."""
+    """A wait with tolerance for rounding: wall times have a precision of a quarter of a microsecond."""
     return None if seconds is None else pytest.approx(seconds, abs=1e-5)
 
 
@@ -41,7 +41,7 @@ def of_engine(state: EngineState) -> dict[str, Any]:
         "jids": {jid: [job.number for job in state.named(jid)] for jid in state.jids},
         "queues": [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()],
         "ready": {queue.name: [sort_key[4] for sort_key in queue.ready] for queue in state.queues.values()},
-        "shelves": {job_state: [number for _, number in state.by_state[job_state]] for job_state in SHELVES},
+        "by state": {job_state: [number for _, number in state.by_state[job_state]] for job_state in STATES},
         "oldest": {queue.name: queue.oldest(state.jobs) for queue in state.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
         "counts": (counters.processed, counters.failures, counters.evicted),
@@ -52,16 +52,16 @@ def of_engine(state: EngineState) -> dict[str, Any]:
             for start, page in days.items()
         },
         "locks": {name: (lock.holder, lock.end) for name, lock in state.locks.items()},
-        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in state.progress.items()},
+        "progress": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in state.progress.items()},
         "groups": {group.name: _group(group) for group in state.batches.values()},
         "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in state.throttles.values()],
-        "recurrences": state.schedules,
+        "schedules": state.schedules,
     }
 
 
 def _by_queue(state: EngineState) -> dict[str, Any]:
     return {
-        "leased": Counter(state.leased_in),  # which takes none for zero
+        "leased": Counter(state.leased_in),  # a Counter treats missing as zero
         "retrying": Counter({name: len(order) for name, order in state.retrying_in.items()}),
         "scheduled": {name: [key[2] for key in order] for name, order in state.scheduled_in.items()},
     }
@@ -82,7 +82,7 @@ def _reference_by_queue(model: Reference) -> dict[str, Any]:
 
 def _group(group: Batch) -> dict[str, Any]:
     return {
-        "asked": (group.name, group.via, group.parent, group.description, group.complete, group.success),
+        "opened": (group.name, group.via, group.parent, group.description, group.complete, group.success),
         "times": (group.created, group.end),
         "members": (group.total, group.pending, group.bad),
         "callbacks": (group.committed, group.called, group.answered, group.finished),
@@ -98,12 +98,12 @@ def _job(job: Job) -> dict[str, Any]:
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
-        "needs": list(dependencies_of(job)) if job.state is State.BLOCKED else [],
+        "depends on": list(dependencies_of(job)) if job.state is State.BLOCKED else [],
         "end": job.end,
         "result": job.extra.result if job.extra else None,
         "deadqueue": (job.extra.deadqueue, job.extra.spent) if job.extra else ("", False),
         "custom": job.extra.custom if job.extra else b"",
-        "face": job.extra.protocol_data if job.extra else None,
+        "protocol data": job.extra.protocol_data if job.extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),
         "error": error and tuple(getattr(error, name) for name in ERROR),
     }
@@ -119,32 +119,32 @@ def of_reference(model: Reference) -> dict[str, Any]:
         "jids": jids,
         "queues": [(name, queue.first_seen, queue.paused) for name, queue in model.queues.items()],
         "ready": {name: [job.number for job in model.ready(name)] for name in model.queues},
-        "shelves": {state: [job.number for job in model.shelf(state)] for state in SHELVES},
+        "by state": {state: [job.number for job in model.in_state(state)] for state in STATES},
         "oldest": {name: _oldest(model.ready(name)) for name in model.queues},
         "numbers": (model.number, model.token, model.first_token, model.epoch, model.at),
         "counts": (model.processed, model.failures, model.evicted),
         "by queue": _reference_by_queue(model),
-        "stats": _kept_pages(model),
+        "stats": _days(model),
         "locks": {name: (lock.holder, lock.end) for name, lock in model.records.locks.items()},
-        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in model.records.tracks.items()},
+        "progress": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in model.records.tracks.items()},
         "groups": {name: _reference_group(group) for name, group in model.records.groups.items()},
         "throttles": [(name, each.maximum, each.per, each.timeout_s) for name, each in model.throttles.items()],
-        "recurrences": model.schedules,
+        "schedules": model.schedules,
     }
 
 
-def _oldest(ready: list[Plain]) -> float | None:
-    """The first of each priority and band has waited longest there."""
+def _oldest(ready: list[ReferenceJob]) -> float | None:
+    """The earliest of the first jobs of each priority and band, which have waited longest there."""
     heads: dict[tuple[float, int], float] = {}
     for job in ready:
         heads.setdefault((job.spec.priority, job.band), job.since)
     return min(heads.values(), default=None)
 
 
-def _reference_group(group: Named) -> dict[str, Any]:
-    asked, members = group.asked, group.members
+def _reference_group(group: ReferenceGroup) -> dict[str, Any]:
+    opened, members = group.opened, group.members
     return {
-        "asked": (asked.name, asked.via, asked.parent, asked.description, asked.complete, asked.success),
+        "opened": (opened.name, opened.via, opened.parent, opened.description, opened.complete, opened.success),
         "times": (group.created, group.end),
         "members": (
             len(members),
@@ -156,26 +156,26 @@ def _reference_group(group: Named) -> dict[str, Any]:
     }
 
 
-def _reference_job(job: Plain) -> dict[str, Any]:
+def _reference_job(job: ReferenceJob) -> dict[str, Any]:
     spec, lease, error, extra = job.spec, job.lease, job.error, job.spec.extra
     return {
         "pushed": (spec.jid, spec.queue, spec.kind, spec.payload, spec.form, spec.priority, spec.policy, job.origin),
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
-        "needs": job.depends_on if job.state is State.BLOCKED else [],
+        "depends on": job.depends_on if job.state is State.BLOCKED else [],
         "end": job.end,
         "result": job.result,
         "deadqueue": (job.deadqueue, job.spent),
         "custom": extra.custom if extra else b"",
-        "face": extra.protocol_data if extra else None,
+        "protocol data": extra.protocol_data if extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),
         "error": error and tuple(getattr(error, name) for name in ERROR),
     }
 
 
-def _kept_pages(model: Reference) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """How often each thing was booked on the days that are kept: 30, counted back from a queue's newest."""
+def _days(model: Reference) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """Counts of each statistic on the retained days: the last 30 up to the newest day of each queue."""
     newest: dict[str, int] = {}
     pages: dict[tuple[str, int], list[str]] = {}
     for queue, day, what, _ in model.booked:

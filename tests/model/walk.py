@@ -15,8 +15,8 @@ from tests.model.rig import Rig, fold
 STEPS: Final = int(os.environ.get("CROSSDOCK_WALK_STEPS", "4000"))
 
 
-#: Looking at everything costs more than a step; the answers of each step are compared anyway.
-LOOK_EVERY: Final = 12
+#: Comparing the whole state costs more than a step. The outcome of every step is compared anyway.
+COMPARE_EVERY: Final = 12
 
 
 DAY: Final = 86_400.0
@@ -30,14 +30,14 @@ class Walk:
         self.scene = Scene(self.random, self.rig.clock, self.rig.state, clients(self.random, 12))
 
     def step(self) -> None:
-        dice = self.random.random()
-        if dice < 0.85:
+        chance = self.random.random()
+        if chance < 0.85:
             self.do(*draw(self.scene))
-        elif dice < 0.98:
+        elif chance < 0.98:
             self.rig.clock.pass_by(self.random.choice((0.001, 0.05, 0.5, 5.0, 40.0)))
-        elif dice < 0.99:
+        elif chance < 0.99:
             self.rig.clock.pass_by(self.random.choice((900.0, 3_600.0, DAY, 32 * DAY, 181 * DAY)))
-        elif dice < 0.995:
+        elif chance < 0.995:
             self.rig.clock.jump(self.random.choice((-DAY, -3_600.0, -2.0, 2.0, 3_600.0, DAY)))
         else:
             self.restart()
@@ -49,13 +49,13 @@ class Walk:
         draws = engine_draws.of(self.rig.events[so_far:], self.rig.die.value)
         expected = self.model.do(command, self.rig.clock.now, draws)
         if isinstance(command, c.LeaseNext) and outcome is not None:
-            client.is_given(outcome)
+            client.record_lease(outcome)
             client.working.append(outcome.jid)
             outcome = (outcome.number, outcome.lease.token)
         elif isinstance(command, c.Succeed | c.Fail):
-            client.hears(command.jid)
+            client.stop_working(command.jid)
             if outcome:
-                client.has_settled(command.jid)
+                client.forget_lease(command.jid)
         assert outcome == expected
         assert set(self.rig.ready_queues) == self.model.woken
 
@@ -70,7 +70,7 @@ class Walk:
             client.reconnect(self.rig.state if self.random.random() < 0.5 else None)
         self.do(self.scene.clients[0], c.Start())
 
-    def look(self) -> None:
+    def compare(self) -> None:
         assert visible.of_engine(self.rig.state) == visible.of_reference(self.model)
         assert self.rig.engine.due_in(self.rig.clock.now) == visible.nearly(self.model.due_in(self.rig.clock.now))
         assert self.model.records.overlooked() == []

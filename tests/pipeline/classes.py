@@ -1,6 +1,6 @@
-"""An archive of the Java classes that Spark loads, which more than halves the start of a JVM; a run starts a dozen.
+"""An archive of the Java classes that Spark loads. It halves the start time of a JVM, and a run starts a dozen.
 
-Made once for this Java and this Spark, and kept in pytest's cache: python -m tests.pipeline.classes FILE
+It is made once per version of Java and Spark, and kept in pytest's cache: python -m tests.pipeline.classes FILE
 """
 
 import hashlib
@@ -11,18 +11,17 @@ import sys
 from pathlib import Path
 
 import pyspark
-from pyspark import SparkContext
 
-from crossdock.pipeline.session import start
+from crossdock.pipeline.session import start, stop
 from tests.support.locks import locked
 from tests.support.patience import PROGRAM_PATIENCE_S
 
-#: The JVM's first compiler only, and the plainest collector: nothing here runs long.
+#: Only the first compiler of the JVM and the simplest collector, because nothing here runs long.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def archive(cache: Path) -> Path:
-    """Made if it is not there; other processes that ask meanwhile wait for it."""
+    """Make the archive if it is missing. Other processes wait for it meanwhile."""
     java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
     key = hashlib.sha256(java + pyspark.__version__.encode() + str(Path(pyspark.__file__).parent).encode())
     path = cache / f"spark-{key.hexdigest()[:16]}.jsa"
@@ -35,7 +34,7 @@ def archive(cache: Path) -> Path:
 
 
 def quick(classes: Path) -> str:
-    """Options of a JVM that has the archive."""
+    """Options of a JVM that uses the archive."""
     return f"{QUICK} -XX:SharedArchiveFile={classes} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
@@ -48,12 +47,7 @@ def main(path: Path) -> None:
     )
     rows = spark.read.parquet(str(out))
     rows.groupBy("day").count().join(rows, "day").orderBy("id").collect()
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    spark.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(PROGRAM_PATIENCE_S)  # the archive is written at its very end
+    stop(spark)
     shutil.rmtree(out)
     beside.rename(path)
 

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the pipeline: small, with one of everything."""
+"""One small Spark session for all tests of the pipeline."""
 
 import json
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.pipeline.context import PipelineContext
-from crossdock.pipeline.run import Ran, run
+from crossdock.pipeline.run import Ran
 from crossdock.pipeline.session import start
 from tests.pipeline.classes import QUICK, archive
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
+from tests.pipeline.pipelines import Pipeline
 from tests.support.locks import locked
 
-#: Of the load, before each of the two increments.
+#: Actions of the load before each of the two increments.
 ACTS = 300
 
-#: One of everything, and no planning of what is small anyhow; to compile a plan costs more than to run it once.
+#: One partition, no adaptive planning and no generated code: compiling a plan costs more than running it once.
 SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -31,8 +31,9 @@ SMALL = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start Spark: those that use its session, or the archive of its classes."""
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if isinstance(item, pytest.Function) and {"spark", "classes"} & set(item.fixturenames):
             item.add_marker(pytest.mark.spark)
 
 
@@ -66,30 +67,30 @@ class Grown(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def grown(request: pytest.FixtureRequest, together: Path) -> Grown:
-    """Tables that grew by two increments under a mixed load, made once a run. Tests leave them as they are."""
+def grown(request: pytest.FixtureRequest, together: Path, classes: Path) -> Grown:
+    """Tables of two increments under a mixed load, made once per run. Tests do not change them."""
     folder, notes, load = together / "grown", together / "grown.json", MixedLoad(1)
     with locked(together / "grown.lock"):
         if notes.exists():  # the same seed makes the same load
             load.go(2 * ACTS)
             ran = [Ran(*each) for each in json.loads(notes.read_text("utf-8"))]
         else:
-            ran = grow(load, PipelineContext(request.getfixturevalue("spark"), folder / "lake", folder / "tables"))
+            ran = grow(load, Pipeline(request.getfixturevalue("spark"), folder / "lake", folder / "tables"))
             notes.write_text(json.dumps(ran), "utf-8")
     return Grown(folder / "lake", folder / "tables", load, ran)
 
 
-def grow(load: MixedLoad, works: PipelineContext) -> list[Ran]:
-    lake, ran, written = Lake(works.lake), [], 0
+def grow(load: MixedLoad, pipeline: Pipeline) -> list[Ran]:
+    lake, ran, written = Lake(pipeline.lake), [], 0
     for _ in range(2):
         load.go(ACTS)
         lake.cut(load.events[written:], 400)
         written = len(load.events)
-        ran.append(run(works))
+        ran.append(pipeline.run())
     lake.close()
     return ran
 
 
 @pytest.fixture
-def works(spark: SparkSession, tmp_path: Path) -> PipelineContext:
-    return PipelineContext(spark, tmp_path / "lake", tmp_path / "tables")
+def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+    return Pipeline(spark, tmp_path / "lake", tmp_path / "tables")

@@ -1,4 +1,4 @@
-"""A sink that is the real one but dies by SIGKILL in the middle of its first task, and a program that runs it.
+"""The real sink, killed by SIGKILL in the middle of its first task, and a program that runs it.
 
 python -m tests.pipeline.dying PORT ROWS MARKER CLASSES     on a small cluster of its own, whose executor is killed
 """
@@ -19,7 +19,7 @@ from crossdock.pipeline.source.sink import Sent, Sink
 from crossdock.pipeline.source.source import CrossdockSource
 from tests.pipeline.classes import quick
 
-#: Rows that come to the sink at once; it dies behind the third such batch.
+#: Rows per batch of the sink. It is killed after the third batch.
 BATCH = 100
 
 
@@ -41,7 +41,7 @@ class DyingSink(Sink):
 
 
 def _executor() -> int:
-    """The JVM that this worker belongs to."""
+    """The process ID of the JVM of this worker."""
     pid = os.getpid()
     while b"java" not in Path(f"/proc/{pid}/comm").read_bytes():
         pid = int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[1])

@@ -18,7 +18,7 @@ def events(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     whole = []
     for index, row in enumerate(rows):
         assert set(row) <= set(EVENTS.names), set(row) - set(EVENTS.names)
-        whole.append({"seq": index, "flush_epoch": 0, "at": SIX, "kind": "k", **row})
+        whole.append({"seq": index, "flush_epoch": 0, "at": SIX, "kind": "k", "server": "one", **row})
     return spark.createDataFrame(pa.Table.from_pylist(whole, schema=EVENTS), EVENTS_SCHEMA)
 
 

@@ -1,9 +1,11 @@
-"""A lake for tests, by the lake's own writer: a batch of the journal is a segment a date."""
+"""A lake for tests, made by the lake's writer: each journal entry becomes one segment per date."""
 
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
+from crossdock.lake.maintenance import Maintenance
+from crossdock.lake.messages import Chores
 from crossdock.lake.writer import Writer
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
@@ -13,26 +15,32 @@ EPOCH = dt.date(1970, 1, 1)
 
 
 class Lake:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: str = "one") -> None:
         self.folder = folder
         self._source = ListSource([])
-        self._writer = Writer(folder, self._source)
+        self._data = folder.with_name(f"{folder.name}-data")
+        self._data.mkdir(parents=True, exist_ok=True)
+        self._writer = Writer(folder, self._data, self._source, server=server)
 
     def add(self, events: Sequence[AnyEvent]) -> None:
-        """One batch."""
-        self._source.batches.append(encode_entry(JournalEntry(EVENT_VERSION, 0.0, events[-1].at, list(events))))
+        """Add one journal entry."""
+        self._source.entries.append(encode_entry(JournalEntry(EVENT_VERSION, 0.0, events[-1].at, list(events))))
         for _ in self._writer.take(lambda: False):
             pass
         self._writer.publish()
 
     def cut(self, events: Sequence[AnyEvent], size: int) -> None:
-        """As many batches as it takes."""
+        """Add as many entries as needed."""
         for first in range(0, len(events), size):
             self.add(events[first : first + size])
 
     def expire(self, keep_days: int, now: float) -> list[str]:
-        """As the server does it by `lake.keep_days`, at that time. Its steady clock shows the wall's time here."""
-        return self._writer.expire(keep_days, now)
+        """Delete old dates as the server does by `lake.keep_days`. The steady clock has the wall time here."""
+        return Maintenance(Chores(data=self._data, location=str(self.folder))).expire(keep_days, now)
+
+    def compact(self) -> int:
+        """Merge the files of closed days as the server does."""
+        return Maintenance(Chores(data=self._data, location=str(self.folder))).compact()
 
     def close(self) -> None:
         self._writer.close()

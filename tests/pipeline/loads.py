@@ -1,5 +1,5 @@
-"""A mixed load through all doors of one engine: jobs of each worked through the others, over days, with all that can
-happen to them. What is drawn comes from one seed."""
+"""A mixed load through all protocols of an engine over several days. Jobs of each protocol are worked through the
+others, with all kinds of outcome. All random choices come from one seed."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +17,7 @@ QUEUES: Final = ("mail", "billing", "q")
 
 
 def work(peer: Peer, *queues: str) -> None:
-    """A job of each, through all of its life."""
+    """Push and settle one job in each queue."""
     for queue in queues:
         peer.push(queue, {})
         got = peer.fetch(queue)
@@ -25,7 +25,7 @@ def work(peer: Peer, *queues: str) -> None:
 
 
 class Elsewhere(ViaQless):
-    """A qless worker whose clock is some hours off: what it books belongs to its own day."""
+    """A qless worker whose clock is some hours off. Its statistics count for the day of its own clock."""
 
     hours = -7.25
 
@@ -51,7 +51,7 @@ class MixedLoad:
             (14, self.work),
             (2, self.fail_for_good),
             (1, self.cancel_failed),
-            (1, self.put_failed_anew),
+            (1, self.put_failed_again),
             (1, self.unfail),
             (1, self.send_on),
             (1, self.lose),
@@ -93,7 +93,7 @@ class MixedLoad:
         for jid in self._failed():
             self._try("cancel", jid)
 
-    def put_failed_anew(self) -> None:
+    def put_failed_again(self) -> None:
         for jid in self._failed():
             self._try("put", self.qless.name, self.random.choice(QUEUES), jid, "Q", "{}", 0)
 
@@ -107,7 +107,7 @@ class MixedLoad:
             self._try("complete", got.ident, self.qless.name, "mail", "{}", "next", "billing")
 
     def lose(self) -> None:
-        """A worker is never heard of again, and its lease runs out."""
+        """A worker is lost, and its lease expires."""
         if self.random.choice(self.peers).fetch(self.random.choice(QUEUES)) is not None:
             self.all_protocols.dispatcher.advance(self.random.choice([70.0, 2_000.0]))
 
@@ -119,7 +119,7 @@ class MixedLoad:
         self.qless.push("mail", {}, depends=f'["{first}"]')
 
     def move(self) -> None:
-        """An operator takes some jobs to another queue, whatever door they came by."""
+        """An operator moves some jobs of any protocol to another queue."""
         waiting = self.all_protocols.dispatcher.state.jobs
         some = self.random.sample(list(waiting), min(3, len(waiting)))
         self.all_protocols.dispatcher.do(Reroute("control", self.random.choice(QUEUES), some))

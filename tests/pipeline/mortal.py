@@ -1,55 +1,90 @@
-"""A pipeline that kills itself at a commit.
+"""`crossdock pipeline run` or `stream` in a process that kills itself, or its JVM.
 
-python -m tests.pipeline.mortal run|stream LAKE TABLES N before|after CLASSES
+python -m tests.pipeline.mortal run|stream LAKE TABLES before|after|moment|jvm N CLASSES
+
+* before, after: SIGKILL before or after the N-th commit.
+* moment, jvm: SIGKILL of this process, or of the JVM, N milliseconds after the first batch has begun.
+
+A stream that has nothing left to commit is killed after a while.
 """
 
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
+from pyspark import SparkContext
 
-from crossdock.pipeline import ledger
-from crossdock.pipeline.context import PipelineContext
-from crossdock.pipeline.run import run
-from crossdock.pipeline.session import start
-from crossdock.pipeline.stream import Stream
+from crossdock.cli.main import main
+from crossdock.pipeline import run as running
+from crossdock.pipeline.ingest import Ingested
+from crossdock.pipeline.ingest import ingest as real_ingest
+from tests.pipeline.clusters import flags
 from tests.pipeline.conftest import SMALL
 
-
-class Mortal:
-    """Counts the commits of all tables; the n-th is the last thing that happens, or the last that does not."""
-
-    def __init__(self, left: int, when: str) -> None:
-        self.left, self.when = left, when
-
-    def wrap(self, real: Callable[..., None]) -> Callable[..., None]:
-        def commit(*args: Any, **kwargs: Any) -> None:
-            self.left -= 1
-            if self.left == 0 and self.when == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
-            real(*args, **kwargs)
-            if self.left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        return commit
+_LONGEST_S = 60.0
 
 
-def main(verb: str, lake: Path, tables: Path, n: int, when: str, classes: Path) -> None:
-    mortal = Mortal(n, when)
-    works = PipelineContext(start("local[1]", SMALL, classes), lake, tables)
-    works.prepare()
-    DeltaTable.create_write_transaction = mortal.wrap(DeltaTable.create_write_transaction)  # type: ignore[method-assign]
-    ledger.write_deltalake = mortal.wrap(write_deltalake)  # type: ignore[attr-defined]
-    if verb == "run":
-        run(works)
-    else:
-        Stream(works, every_s=0.2, refresh_s=0.5).run(threading.Event())
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_jvm() -> None:
+    gateway: Any = SparkContext._gateway
+    os.kill(gateway.proc.pid, signal.SIGKILL)
+
+
+def at_commit(left: int, when: str) -> None:
+    """Die before or after a commit of any table."""
+    real = DeltaTable.create_write_transaction
+
+    def commit(*args: Any, **kwargs: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0 and when == "before":
+            die()
+        real(*args, **kwargs)
+        if left == 0:
+            die()
+
+    DeltaTable.create_write_transaction = commit  # type: ignore[method-assign]
+
+
+def after_ms(n: int, kill: Callable[[], None]) -> None:
+    """Kill this long after the first batch has begun."""
+    begun = threading.Event()
+
+    def ingest(*args: Any) -> Ingested:
+        begun.set()
+        return real_ingest(*args)
+
+    def wait() -> None:
+        begun.wait()
+        time.sleep(n / 1_000)
+        kill()
+
+    running.ingest = ingest  # type: ignore[attr-defined, assignment]
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def limit() -> None:
+    timer = threading.Timer(_LONGEST_S, die)
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))
+    verb, lake, tables, how, number, classes = sys.argv[1:]
+    if how in ("before", "after"):
+        at_commit(int(number), how)
+    else:
+        after_ms(int(number), kill_jvm if how == "jvm" else die)
+    words = ["pipeline", verb, "--lake", lake, "--tables", tables, "--master", "local[1]", "--cds", classes]
+    if verb == "stream":
+        words += ["--every", "0.2", "--refresh", "1"]
+        limit()
+    sys.exit(main([*words, *flags(SMALL)]))

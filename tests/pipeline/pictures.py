@@ -1,19 +1,20 @@
-"""What all tables say, to be compared: rows in order, and sums that were made in another order as near as can be."""
+"""The rows of all tables in order, for comparison. Sums that were added in another order may differ slightly."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from crossdock.pipeline.catalog import FACTS, VIEWS
-from crossdock.pipeline.context import PipelineContext
+from crossdock.pipeline.catalog import Tables
+from crossdock.pipeline.schemas import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL, VIEWS
 
-PUBLIC = ["attempts", *(view.name for view in VIEWS)]
+PUBLIC = [schema.name for schema in (ATTEMPTS, LINKS, *VIEWS)]
 
 
 def rows(tables: Path, name: str) -> list[dict[str, Any]]:
-    """As a reader without Spark sees them."""
+    """The rows of a table, read without Spark."""
     found = pl.read_delta(tables / name).to_dicts()
     return sorted(found, key=lambda row: [str(value) for value in row.values() if not isinstance(value, float)])
 
@@ -30,16 +31,16 @@ def assert_same(one: dict[str, list[dict[str, Any]]], other: dict[str, list[dict
             for column, value in left.items():
                 expected = right[column]
                 if isinstance(value, float):
-                    # m2 of nearly equal values is what is left of much larger ones.
+                    # m2 of nearly equal values is a difference of much larger numbers.
                     expected = pytest.approx(expected, rel=1e-9, abs=1e-9)
                 assert value == expected, (name, column, left, right)
 
 
-def versions(works: PipelineContext) -> dict[str, dict[str, list[str]]]:
-    """The files of each day of each table: what a write touched is what differs."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for each in (*FACTS, *VIEWS):
-        days = found.setdefault(each.name, {})
-        for file in works.catalog[each.name].files():
-            days.setdefault(file.date.isoformat(), []).append(file.path)
+def versions(tables: Tables) -> dict[str, dict[dt.date, list[str]]]:
+    """The files of each day of each table. A write changes the files of the days it touches."""
+    found: dict[str, dict[dt.date, list[str]]] = {}
+    for schema in (*ROW_LEVEL, *ROLLUPS, *VIEWS):
+        days = found.setdefault(schema.name, {})
+        for file in tables[schema.name].files():
+            days.setdefault(file.date, []).append(file.path)
     return found

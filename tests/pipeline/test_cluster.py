@@ -1,51 +1,101 @@
 """The whole pipeline on a real standalone cluster: a master and two workers on loopback."""
 
+import json
+import re
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.clusters import ENV, HOME, SOURCE, flags, on_cluster, standalone
+from crossdock.pipeline.catalog import Tables
+from tests.pipeline.clusters import (
+    ENV,
+    HOME,
+    SOURCE,
+    Cluster,
+    can_hide,
+    flags,
+    kill_an_executor,
+    on_cluster,
+    standalone,
+)
 from tests.pipeline.conftest import Grown
+from tests.pipeline.hidden import Hidden, assert_the_lake_is_not_seen, assert_the_tables_are_not_seen
 from tests.pipeline.pictures import assert_same, picture
-from tests.pipeline.replays import replays
 from tests.support.patience import PROGRAM_PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the workers and their logs."""
-    return tmp_path_factory.mktemp("cluster")
+def hidden(grown: Grown, tmp_path_factory: pytest.TempPathFactory) -> Hidden:
+    """Folders that the cluster's executors do not see."""
+    return Hidden.beside(grown, tmp_path_factory.mktemp("hidden"))
 
 
 @pytest.fixture(scope="module")
-def master(classes: Path, folder: Path) -> Iterator[str]:
-    with standalone(classes, folder) as url:
-        yield url
+def cluster(classes: Path, hidden: Hidden, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with standalone(classes, tmp_path_factory.mktemp("cluster"), hidden if can_hide(hidden.tables) else ()) as running:
+        yield running
+
+
+def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, env=ENV, timeout=PROGRAM_PATIENCE_S, check=False, capture_output=True, text=True)
 
 
 def test_the_whole_pipeline_on_a_master_and_two_workers(
-    grown: Grown, classes: Path, master: str, folder: Path, tmp_path: Path
+    grown: Grown, classes: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
-    submit = [str(HOME / "bin" / "spark-submit"), "--master", master, *flags(on_cluster(classes))]
+    submit = [str(HOME / "bin" / "spark-submit"), "--master", cluster.url, *flags(on_cluster(classes))]
     folders = ["--lake", str(grown.lake), "--tables", str(tmp_path / "tables")]
-    done = subprocess.run(
-        [*submit, str(SOURCE / "crossdock" / "__main__.py"), "pipeline", "run", *folders],
-        env=ENV,
-        timeout=PROGRAM_PATIENCE_S,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = run([*submit, str(SOURCE / "crossdock" / "__main__.py"), "pipeline", "run", *folders])
     assert done.returncode == 0, done.stderr
-    assert "took in" in done.stdout
+    assert f", 19 tables, {sum(each.rows for each in grown.ran):,} events, " in done.stdout
     for name in ("one", "two"):
-        assert "Asked to launch executor" in (folder / f"{name}.log").read_text(), f"worker {name} had a part in it"
+        assert "Asked to launch executor" in (cluster.folder / f"{name}.log").read_text(), f"worker {name} ran tasks"
     assert_same(picture(tmp_path / "tables"), picture(grown.tables))
 
 
-def test_a_replay_on_a_master_and_two_workers(grown: Grown, classes: Path, master: str, tmp_path: Path) -> None:
-    replays(grown.lake, tmp_path, master, on_cluster(classes))
+#: A run that takes 20 ms per attempt, so that an executor can be killed in the middle of it.
+SLOW = """
+import json, sys
+from crossdock.cli.main import main
+from crossdock.pipeline import ingest
+
+attempts = ingest.attempts
+ingest.attempts = lambda events: attempts(events).where("java_method('java.lang.Thread', 'sleep', 20L) is not null")
+sys.exit(main(json.loads(sys.argv[1])))
+"""
+
+#: The stages before verify the lake's files.
+BATCH = 2
+
+
+def test_a_run_survives_the_loss_of_an_executor(grown: Grown, classes: Path, cluster: Cluster, tmp_path: Path) -> None:
+    words = ["pipeline", "run", "--lake", str(grown.lake), "--tables", str(tmp_path / "tables")]
+    words += ["--master", cluster.url, "--cds", "off", *flags(on_cluster(classes))]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW, json.dumps(words)], env=ENV, stderr=subprocess.PIPE, text=True
+    ) as driver:
+        dead = kill_an_executor(cluster, BATCH)
+        _, err = driver.communicate(timeout=PROGRAM_PATIENCE_S)
+    assert driver.returncode == 0, err
+    assert dead not in cluster.executors()
+    started = re.findall(r"Launching executor app-\S+/(\d+)", (cluster.folder / "master.log").read_text())
+    assert max(map(int, started)) > 1, "a third executor replaced the dead one"
+    assert_same(picture(tmp_path / "tables"), picture(grown.tables))
+
+
+@pytest.mark.parametrize("what", ["tables", "lake"])
+def test_executors_that_do_not_see_the_same_folders_are_reported(
+    what: str, hidden: Hidden, cluster: Cluster, grown: Grown, classes: Path, tmp_path: Path
+) -> None:
+    hidden.expect_possible()
+    lake = hidden.lake if what == "lake" else grown.lake
+    tables = hidden.tables if what == "tables" else tmp_path / "tables"
+    words = ["pipeline", "run", "--lake", str(lake), "--tables", str(tables), "--master", cluster.url, "--cds", "off"]
+    done = run([sys.executable, "-m", "crossdock", *words, *flags(on_cluster(classes))])
+    assert_it = assert_the_tables_are_not_seen if what == "tables" else assert_the_lake_is_not_seen
+    assert_it(done.returncode, done.stderr, Tables(str(tables)))

@@ -1,4 +1,4 @@
-"""Increments and rebuilds: the same rows, each once, and nothing touched that need not be."""
+"""Increments and rebuilds have the same rows, each once, and change only the days that they must."""
 
 import datetime as dt
 import shutil
@@ -8,147 +8,151 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from crossdock.pipeline import ledger
-from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.errors import PipelineError, TablesInUse
-from crossdock.pipeline.ingest import take_in
+from crossdock.pipeline.lakes import add_lake
 from crossdock.pipeline.lock import writing
-from crossdock.pipeline.rebuild import rebuild
-from crossdock.pipeline.run import run
-from crossdock.pipeline.status import status
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
-from tests.pipeline.loads import Elsewhere
-from tests.pipeline.pictures import assert_same, picture, rows, versions
+from tests.pipeline.loads import Elsewhere, MixedLoad, work
+from tests.pipeline.pictures import PUBLIC, assert_same, picture, rows, versions
+from tests.pipeline.pipelines import Pipeline
 from tests.support.all_protocols import AllProtocols, InProcess
+
+#: Tables that a mixed load leaves empty.
+EMPTY = {"slo"}
 
 
 @pytest.fixture(scope="module")
-def own(spark: SparkSession, grown: Grown, tmp_path_factory: pytest.TempPathFactory) -> PipelineContext:
+def own(spark: SparkSession, grown: Grown, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """A copy of these tables."""
     folder = tmp_path_factory.mktemp("own")
     shutil.copytree(grown.tables, folder / "tables")
-    works = PipelineContext(spark, grown.lake, folder / "tables")
-    works.prepare()
-    return works
+    return Pipeline(spark, grown.lake, folder / "tables")
 
 
-def test_a_run_without_news_changes_nothing(own: PipelineContext) -> None:
-    before = versions(own)
-    assert run(own) == (0, 0, 0, 0, 0)
-    assert versions(own) == before
+def test_a_run_without_new_files_changes_nothing(own: Pipeline) -> None:
+    before = versions(own.tables)
+    assert own.run() == (0, 0, 0, 0)
+    assert versions(own.tables) == before
 
 
-def test_a_rebuild_equals_the_increments(own: PipelineContext, grown: Grown) -> None:
-    works = own
-    before = picture(works.tables_folder)
-    assert all(before.values()), "every table has rows"
-    assert set(status(works.lake, works.tables_folder).days.values()) == {"deltas"}
-    rebuilt = rebuild(works)
-    assert rebuilt == (sum(each.segments for each in grown.ran), sum(each.rows for each in grown.ran), 0, {})
-    assert_same(picture(works.tables_folder), before)
-    told = status(works.lake, works.tables_folder)
-    assert set(told.days.values()) == {"rebuilt"}, "a day is never both"
-    assert run(works).rows == 0
+def test_a_rebuild_equals_the_increments(own: Pipeline, grown: Grown) -> None:
+    before = picture(own.folder)
+    assert {name for name in PUBLIC if not before[name]} == EMPTY
+    rebuilt = own.rebuild()
+    assert rebuilt == (sum(each.files for each in grown.ran), sum(each.rows for each in grown.ran))
+    assert_same(picture(own.folder), before)
+    assert own.run().rows == 0
 
 
-def test_a_rebuild_of_one_day_leaves_the_others(own: PipelineContext) -> None:
-    works = own
-    before, files = picture(works.tables_folder), versions(works)
-    day = sorted(files["bookings"])[2]
-    rebuild(works, [dt.date.fromisoformat(day)])
-    assert_same(picture(works.tables_folder), before)
-    after = versions(works)
-    for table, days in files.items():
-        for each, paths in days.items():
-            # A queue's depth is summed up from the beginning: the forecasts of later days follow.
-            anew = each == day or (table == "forecast" and each > day)
-            assert (after[table][each] != paths) == (anew and table != "flows"), (table, each)
+def test_the_tables_survive_the_optimize_of_another_tool(own: Pipeline) -> None:
+    before = picture(own.folder)
+    for table in own.tables:
+        DeltaTable(table.location).optimize.compact()
+    assert_same(picture(own.folder), before)
+    assert own.run() == (0, 0, 0, 0)
 
 
-def test_late_bookings_touch_only_their_days(works: PipelineContext) -> None:
-    all_protocols = AllProtocols()
-    lake = Lake(works.lake)
+def test_late_bookings_touch_only_their_days(pipeline: Pipeline) -> None:
+    all_protocols, lake = AllProtocols(), Lake(pipeline.lake)
     late = Elsewhere(InProcess(all_protocols.dispatcher, all_protocols.protocols["redis"]))
     peer = all_protocols.qless()
     for _ in range(3):
-        peer.push("q", {})
-        got = peer.fetch("q")
-        assert got is not None and peer.succeed(got.ident)
+        work(peer, "q")
         all_protocols.dispatcher.advance(86_400)
     lake.add(all_protocols.dispatcher.events)
-    run(works)
-    before, written = versions(works), len(all_protocols.dispatcher.events)
+    pipeline.run()
+    before, written = versions(pipeline.tables), len(all_protocols.dispatcher.events)
     late.hours = -48.0
-    late.push("q", {})
-    got = late.fetch("q")
-    assert got is not None and late.succeed(got.ident)
+    work(late, "q")
     lake.add(all_protocols.dispatcher.events[written:])
-    run(works)
-    after = versions(works)
+    lake.close()
+    pipeline.run()
+    after = versions(pipeline.tables)
+    two_days_before, today = dt.date(2026, 11, 16), dt.date(2026, 11, 18)
     for table in ("daily", "histogram"):
-        changed = [day for day in before[table] if before[table][day] != after[table][day]]
-        assert changed == ["2026-11-16"], "two days before the server's date"
-    assert sorted(after["attempts"]) == [*sorted(before["attempts"]), "2026-11-18"]
-    found = [row for row in rows(works.tables_folder, "daily") if row["date"] == dt.date(2026, 11, 16)]
-    assert [row["run_total"] for row in found] == [2]
-    lake.close()
+        changed = {day for day in before[table] if before[table][day] != after[table].get(day)}
+        assert changed == {two_days_before}
+    assert sorted(after["attempts"]) == [*sorted(before["attempts"]), today]
+    found = [row for row in rows(pipeline.folder, "daily") if row["date"] == two_days_before]
+    assert [row["run_n"] for row in found] == [2]
 
 
-def test_flows_whose_links_are_months_apart(works: PipelineContext) -> None:
-    """Each is made of all its links whenever one comes, and the others are left as they are."""
-    all_protocols, lake, written = AllProtocols(), Lake(works.lake), 0
+def test_a_lake_whose_files_were_merged_is_ingested_once(pipeline: Pipeline) -> None:
+    """Files that were merged before the tables had them are read in their merged form, and only what is new of it."""
+    all_protocols, lake, written = AllProtocols(), Lake(pipeline.lake), 0
     peer = all_protocols.qless()
-    firsts = [peer.push("q", {}) for _ in range(3)]
-    olds = [peer.push("q", {}, depends=f'["{jid}"]') for jid in firsts]
-    for day, depends in enumerate((olds[0], "", olds[0])):
-        lake.add(all_protocols.dispatcher.events[written:])
-        written = len(all_protocols.dispatcher.events)
-        run(works)
-        all_protocols.dispatcher.advance((40 + day) * 86_400)
-        if depends:
-            olds.append(peer.push("q", {}, depends=f'["{depends}"]'))
-        else:  # an attempt alone changes a flow, too
-            got = peer.fetch("q")
-            assert got is not None and peer.succeed(got.ident)
-    lake.add(all_protocols.dispatcher.events[written:])
+    for day in range(4):
+        for _ in range(3):
+            work(peer, "q")
+            lake.add(all_protocols.dispatcher.events[written:])
+            written = len(all_protocols.dispatcher.events)
+        if day == 1:
+            pipeline.run()
+        all_protocols.dispatcher.advance(86_400)
+    assert lake.compact() > 0
     lake.close()
-    run(works)
-    before = picture(works.tables_folder)
-    assert sorted((row["jobs"], row["succeeded"]) for row in before["flows"]) == [(2, 0), (2, 1), (4, 0)]
-    assert {row["date"] for row in before["flows"]} == {dt.date(2026, 11, 15)}
-    rebuild(works)
-    assert_same(picture(works.tables_folder), before)
+    pipeline.run()
+    before = picture(pipeline.folder)
+    assert len(before["attempts"]) == 12
+    pipeline.rebuild()
+    assert_same(picture(pipeline.folder), before)
+
+
+def test_two_servers_in_one_set_of_tables(pipeline: Pipeline, tmp_path: Path) -> None:
+    loads = {}
+    for seed, server in enumerate(("one", "two")):
+        loads[server] = MixedLoad(seed)
+        loads[server].go(60)
+        lake = Lake(tmp_path / server, server)
+        lake.cut(loads[server].events, 100)
+        lake.close()
+    pipeline.lake = tmp_path / "one"
+    pipeline.run()
+    add_lake(pipeline.tables["lakes"], str(tmp_path / "two"))
+    pipeline.run()
+    alone = Pipeline(pipeline.context.spark, tmp_path / "two", tmp_path / "alone")
+    alone.run()
+    for name, expected in picture(alone.folder).items():
+        days = {row["date"] for row in expected}
+        # Depths are carried over days on which only other servers have events.
+        found = [row for row in rows(pipeline.folder, name) if row["server"] == "two" and row["date"] in days]
+        if name in ("forecast", "capacity"):  # the newest hour is that of all servers
+            for row in (*found, *expected):
+                for column in [column for column in row if isinstance(row[column], float)]:
+                    del row[column]
+        assert_same({name: found}, {name: expected})
+    other = Lake(tmp_path / "three", "two")
+    other.add(loads["one"].events[:3])
+    other.close()
+    with pytest.raises(PipelineError, match="already have a server named two"):
+        add_lake(pipeline.tables["lakes"], str(tmp_path / "three"))
 
 
 class Died(BaseException):
-    """The process is gone."""
+    """The process is killed."""
 
 
 class Mortal:
-    """Commits of all tables, of which so many are made; the next one is the first thing that does not happen."""
+    """Counts the commits of all tables, and kills the process before the commit after the given number."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, left: int) -> None:
         self._left = left
-        for place, name in ((DeltaTable, "create_write_transaction"), (ledger, "write_deltalake")):
-            self._make_mortal(monkeypatch, place, name)
-
-    def _make_mortal(self, monkeypatch: pytest.MonkeyPatch, place: object, name: str) -> None:
-        real = getattr(place, name)
+        real = DeltaTable.create_write_transaction
 
         def commit(*args: object, **kwargs: object) -> None:
             if not self._left:
                 raise Died
             self._left -= 1
-            real(*args, **kwargs)
+            real(*args, **kwargs)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(place, name, commit)
+        monkeypatch.setattr(DeltaTable, "create_write_transaction", commit)
 
 
 @pytest.mark.slow
-def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
-    """Each life makes the commit that the last one died before, and dies before the next: those files are written and
-    moved in, and no log names them. To die just after a commit leaves the same, without such files."""
+def test_a_kill_at_any_commit_loses_nothing_and_counts_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    """Each run makes one more commit than the run before it, and is killed before the next commit. The files of that
+    commit are written, but no log names them. A kill just after a commit leaves the same state without such files."""
     all_protocols = AllProtocols()
     peer = all_protocols.qless()
     lake = Lake(tmp_path / "lake")
@@ -160,66 +164,62 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
             (peer.fail if got.ident == first else peer.succeed)(got.ident)
         all_protocols.dispatcher.advance(50_000)
     lake.cut(all_protocols.dispatcher.events, 4)
-    untroubled = PipelineContext(spark, tmp_path / "lake", tmp_path / "untroubled")
-    run(untroubled)
-    lives = 0
+    lake.close()
+    untroubled = Pipeline(spark, tmp_path / "lake", tmp_path / "untroubled")
+    untroubled.run()
+    lives, pipeline = 0, Pipeline(spark, tmp_path / "lake", tmp_path / "tables")
+    pipeline.lakes()
     while True:
-        works = PipelineContext(spark, tmp_path / "lake", tmp_path / "tables")
         with pytest.MonkeyPatch.context() as monkeypatch:
-            for table in works.catalog:
-                table.create()
             Mortal(monkeypatch, min(lives, 1))
             try:
-                run(works)
+                pipeline.run()
                 break
             except Died:
                 lives += 1
-    assert lives >= 15, "ledger, six facts and eight tables"
-    assert_same(picture(works.tables_folder), picture(untroubled.tables_folder))
-    assert run(works).rows == 0
+    assert lives >= 15, "commits of seven tables of events and of the views"
+    assert_same(picture(pipeline.folder), picture(untroubled.folder))
+    assert pipeline.run().rows == 0
+
+
+def test_rows_that_spark_does_not_see_are_reported(pipeline: Pipeline) -> None:
+    """A file of the lake that has fewer rows than the log says, for example another file of the same name on the
+    executors."""
+    all_protocols, lake = AllProtocols(), Lake(pipeline.lake)
+    work(all_protocols.qless(), "q")
+    lake.add(all_protocols.dispatcher.events)
     lake.close()
+    [opened] = pipeline.lakes()
+    [file] = opened.files()
+    from crossdock.pipeline.ingest import ingest
+    from crossdock.pipeline.planning import batch
+
+    planned = batch(pipeline.tables, [opened])
+    assert planned is not None
+    [only] = planned.ranges
+    more = only._replace(files=[only.files[0]._replace(rows=file.rows + 1)])
+    with pytest.raises(PipelineError, match=r"Spark read 3 events of files that have 4: .*; nothing was committed"):
+        ingest(pipeline.context, [more])
+    assert pipeline.run().rows == file.rows
 
 
-def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: PipelineContext) -> None:
-    all_protocols = AllProtocols()
-    lake = Lake(works.lake)
-    works.prepare()
-    for _ in range(2):
-        all_protocols.qless().push("q", {})
-        lake.add(all_protocols.dispatcher.events)
-        all_protocols.dispatcher.events.clear()
-        assert take_in(works) is not None
+def test_a_damaged_file_stops_the_run_until_it_is_restored(pipeline: Pipeline) -> None:
+    all_protocols, lake = AllProtocols(), Lake(pipeline.lake)
+    work(all_protocols.qless(), *["q"] * 20)
+    lake.add(all_protocols.dispatcher.events)
     lake.close()
-    run(works)
-    before = picture(works.tables_folder)
-    works.catalog["tallies"].folder.rename(works.tables_folder / "gone")
-    with pytest.raises(
-        PipelineError, match="the table tallies ends with batch 0 and the ledger with 2: run `crossdock"
-    ):
-        run(works)
-    works.prepare()
-    rebuild(works)
-    assert_same(picture(works.tables_folder), before)
-
-
-def test_tables_whose_ledger_is_gone_are_not_added_to(works: PipelineContext) -> None:
-    """They have batches of the numbers that a new ledger begins with: its segments would be taken for theirs."""
-    all_protocols, lake = AllProtocols(), Lake(works.lake)
-    works.prepare()
-    for _ in range(3):
-        all_protocols.qless().push("q", {})
-        lake.add(all_protocols.dispatcher.events)
-        all_protocols.dispatcher.events.clear()
-        assert take_in(works) is not None
-    lake.close()
-    (works.tables_folder / "facts" / "segments").rename(works.tables_folder / "gone")
-    anew = PipelineContext(works.spark, works.lake, works.tables_folder)
-    with pytest.raises(PipelineError, match=r"ends with batch 3 and the ledger with 0, .* away and run `crossdock"):
-        run(anew)
+    [path] = pipeline.lake.rglob("*.parquet")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:500] + bytes([whole[500] ^ 1]) + whole[501:])
+    with pytest.raises(PipelineError, match=r"is damaged: .*; nothing was committed. Restore the file"):
+        pipeline.run()
+    path.write_bytes(whole)
+    assert pipeline.run().files == 1
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
-    with writing(tmp_path, 0), pytest.raises(TablesInUse, match="is writing the tables in"), writing(tmp_path, 0.1):
+    folder = str(tmp_path)
+    with writing(folder, 0), pytest.raises(TablesInUse, match="is writing the tables in"), writing(folder, 0.1):
         pass
-    with writing(tmp_path, 0):
+    with writing(folder, 0):
         pass

@@ -1,4 +1,4 @@
-"""Live jobs by Spark through the Redis door, as executors on other machines read them."""
+"""Spark reads live jobs through the Redis listener, as executors on other machines do."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def found(reader: Live) -> list[list[str]]:
     ]
 
 
-def test_spark_reads_them_from_the_host(spark: SparkSession, server: Server) -> None:
+def test_spark_reads_live_jobs_from_a_host(spark: SparkSession, server: Server) -> None:
     register(spark)
     frame = spark.read.format("crossdock").options(what="jobs", host=where(server)).load()
     assert {row["state"]: row["count"] for row in frame.groupBy("state").count().collect()} == {
@@ -66,7 +66,7 @@ def test_filters_reach_the_server(server: Server, filters: list[Filter], left: i
     assert (len(read), sum(map(len, read))) == (tasks, jobs)
 
 
-def test_both_ways_read_the_same(server: Server) -> None:
+def test_the_listener_and_the_admin_socket_return_the_same_jobs(server: Server) -> None:
     by_socket = found(Live(reading({"what": "jobs", "data": str(server.data), "kind": "k"})))
     assert by_socket == found(Live(reading({"what": "jobs", "host": where(server), "kind": "k"})))
 
@@ -89,8 +89,8 @@ def test_the_address_is_read_from_the_options(options: dict[str, str], expected:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"what": "jobs", "host": "faktory://db"}, "option host must be a name, or the Redis door's address"),
-        ({"what": "jobs", "host": "redis://db:seven"}, "option host is no address"),
+        ({"what": "jobs", "host": "faktory://db"}, "option host must be a name, or the address of the Redis listener"),
+        ({"what": "jobs", "host": "redis://db:seven"}, "option host is not an address"),
         ({"what": "jobs", "host": "redis://db/3"}, "option host must be"),
         ({"what": "jobs", "host": "db", "data": "jobs"}, "name the running server: its folder"),
     ],
@@ -102,5 +102,5 @@ def test_an_invalid_address_is_refused(options: dict[str, str], why: str) -> Non
 
 def test_a_missing_password_is_reported(server: Server, tmp_path: Path) -> None:
     options: dict[str, Any] = {"what": "jobs", "host": "127.0.0.1", "port": str(server.ports["redis"])}
-    with pytest.raises(Exception, match="the Redis door wants a password"):
+    with pytest.raises(Exception, match="the Redis listener requires a password"):
         found(Live(reading(options)))

@@ -1,4 +1,4 @@
-"""Spark writes jobs to a real server: each row once, whatever dies on the way."""
+"""Spark writes jobs to a real server: each row once, whichever process is killed."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.bulk import Loader, Told, Where
+from crossdock.client.bulk import Loader, LoadProgress, Where
 from crossdock.pipeline.source.options import writing
 from crossdock.pipeline.source.sink import Sink
 from crossdock.pipeline.source.source import register
@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def told(server: Server, run: str) -> Told:
+def told(server: Server, run: str) -> LoadProgress:
     with Loader(Where("127.0.0.1", server.ports["redis"]), run) as loader:
         return loader.loaded()
 
@@ -48,8 +48,8 @@ def jobs(server: Server, queue: str) -> list[str]:
 
 
 def at_rest(spark: SparkSession, server: Server) -> None:
-    """Spark may have begun the next task before it knew that the first had died, and the server may not have read yet
-    what they sent."""
+    """Wait for the end of all tasks and connections. Spark may have started the next task before it noticed the killed
+    one, and the server may not have read all requests yet."""
     tracker = spark.sparkContext._jsc.sc().statusTracker()
     wait_until(lambda: not sum(each.numRunningTasks() for each in tracker.getExecutorInfos()), "the end of all tasks")
     with AdminClient(server.data) as client:
@@ -63,10 +63,10 @@ def write(frame: DataFrame, server: Server, **options: Any) -> None:
 
 def test_a_frame_becomes_jobs(speaking: SparkSession, server: Server) -> None:
     write(orders(speaking, 1_000), server, key="order", queue="frame", run="frame")
-    assert told(server, "frame") == Told("closed", 0, 0, 1_000, 0)
+    assert told(server, "frame") == LoadProgress("closed", 0, 0, 1_000, 0)
     found = jobs(server, "frame")
     assert (len(found), len(set(found))) == (1_000, 1_000)
-    with pytest.raises(PySparkException, match="run frame was completed before"):
+    with pytest.raises(PySparkException, match="run frame is already closed"):
         write(orders(speaking, 10), server, key="order", queue="frame", run="frame")
     write(orders(speaking, 10), server, key="order", queue="frame", run="frame", closed="skip")
     assert len(jobs(server, "frame")) == 1_000
@@ -80,16 +80,16 @@ def test_a_thousand_jobs_of_twenty_kilobytes(server: Server) -> None:
     sent = sink.write(iter([pa.RecordBatch.from_pydict(columns)]))
     sink.commit([sent])
     assert sent.rows == 1_000
-    assert told(server, "large") == Told("closed", 0, 0, 1_000, 0)
+    assert told(server, "large") == LoadProgress("closed", 0, 0, 1_000, 0)
 
 
 @pytest.mark.parametrize(
     ("options", "mode", "why"),
     [
         ({}, "append", "add a column jid"),
-        ({"key": "order"}, "append", "option key names rows within a run, and there is no option run"),
+        ({"key": "order"}, "append", "option key needs option run"),
         ({"key": "order"}, "overwrite", "jobs are added, never overwritten"),
-        ({"key": "order", "run": "nobody", "port": 1}, "append", r"no Redis door answers at 127\.0\.0\.1:1"),
+        ({"key": "order", "run": "absent", "port": 1}, "append", r"no Redis server at 127\.0\.0\.1:1"),
     ],
 )
 def test_a_frame_that_cannot_be_written_is_refused_before_a_task_starts(
@@ -113,19 +113,17 @@ def test_without_a_run_a_program_that_runs_again_adds_no_job_twice(speaking: Spa
         assert done is not None
         worker.ack(done["jid"])
     names.remove(done["jid"])
-    assert again(0, 5) == names, "whether or not the job is still alive"
+    assert again(0, 5) == names, "also if the job no longer exists"
 
 
-def test_a_job_that_the_server_refuses_names_itself(speaking: SparkSession, server: Server) -> None:
+def test_the_error_for_a_refused_job_names_the_job(speaking: SparkSession, server: Server) -> None:
     frame = speaking.createDataFrame([("j", "k", "[1")], "jid string, kind string, args string")
     with pytest.raises(PySparkException, match="job 'j': args must be a JSON text"):
         write(frame, server, run="refused")
 
 
 @pytest.mark.fault
-def test_a_task_that_is_killed_loses_none_and_doubles_none(
-    speaking: SparkSession, server: Server, tmp_path: Path
-) -> None:
+def test_a_killed_task_loses_and_duplicates_no_job(speaking: SparkSession, server: Server, tmp_path: Path) -> None:
     speaking.dataSource.register(DyingSource)
     rows = "spark.sql.execution.arrow.maxRecordsPerBatch"
     speaking.conf.set(rows, str(BATCH))
@@ -149,7 +147,7 @@ def test_a_task_that_is_killed_loses_none_and_doubles_none(
 
 
 @pytest.mark.fault
-def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, classes: Path, tmp_path: Path) -> None:
+def test_a_killed_executor_loses_and_duplicates_no_job(server: Server, classes: Path, tmp_path: Path) -> None:
     words = (str(server.ports["redis"]), "3000", str(tmp_path / "marker"), str(classes))
     program = [sys.executable, "-m", "tests.pipeline.dying", *words]
     done = subprocess.run(program, check=False, timeout=PROGRAM_PATIENCE_S, capture_output=True, text=True)
@@ -157,7 +155,7 @@ def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, 
     assert (tmp_path / "marker").exists()
     after = told(server, "cluster")
     assert (after.state, after.total_new) == ("closed", 3_000)
-    assert after.total_known > 0, "what the killed one had sent came again"
+    assert after.total_known > 0, "the jobs of the killed executor were sent again"
     found = jobs(server, "cluster")
     assert (len(found), len(set(found))) == (3_000, 3_000)
 
@@ -184,7 +182,7 @@ def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Pa
     bring("1.json", a, b)
     run()
     assert jobs(server, queue) == [a, b]
-    # The driver died after the server had the batch, and before Spark had noted that: it is sent again.
+    # The driver died after the server accepted the batch and before Spark recorded it, so it is sent again.
     for note in (tmp_path / "checkpoint" / "commits").glob("*0*"):
         note.unlink()
     run()
@@ -192,7 +190,7 @@ def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Pa
     bring("2.json", a, c)
     run()
     assert jobs(server, queue) == ([a, b, a, c] if options else [a, b, c])
-    # With a new checkpoint batch 0 is another one: all that the source has, and nothing of it may be lost.
+    # With a new checkpoint batch 0 has all rows of the source again, and none may be lost.
     bring("3.json", f"new{queue}")
     run("another")
     found = jobs(server, queue)

@@ -1,4 +1,4 @@
-"""From a frame to jobs: what is checked before anything is sent, and what is sent."""
+"""From a frame to jobs: checks before anything is sent, and the requests."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ WHOLE = {"jid": "string", "kind": "string"}
         (WHOLE, {"retry": "often"}, "option retry = 'often' is not allowed"),
     ],
 )
-def test_a_frame_that_cannot_be_enqueued(columns: dict[str, str], options: dict[str, str], why: str) -> None:
+def test_a_frame_that_cannot_be_enqueued_is_refused(columns: dict[str, str], options: dict[str, str], why: str) -> None:
     with pytest.raises(BadFrame, match=why):
         plan(list(columns.items()), writing(options))
 
@@ -43,10 +43,10 @@ def test_a_frame_that_cannot_be_enqueued(columns: dict[str, str], options: dict[
         ({"port": "70000"}, "option port = 70000 is not allowed; it must be at most 65535"),
         ({"port": "redis"}, "option port = 'redis' is not allowed; it must be a whole number, at least 1"),
         ({"closed": "maybe"}, "option closed = 'maybe' is not allowed; it must be fail or skip"),
-        ({"hots": "x"}, "option hots is not known to write; known are chunk, closed, host"),
+        ({"hots": "x"}, "option hots is unknown to write; the options are chunk, closed, host"),
     ],
 )
-def test_wrong_options(options: dict[str, str], why: str) -> None:
+def test_wrong_options_are_refused(options: dict[str, str], why: str) -> None:
     with pytest.raises(BadOption, match=why):
         writing(options)
 
@@ -57,7 +57,7 @@ def sent(batch: pa.RecordBatch, columns: dict[str, str], run: str = "run", **opt
     return [spec for _, jobs in chunks(batch, made, run, given.chunk) for spec in specs(jobs)]
 
 
-def test_every_column() -> None:
+def test_every_column_becomes_a_field_of_the_job() -> None:
     columns = WHOLE | {
         "queue": "string", "args": "struct<a:int>", "priority": "int", "at": "timestamp", "retry": "int",
         "reserve_for": "bigint", "custom": "map<string,int>", "tags": "array<string>", "replayed_from": "string",
@@ -80,7 +80,7 @@ def test_every_column() -> None:
     assert two.policy.max_failures == 25
 
 
-def test_args_of_all_kinds() -> None:
+def test_args_of_all_types_become_json() -> None:
     for values, kind, payload in (
         (["[1]"], "string", b"[1]"),
         ([b"\xff"], "binary", b"\xff"),
@@ -93,13 +93,13 @@ def test_args_of_all_kinds() -> None:
         assert spec.payload == payload
 
 
-def test_constants_stand_for_columns_and_nulls() -> None:
+def test_constants_replace_missing_columns_and_nulls() -> None:
     batch = pa.RecordBatch.from_pydict({"jid": ["a", "b"]})
     found = sent(batch, {"jid": "string"}, kind="k", queue="mail", priority="4")
     assert [(each.kind, each.queue, each.priority) for each in found] == [("k", "mail", 4)] * 2
 
 
-def test_ids_depend_on_the_run_and_the_key_alone() -> None:
+def test_ids_depend_only_on_the_run_and_the_key() -> None:
     columns = {"a": "int", "b": "string", "kind": "string"}
     whole = pa.RecordBatch.from_pydict({"a": [1, 1, 2], "b": ["x", "y", "x"], "kind": ["k"] * 3})
     ids = [each.jid for each in sent(whole, columns, key="a, b")]
@@ -110,19 +110,19 @@ def test_ids_depend_on_the_run_and_the_key_alone() -> None:
 
 
 @pytest.mark.parametrize(("column", "key"), [("jid", ""), ("kind", ""), ("order", "order")])
-def test_a_null_where_none_may_be(column: str, key: str) -> None:
+def test_a_null_in_a_required_column_is_refused(column: str, key: str) -> None:
     columns = ({"order": "string"} if key else {"jid": "string"}) | {"kind": "string"}
     batch = pa.RecordBatch.from_pydict({name: pa.array([None if name == column else "x"]) for name in columns})
     with pytest.raises(BadFrame, match=f"{column} is null"):
         sent(batch.cast(pa.schema([(name, pa.string()) for name in columns])), columns, key=key)
 
 
-def test_what_is_sent_is_small() -> None:
+def test_requests_are_small() -> None:
     batch = pa.RecordBatch.from_pydict({"jid": ["j"], "kind": ["k"]})
     [(_, jobs)] = chunks(batch, plan(list(WHOLE.items()), writing({})), "run", 10)
     assert msgspec.msgpack.decode(jobs) == [["j", "default", "k"]]
 
 
-def test_a_run_that_was_left_alone_is_not_taken_for_a_complete_one() -> None:
-    with pytest.raises(RunClosed, match="left alone for a week"):
+def test_an_expired_run_is_not_treated_as_complete() -> None:
+    with pytest.raises(RunClosed, match="idle for a week"):
         _refuse_ended("lapsed", "run", writing({"closed": "skip"}))

@@ -19,10 +19,11 @@ from pyspark.sql.datasource import (
     StringContains,
 )
 
-from crossdock.lake.manifest import NoLake
-from crossdock.lake.segments import look
+from crossdock.lake.table import Lake as Table
+from crossdock.lake.table import NoLake
 from crossdock.model.events import JobRow, Pushed, Removed
 from crossdock.pipeline.source.history import History, history
+from crossdock.pipeline.source.lake_range import HistoryLost
 from crossdock.pipeline.source.options import reading
 from crossdock.pipeline.source.source import register
 from tests.pipeline.lakes import Lake
@@ -58,14 +59,14 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.orderBy("seq").collect()]
 
 
-def test_the_date_is_that_of_the_segment_whatever_is_above_it(speaking: SparkSession, tmp_path: Path) -> None:
+def test_the_date_comes_from_the_folder_of_the_segment(speaking: SparkSession, tmp_path: Path) -> None:
     copy = Lake(tmp_path / "date=2001-01-01" / "lake")
     push(copy, 1, ["a"])
     assert [row.date for row in history(speaking, copy.folder).select("date").collect()] == [date(2024, 10, 4)]
     copy.close()
 
 
-def test_history_by_both_readers(speaking: SparkSession, lake: Lake) -> None:
+def test_both_readers_return_the_same_history(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a", "b"])
     push(lake, 3, ["c"], day=1, queue="mail")
     lake.add(
@@ -86,6 +87,24 @@ def test_history_by_both_readers(speaking: SparkSession, lake: Lake) -> None:
     assert rows(source) == rows(native)
 
 
+def test_a_filter_on_the_date_opens_only_files_of_that_date(speaking: SparkSession, lake: Lake) -> None:
+    two_days(lake)
+    push(lake, 5, ["e"], day=2)
+    frame = history(speaking, lake.folder).where("date = '2024-10-05'").select("jid", "date")
+    assert "PartitionFilters: [isnotnull(date#" in plan(frame)
+    for file in Table.open(lake.folder).files():
+        if file.date != "2024-10-05":  # as long as before, so that only opening it fails
+            (lake.folder / file.path).write_bytes(bytes(file.bytes))
+    assert sorted(frame.collect()) == [("c", date(2024, 10, 5)), ("d", date(2024, 10, 5))]
+    assert read(speaking, lake).where("date = '2024-10-05'").count() == 2
+    with pytest.raises(Exception, match="is not a Parquet file"):
+        history(speaking, lake.folder).select("jid").collect()
+
+
+def plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
 @pytest.mark.parametrize(
     ("where", "jids"),
     [
@@ -95,7 +114,7 @@ def test_history_by_both_readers(speaking: SparkSession, lake: Lake) -> None:
         ("date = '1999-01-01'", []),
     ],
 )
-def test_filters(speaking: SparkSession, lake: Lake, where: str, jids: list[str]) -> None:
+def test_filters_select_rows(speaking: SparkSession, lake: Lake, where: str, jids: list[str]) -> None:
     two_days(lake)
     assert sorted(row["jid"] for row in read(speaking, lake).where(where).collect()) == jids
 
@@ -125,7 +144,7 @@ def test_filters_reach_the_files(lake: Lake, filters: list[Filter], left: int, j
     assert [jid for batch in found for jid in batch.column("jid").to_pylist()] == jids
 
 
-def test_an_empty_lake(speaking: SparkSession, lake: Lake) -> None:
+def test_an_empty_lake_has_no_rows(speaking: SparkSession, lake: Lake) -> None:
     assert read(speaking, lake).count() == 0
     assert history(speaking, lake.folder).count() == 0
 
@@ -133,10 +152,12 @@ def test_an_empty_lake(speaking: SparkSession, lake: Lake) -> None:
 def test_a_damaged_lake_is_reported(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a"])
     push(lake, 2, ["b"])
-    look(lake.folder).segments[0].path.unlink()
-    with pytest.raises(PySparkException, match="is not whole: of date 2024-10-04, 1 of 2 segments"):
+    (lake.folder / Table.open(lake.folder).files()[0].path).unlink()
+    with pytest.raises(PySparkException, match=r"is incomplete: date=2024-10-04/0+1-0+1-\w+\.parquet cannot be read"):
         read(speaking, lake).count()
     assert read(speaking, lake, lost="skip").count() == 1
+    with pytest.raises(HistoryLost, match=r"is incomplete: .*\.parquet is missing; restore it"):
+        history(speaking, lake.folder)
 
 
 @pytest.mark.parametrize(
@@ -144,20 +165,21 @@ def test_a_damaged_lake_is_reported(speaking: SparkSession, lake: Lake) -> None:
     [
         ({}, "option lake is missing"),
         ({"what": "jobs"}, "name the running server: its folder"),
-        ({"what": "all"}, "option what = 'all' is not allowed; it must be history or jobs"),
+        ({"what": "all"}, "option what = 'all' is not allowed; it must be history or files or jobs"),
         ({"lake": "/nowhere"}, "there is no lake in /nowhere"),
         ({"lake": "x", "queue": "mail"}, "option queue is for live jobs"),
-        ({"lake": "x", "folder": "y"}, "option folder is not known to read"),
+        ({"lake": "x", "folder": "y"}, "option folder is unknown to read"),
+        ({"lake": "x", "what": "files"}, "option what = 'files' is for streams"),
         ({"what": "jobs", "data": "/nowhere"}, "no server runs on /nowhere"),
         ({"what": "jobs", "data": "/nowhere", "state": "lost"}, "option state = 'lost' is not allowed"),
     ],
 )
-def test_wrong_options(speaking: SparkSession, options: dict[str, str], why: str) -> None:
+def test_wrong_options_are_refused(speaking: SparkSession, options: dict[str, str], why: str) -> None:
     with pytest.raises(PySparkException, match=why):
         speaking.read.format("crossdock").options(**options).load().collect()
 
 
-def test_a_folder_that_is_no_lake_is_not_an_empty_one(speaking: SparkSession, lake: Lake) -> None:
+def test_a_folder_without_a_lake_is_refused(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a"])
     above = lake.folder.parent
     with pytest.raises(PySparkException, match=f"there is no lake in {above}; it is in {lake.folder}"):
@@ -166,7 +188,7 @@ def test_a_folder_that_is_no_lake_is_not_an_empty_one(speaking: SparkSession, la
         history(speaking, above)
 
 
-def test_live_jobs(speaking: SparkSession, tmp_path: Path) -> None:
+def test_live_jobs_are_read(speaking: SparkSession, tmp_path: Path) -> None:
     with Server(tmp_path / "data") as server:
         with server.client() as client:
             client.push_many([{"jid": f"ready-{n:04d}", "jobtype": "k", "args": [n]} for n in range(450)])
@@ -183,14 +205,14 @@ def test_live_jobs(speaking: SparkSession, tmp_path: Path) -> None:
 
 
 class Following:
-    """A query that is started anew for each look, with one checkpoint."""
+    """A streaming query that is started again for each read, with one checkpoint."""
 
     def __init__(self, spark: SparkSession, lake: Lake, folder: Path) -> None:
         self._spark, self._lake, self._folder = spark, lake, folder
-        self.batches: list[int] = []  #: rows of those of the last look
+        self.batches: list[int] = []  #: rows of each micro-batch of the last read
 
     def more(self, **options: Any) -> list[str]:
-        """All jids so far."""
+        """Read new events. Returns all jids so far."""
         stream = self._spark.readStream.format("crossdock").options(lake=str(self._lake.folder), **options).load()
         query = (
             stream.select("seq", "jid")
@@ -205,14 +227,14 @@ class Following:
         return [row["jid"] for row in written.orderBy("seq").collect()]
 
 
-def test_a_stream_of_events_has_each_once(speaking: SparkSession, lake: Lake, tmp_path: Path) -> None:
+def test_a_stream_has_each_event_once(speaking: SparkSession, lake: Lake, tmp_path: Path) -> None:
     following = Following(speaking, lake, tmp_path)
     push(lake, 1, ["a", "b"])
     assert following.more() == ["a", "b"]
     push(lake, 3, ["c"], day=1)
     push(lake, 4, ["d"], day=1)
     assert following.more(rows=1) == ["a", "b", "c", "d"]
-    assert following.batches == [1, 1], "no more than asked for at a time"
+    assert following.batches == [1, 1], "option rows limits a micro-batch"
     assert following.more() == ["a", "b", "c", "d"]
     push(lake, 5, ["e"], day=1)
     assert following.more() == ["a", "b", "c", "d", "e"]
@@ -225,6 +247,6 @@ def test_a_stream_of_another_lake_is_reported(speaking: SparkSession, lake: Lake
     following.more()
     other = Lake(tmp_path / "other")
     push(other, 1, ["x"])
-    with pytest.raises(PySparkException, match="it is another one, or an old copy"):
+    with pytest.raises(PySparkException, match="it is another lake or an old copy"):
         Following(speaking, other, tmp_path).more()
     other.close()

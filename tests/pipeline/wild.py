@@ -1,5 +1,5 @@
-"""A load in which nothing is as it should be: callers' clocks weeks off, histories that are set and flushed, flows that
-go on for months, a lake that lets go of its dates."""
+"""A load of edge cases: client clocks that are weeks off, changed and flushed retention settings, flows over months,
+and a lake that expires dates."""
 
 import json
 from contextlib import suppress
@@ -41,7 +41,7 @@ class WildLoad(MixedLoad):
 
     def let_days_pass(self) -> None:
         self.all_protocols.dispatcher.advance(self.random.choice([1, 2, 5, 20]) * 86_400.0 * self.random.random())
-        self._faktory = self.all_protocols.faktory()  # who was silent for long was cut off
+        self._faktory = self.all_protocols.faktory()  # idle connections were closed
         self.peers[1:4] = self.all_protocols.workq(), self.all_protocols.masenko(), self._faktory
 
     def set_history(self) -> None:
@@ -65,7 +65,7 @@ class WildLoad(MixedLoad):
     def group(self) -> None:
         callback = {"jobtype": "called", "queue": "q", "args": []}
         parent = {"parent_bid": self._bids[-1]} if self._bids and self.random.random() < 0.3 else {}
-        with suppress(Refused):  # groups end, too
+        with suppress(Refused):  # the batch may have ended
             self._bids.append(self._faktory.call(f"BATCH NEW {json.dumps({'success': callback, **parent})}"))
             self._member(self._bids[-1])
 

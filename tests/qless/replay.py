@@ -1,7 +1,7 @@
 """Recorded conversations with the real scripts, replayed: the same calls, and whether replies and publications agree.
 
-A reply's JSON is compared by value, since clients parse it and the scripts' key order is an accident of their language;
-an empty list and an empty object are told apart, as suites do. Publications are compared as texts.
+JSON in a reply is compared by value, because clients parse it and the key order of the scripts is arbitrary. An empty
+list and an empty object are different, as in the test suites of clients. Publications are compared as texts.
 """
 
 import gzip
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from crossdock.model.commands.core import Command
 from crossdock.protocols.redis.qless import unified
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import UNIFIED
-from crossdock.protocols.redis.qless.notifications import in_scripts, notices
+from crossdock.protocols.redis.qless.notifications import notices, per_script
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.support.dispatcher import PlainDispatcher
 
@@ -25,7 +25,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def scenarios(name: str) -> dict[str, list["Line"]]:
-    """Of one recording: each begins with an empty store."""
+    """The scenarios of one recording. Each starts with an empty store."""
     found: dict[str, list[Line]] = {}
     for line in lines(DATA / f"{name}.jsonl.gz"):
         found.setdefault(line.scenario, []).append(line)
@@ -49,7 +49,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 class QlessDispatcher(PlainDispatcher):
-    """A desk that publishes, as the server's turn does."""
+    """A dispatcher that publishes as the server does."""
 
     dialect = UNIFIED
 
@@ -67,28 +67,28 @@ class QlessDispatcher(PlainDispatcher):
         self.published.append([channel, text])
 
     def call(self, *args: str) -> Any:
-        """One call of the unified script; an error is an exception."""
+        """Call the unified script. An error is raised."""
         words = [arg.encode("utf-8", "surrogateescape") for arg in args]
-        return unified.answering(self.dialect)(self, [], words, self.tell)
+        return unified.call_handler(self.dialect)(self, [], words, self.tell)
 
     def answer(self, call: list[str]) -> dict[str, Any]:
         """The reply in the recordings' form."""
         try:
             return _recorded(self.call(*call))
-        except Raised as error:
+        except QlessError as error:
             return {"err": str(error)}
 
     def answer_script(self, line: "Line") -> dict[str, Any]:
-        """As `answer`, of the per-script form."""
+        """Like `answer`, for the per-script form."""
         args = [arg.encode() for arg in line.call]
         try:
-            reply = perscript.answering(line.script)(self, args[: line.keys], args[line.keys :], self.tell)
+            reply = perscript.call_handler(line.script)(self, args[: line.keys], args[line.keys :], self.tell)
             return _recorded(reply)
-        except Raised as error:
+        except QlessError as error:
             return {"err": str(error)}
 
     def published_in_scripts(self) -> list[list[str]]:
-        found = [in_scripts((channel, text)) for channel, text in self.published]
+        found = [per_script((channel, text)) for channel, text in self.published]
         return [list(each) for each in found if each is not None]
 
 
@@ -102,7 +102,7 @@ def _recorded(reply: Any) -> dict[str, Any]:
     return {"array": [_recorded(each) for each in reply]}
 
 
-#: Which of several dependents is named is an accident of their set's order.
+#: The order of a set decides which of several dependents is named.
 _DEPENDENT = re.compile(r"(?<= is a dependency of ).*(?= but is not mentioned)")
 
 
@@ -136,7 +136,7 @@ def _number(value: Any) -> bool:
 
 
 def _loosely(value: Any) -> Any:
-    """Data that the scripts wrote anew: an empty list became an object."""
+    """Data that the scripts encoded again: an empty list became an object."""
     if isinstance(value, dict):
         return {key: _loosely(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""qless over the Redis door: calling forms, errors, publications, keys and settings, as bytes on a connection."""
+"""qless over the Redis protocol, as bytes on a connection: ways to call, errors, notifications, keys and settings."""
 
 import json
 import logging
@@ -12,13 +12,13 @@ from tests.support.conversation import Peer
 from tests.support.dispatcher import BEGIN
 from tests.support.qless_connection import QlessConnection, T, bulk
 
-#: As a build of the unified script that nobody has seen: a header of its own, the rest as always.
+#: An unknown build of the unified script: another header, the same commands.
 UNIFIED = b"-- Current SHA: 0123\nQlessAPI.put = function(now, me, queue, jid)"
 PUT = b"error('Put(): Expected 1 KEYS argument')"
 
 
 def heard(peer: Peer) -> list[list[str]]:
-    """What a subscriber was told since it was last asked: messages without their kind."""
+    """The messages that a subscriber received since the last call, without their type."""
     words = [line.decode() for line in bytes(peer.said).split(b"\r\n")[:-1] if not re.fullmatch(rb"[*$]\d+", line)]
     peer.said.clear()
     found: list[list[str]] = []
@@ -39,10 +39,10 @@ def test_a_script_is_called_by_its_hash_its_text_or_its_name() -> None:
     assert qless.ask("FCALL", "put", "1", "q", "c", "klass", "{}", T, "0") == bulk("c")
     assert qless.call("put", T, "w", "q", "d", "klass", "{}", "0") == bulk("d")
     assert qless.ask("EVALSHA", sha, "0", "length", T, "q") == b":4\r\n"
-    assert qless.ask("FCALL", "get", "0", "nobody") == b"$-1\r\n"
+    assert qless.ask("FCALL", "get", "0", "absent") == b"$-1\r\n"
 
 
-def test_errors_stand_where_redis_7_has_them() -> None:
+def test_errors_have_the_form_of_redis_7() -> None:
     qless = QlessConnection()
     qless.ask("SCRIPT", "LOAD", UNIFIED)
     sha = sha1(UNIFIED)
@@ -58,7 +58,7 @@ def test_errors_stand_where_redis_7_has_them() -> None:
     ("called", "named"), [("qless", "qless"), ("QLESS", "qless"), ("qless-php", "qless-php"), ("Reqless", "reqless")]
 )
 def test_the_error_of_a_function_names_it(called: str, named: str) -> None:
-    """As Redis does, which finds a function in any case and names it as it was registered."""
+    """As in Redis, names are case-insensitive and the error has the registered name."""
     said = QlessConnection().ask("FCALL", called, "0", "dance", T)
     assert said == f"-ERR user_function:1: Unknown command dance script: {named}, on @user_function:1.\r\n".encode()
 
@@ -69,7 +69,7 @@ def test_the_command_line_shows_the_errors_of_functions_and_scripts_without_thei
         assert client.said(f"ERR {place}: {text} script: {script}, on @{place}.") == text
 
 
-def test_every_change_is_published_through_whatever_protocol_it_came() -> None:
+def test_changes_through_every_protocol_are_published() -> None:
     qless = QlessConnection()
     everything, log = qless.listener("PSUBSCRIBE", "*"), qless.listener("SUBSCRIBE", "ql:log")
     qless.put("j")
@@ -93,7 +93,7 @@ def test_each_dialect_publishes_under_the_others_name_on_request() -> None:
     qless.ask("FCALL", "put", "1", "q", "j", "klass", "{}", T, "0")
     qless.ask("FCALL", "track", "0", "track", "j", T)
     assert (heard(old), heard(new)) == ([["track", "j"]], [["ql:track", "j"]])
-    assert heard(everything) == [["track", "j"]], "as the calling dialect has it, and without a log"
+    assert heard(everything) == [["track", "j"]], "in the form of the calling dialect, and without a log"
     qless.pop()
     assert (heard(old), heard(new)) == ([["popped", "j"]], [["ql:popped", "j"]])
     assert heard(everything) == [["ql:popped", "j"]]
@@ -114,7 +114,7 @@ def test_keys_show_what_the_scripts_would_store() -> None:
         assert qless.ask("ZRANGE", f"ql:q:q-{kind}", "0", "-1").startswith(b"*%d\r\n" % count)
         assert qless.ask("TYPE", f"ql:q:q-{kind}") == b"+zset\r\n"
     assert qless.ask("ZSCORE", "ql:q:q-recur", "every") == bulk(f"{BEGIN.wall + 30:.0f}")
-    assert qless.ask("ZSCORE", "ql:q:q-recur", "nobody") == b"$-1\r\n"
+    assert qless.ask("ZSCORE", "ql:q:q-recur", "absent") == b"$-1\r\n"
     assert qless.ask("HGET", "ql:j:late", "state") == bulk("scheduled")
     assert qless.ask("HMGET", "ql:r:every", "type", "interval") == b"*2\r\n" + bulk("interval") + bulk("60")
     assert qless.ask("ZCARD", "ql:t:t") == b":3\r\n"
@@ -122,11 +122,11 @@ def test_keys_show_what_the_scripts_would_store() -> None:
     assert qless.ask("LLEN", "ql:j:a-history") == b":1\r\n"
     assert qless.ask("HGET", f"ql:s:wait:{int(BEGIN.wall) // 86_400 * 86_400}:q", "total") == bulk("1")
     assert qless.ask("DEL", "ql:j:a").startswith(b"-ERR DEL is not supported on 'ql:j:a'")
-    assert qless.ask("SET", "ql:mine", "1") == b"+OK\r\n", "a name of nobody's is a plain key"
+    assert qless.ask("SET", "ql:mine", "1") == b"+OK\r\n", "another name is a plain key"
 
 
-def test_a_lock_ends_when_its_grace_does() -> None:
-    """What its worker was told stays with the job."""
+def test_the_score_of_a_lock_is_the_end_of_its_grace_period() -> None:
+    """The job keeps the expiry that its worker received."""
     qless = QlessConnection()
     qless.put("a")
     qless.pop()
@@ -135,7 +135,7 @@ def test_a_lock_ends_when_its_grace_does() -> None:
     assert qless.ask("HMGET", "ql:j:a", "expires", "grace") == b"*2\r\n" + bulk(f"{BEGIN.wall + 60:.0f}") + bulk("1")
 
 
-def test_what_waits_for_others_and_a_time_says_which() -> None:
+def test_a_job_with_dependencies_and_a_delay_shows_both() -> None:
     qless = QlessConnection()
     qless.put("a")
     qless.call("put", T, "w", "q", "later", "klass", "{}", "60", "depends", '["a"]')
@@ -143,7 +143,7 @@ def test_what_waits_for_others_and_a_time_says_which() -> None:
     assert qless.ask("HGET", "ql:j:a", "scheduled") == b"$-1\r\n"
 
 
-def test_a_line_of_history_has_no_more_than_there_is_to_say() -> None:
+def test_a_history_entry_without_details_has_two_elements() -> None:
     qless = QlessConnection()
     qless.put("a")
     qless.pop()
@@ -167,13 +167,13 @@ def test_completed_failed_and_settings_are_shown() -> None:
     assert qless.ask("KEYS", "*") == b"*0\r\n"
 
 
-def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
+def test_a_popped_job_returns_to_its_queue_if_the_reply_is_lost() -> None:
     qless = QlessConnection()
     qless.put("a")
     qless.put("b")
     session = qless.peer.session
     answer = session.handle([b"FCALL", b"qless", b"0", b"pop", T.encode(), b"q", b"w", b"2"])
-    assert answer.leases == [(2, 1), (1, 2)], "the connection takes these over with the answer"
+    assert answer.leases == [(2, 1), (1, 2)], "the connection receives these leases with the reply"
 
 
 @pytest.mark.parametrize("smaller_first", [False, True])
@@ -185,7 +185,7 @@ def test_keys_show_a_priority_as_it_was_given(smaller_first: bool) -> None:
     assert qless.ask("HGET", "ql:r:every", "priority") == bulk("-2")
 
 
-def test_the_seeds_priority_serves_the_smaller_first() -> None:
+def test_smaller_first_serves_the_smaller_priority_first() -> None:
     for smaller_first, order in ((False, ["9", "5", "1"]), (True, ["1", "5", "9"])):
         qless = QlessConnection(smaller_first=smaller_first)
         for priority in "519":
@@ -196,7 +196,7 @@ def test_the_seeds_priority_serves_the_smaller_first() -> None:
         assert qless.call("priority", T, "5", "7") == b":7\r\n"
 
 
-def test_the_seeds_histogram_is_finer() -> None:
+def test_the_fine_histogram_has_more_buckets() -> None:
     for fine, size, bucket in ((False, 148, 119), (True, 263, 122)):
         qless = QlessConnection(fine_histogram=fine)
         qless.call("put", str(BEGIN.wall - 3_600 - 3_000), "w", "q", "j", "klass", "{}", "0")
@@ -206,7 +206,7 @@ def test_the_seeds_histogram_is_finer() -> None:
         assert (len(histogram), histogram.index(1)) == (size, bucket)
 
 
-def test_the_server_s_clock_may_count_instead() -> None:
+def test_the_servers_clock_may_replace_the_callers() -> None:
     qless = QlessConnection(server_clock=True)
     qless.call("put", "17", "w", "q", "j", "klass", "{}", "0")
     said = qless.call("pop", "99", "q", "w", "1").partition(b"\r\n")[2]
@@ -221,5 +221,5 @@ def test_a_wrong_client_clock_is_logged_at_intervals(caplog: pytest.LogCaptureFi
         for _ in range(3):
             qless.call("length", str(BEGIN.wall + 90.0), "q")
     assert [record.getMessage() for record in caplog.records] == [
-        "a qless client's clock is +90 s off the server's; theirs counts in their own calls"
+        "a qless client's clock is +90 s off the server's; its calls use its own clock"
     ]

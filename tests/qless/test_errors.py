@@ -1,4 +1,4 @@
-"""What is wrong with a call is told in the scripts' own words (protocol page, qless 3 and 5), over the door."""
+"""Errors of calls have the texts of the scripts (qless.md sections 3 and 5)."""
 
 import json
 from random import Random
@@ -12,7 +12,7 @@ from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
 from tests.support.qless_connection import QlessConnection, T, bulk
 
-#: Calls without their time, and the error.
+#: Calls without the time, and their errors.
 WRONG: Final = [
     (("put", "w", "q"), 'Put(): Arg "jid" missing'),
     (("put", "w", "q", "j"), 'Put(): Arg "klass" missing'),
@@ -61,7 +61,7 @@ WRONG: Final = [
 ]
 
 
-#: The same of the other forms; one that is right ends with its error.
+#: The same for the other dialects.
 OF_DIALECTS: Final = [
     ("reqless-0.13", ("peek", "q"), 'Peek(): Arg "offset" missing or not a number: nil'),
     ("reqless-0.13", ("peek", "q", "0"), 'Peek(): Arg "count" missing or not a number: nil'),
@@ -95,12 +95,12 @@ OF_DIALECTS: Final = [
 
 
 @pytest.mark.parametrize(("dialect", "words", "text"), OF_DIALECTS)
-def test_the_words_of_other_scripts(dialect: str, words: tuple[str, ...], text: str) -> None:
+def test_errors_of_other_dialects(dialect: str, words: tuple[str, ...], text: str) -> None:
     said = QlessConnection().ask("FCALL", dialect, "0", words[0], T, *words[1:])
     assert said.decode() == f"-ERR user_function:1: {text} script: {dialect}, on @user_function:1.\r\n"
 
 
-def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
+def test_heartbeat_and_fail_ignore_false_as_data() -> None:
     qless = QlessConnection()
     qless.put("j")
     qless.pop(1)
@@ -111,7 +111,7 @@ def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
 
 
 @pytest.mark.parametrize(("words", "text"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
-def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
+def test_errors_of_the_unified_script(words: tuple[str, ...], text: str) -> None:
     qless = QlessConnection()
     said = qless.call(words[0], T, *words[1:])
     assert said.decode() == f"-ERR user_function:1: {text} script: qless, on @user_function:1.\r\n"
@@ -129,11 +129,11 @@ def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
         (("pop", "1e300", "q", "w", "1"), 'Arg "now" missing or not a number: 1e+300'),
     ],
 )
-def test_a_time_that_is_none(words: tuple[str, ...], text: str) -> None:
+def test_an_invalid_time_is_refused(words: tuple[str, ...], text: str) -> None:
     assert f" {text} script: ".encode() in QlessConnection().call(*words)
 
 
-def test_scripts_that_nobody_knows() -> None:
+def test_unknown_scripts_are_refused() -> None:
     qless = QlessConnection()
     unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
     for sha in ("0" * 40, "", "x", sha1(b"return 1"), "\u00fc"):
@@ -159,7 +159,7 @@ def test_scripts_that_nobody_knows() -> None:
         (b"*2\r\n$5\r\nFCALL\r\n:5\r\n", "expected '$', got ':'"),
     ],
 )
-def test_lengths_that_are_none_end_the_connection(sent: bytes, text: str) -> None:
+def test_invalid_lengths_close_the_connection(sent: bytes, text: str) -> None:
     qless = QlessConnection()
     qless.peer.send(sent)
     assert bytes(qless.peer.said) == f"-ERR Protocol error: {text}\r\n".encode()
@@ -180,18 +180,18 @@ def nested(depth: int, inside: str = "1") -> str:
         (json.dumps([{"a": [n]} for n in range(500)]), True),
         (json.dumps([json.loads(nested(63))] * 3), True),
         (json.dumps([json.loads(nested(64))] * 3), False),
-        ('["]",' * 70 + '"["' + ',"["]' * 70, False),  # brackets in strings hide none
+        ('["]",' * 70 + '"["' + ',"["]' * 70, False),  # brackets in strings do not count
         (json.dumps(["[" * 100, "}" * 100, '\\"[[["']), True),
     ],
 )
-def test_data_may_be_nested_so_deep(data: str, fits: bool) -> None:
+def test_the_nesting_of_data_is_limited(data: str, fits: bool) -> None:
     qless = QlessConnection()
     said = qless.call("put", T, "w", "q", "j", "k", data, "0")
     assert (said == bulk("j")) is fits
     assert fits or b"Found too many nested data structures (65)" in said
 
 
-def test_what_is_plain_is_read() -> None:
+def test_plain_json_is_accepted_by_the_reader() -> None:
     random = Random(5)
     signs = [*'{}[]":,1-a \\\x01\x7f', "\\u", "d800", "null", "1e999"]
     plain = 0

@@ -1,4 +1,4 @@
-"""Whatever a client sends: an answer or the script's own error, and a state that can be stored."""
+"""Random input: each call has a reply or an error of the script, and the state can be stored."""
 
 import json
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.protocols.redis.qless import unified
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
@@ -26,8 +26,8 @@ MORE: Final = [b"add", b"remove", b"top", b"on", b"off", b"track", b"untrack", b
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(8))
-def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None:
-    random, dispatcher, answer = Random(seed), QlessDispatcher(), unified.answering(dialect)
+def test_random_calls_raise_only_qless_errors(seed: int, dialect: Dialect) -> None:
+    random, dispatcher, answer = Random(seed), QlessDispatcher(), unified.call_handler(dialect)
     pools = [NUMBERS, NUMBERS, NAMES, NAMES, TEXTS, WORDS, MORE]
     commands = [name.encode() for name in unified.COMMANDS]
     answered = 0
@@ -42,7 +42,7 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
         try:
             answer(dispatcher, [], call, dispatcher.tell)
             answered += 1
-        except Raised:
+        except QlessError:
             pass
     assert answered > 500
     invariants.check(dispatcher.state)
@@ -50,7 +50,7 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
+def test_random_calls_of_the_per_script_form_raise_only_qless_errors(seed: int) -> None:
     random, dispatcher = Random(seed), QlessDispatcher()
     pools = [NUMBERS, NUMBERS, NAMES, TEXTS, WORDS, MORE]
     answered = 0
@@ -60,67 +60,69 @@ def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
         if script in ("put", "pop") and random.random() < 0.7:
             args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
         try:
-            perscript.answering(script)(
+            perscript.call_handler(script)(
                 dispatcher, [b"q"] if script in ("put", "pop", "peek") else [], args, dispatcher.tell
             )
             answered += 1
-        except Raised:
+        except QlessError:
             pass
     assert answered > 300
     invariants.check(dispatcher.state)
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_a_name_is_text_and_not_too_long() -> None:
+def test_a_name_is_utf_8_and_limited_in_length() -> None:
     dispatcher = QlessDispatcher()
-    with pytest.raises(Raised, match="more than 255 bytes"):
+    with pytest.raises(QlessError, match="at most 255 bytes"):
         dispatcher.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
-    with pytest.raises(Raised, match="must be UTF-8"):
-        unified.answering(UNIFIED)(
+    with pytest.raises(QlessError, match="must be UTF-8"):
+        unified.call_handler(UNIFIED)(
             dispatcher, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], dispatcher.tell
         )
     assert not dispatcher.state.jobs
 
 
-def test_a_tag_is_text_where_another_meaning_of_its_script_has_data() -> None:
-    dispatcher, recur = QlessDispatcher(), perscript.answering("recur")
+def test_a_tag_of_recur_must_be_utf_8() -> None:
+    dispatcher, recur = QlessDispatcher(), perscript.call_handler("recur")
     on = [b"on", b"q", b"j", b"k", b'"\xff"', b"1", b"interval", b"60", b"0", b"tags", b"[]"]
     assert recur(dispatcher, [], on, dispatcher.tell) == "j"
-    with pytest.raises(Raised, match="must be UTF-8"):
+    with pytest.raises(QlessError, match="must be UTF-8"):
         recur(dispatcher, [], [b"tag", b"j", b"a", b"b", b"\xff"], dispatcher.tell)
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
 def test_data_may_be_any_bytes() -> None:
     dispatcher = QlessDispatcher()
-    unified.answering(UNIFIED)(dispatcher, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], dispatcher.tell)
+    unified.call_handler(UNIFIED)(
+        dispatcher, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], dispatcher.tell
+    )
     assert next(dispatcher.state.named("j")).payload == b'"\xff"'
 
 
 def test_a_full_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.full = "the disk is full"
-    with pytest.raises(Raised, match="the disk is full"):
+    with pytest.raises(QlessError, match="the disk is full"):
         dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
 
 
 @pytest.mark.parametrize("time", ["nan", "inf", "1e300"])
-def test_a_time_that_is_none_is_refused_by_what_keeps_it(time: str) -> None:
+def test_calls_that_store_a_time_refuse_an_invalid_one(time: str) -> None:
     dispatcher = QlessDispatcher()
     assert dispatcher.call("get", time, "j") is None
-    with pytest.raises(Raised, match='Arg "now" missing or not a number'):
+    with pytest.raises(QlessError, match='Arg "now" missing or not a number'):
         dispatcher.call("put", time, "w", "q", "j", "k", "{}", "0")
 
 
 def test_keys_are_refused() -> None:
     dispatcher = QlessDispatcher()
-    with pytest.raises(Raised, match="No Keys should be provided"):
-        unified.answering(UNIFIED)(dispatcher, [b"q"], [b"get", b"1", b"j"], dispatcher.tell)
-    with pytest.raises(Raised, match="Must provide a command"):
-        unified.answering(UNIFIED)(dispatcher, [], [], dispatcher.tell)
+    with pytest.raises(QlessError, match="No Keys should be provided"):
+        unified.call_handler(UNIFIED)(dispatcher, [b"q"], [b"get", b"1", b"j"], dispatcher.tell)
+    with pytest.raises(QlessError, match="Must provide a command"):
+        unified.call_handler(UNIFIED)(dispatcher, [], [], dispatcher.tell)
 
 
-def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> None:
+def test_jobs_of_a_queue_with_an_empty_name_become_due_after_it_was_forgotten() -> None:
     dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "", "j", "k", "{}", "1")
     dispatcher.call("queue.forget", "1", "")
@@ -131,19 +133,19 @@ def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> N
 @pytest.mark.parametrize(
     ("setting", "seconds"), [("0x10", 16), (" 16 ", 16), ("1_6", 60), ("\u0661", 60), ("0x1p9999", 60), ("soon", 60)]
 )
-def test_a_setting_is_a_number_where_the_scripts_take_it_for_one(setting: str, seconds: int) -> None:
+def test_a_setting_is_a_number_where_the_scripts_treat_it_as_one(setting: str, seconds: int) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.call("config.set", "1", "heartbeat", setting)
     dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
     assert f'"expires":{1 + seconds},' in dispatcher.call("pop", "1", "q", "w", "1")
 
 
-def test_the_oldest_track_does_not_mind_capitals() -> None:
-    dispatcher, track = QlessDispatcher(), perscript.answering("track")
-    perscript.answering("put")(dispatcher, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], dispatcher.tell)
+def test_per_script_track_ignores_case() -> None:
+    dispatcher, track = QlessDispatcher(), perscript.call_handler("track")
+    perscript.call_handler("put")(dispatcher, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], dispatcher.tell)
     assert track(dispatcher, [], [b"TRACK", b"j", b"1"], dispatcher.tell) == 1
     assert "j" in dispatcher.state.qless.watched
-    with pytest.raises(Raised, match='Unknown action "FOLLOW"'):
+    with pytest.raises(QlessError, match='Unknown action "FOLLOW"'):
         track(dispatcher, [], [b"FOLLOW", b"j", b"1"], dispatcher.tell)
 
 
@@ -159,13 +161,13 @@ def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tupl
 
 
 def script(dispatcher: QlessDispatcher, name: str, *words: str, keys: int = 0) -> Any:
-    """One call of the oldest form."""
+    """One call of the per-script form."""
     args = [word.encode() for word in words]
-    return perscript.answering(name)(dispatcher, args[:keys], args[keys:], dispatcher.tell)
+    return perscript.call_handler(name)(dispatcher, args[:keys], args[keys:], dispatcher.tell)
 
 
-def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> None:
-    """Its script writes the queue into the job and nowhere else; a pop there finds what it makes all the same."""
+def test_a_per_script_recur_update_does_not_register_the_queue() -> None:
+    """The script only stores the queue in the job. A pop there still finds its jobs."""
     dispatcher = QlessDispatcher()
     call = partial(script, dispatcher)
     call("recur", "on", "q", "r", "klass", "{}", "10", "interval", "60", "0", "tags", "[]")
@@ -178,12 +180,12 @@ def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> 
 
 
 @pytest.mark.parametrize("then", [["put"], ["retag"], ["overwrite"], ["put", "retag"], ["put", "overwrite", "put"]])
-def test_tags_that_the_oldest_put_leaves_behind_go_with_their_job(then: list[str], tmp_path: Path) -> None:
-    """Whatever form is spoken in between: who is found under a tag and gone could not be read back from a snapshot."""
+def test_stale_tags_of_a_per_script_put_are_removed_with_the_job(then: list[str], tmp_path: Path) -> None:
+    """Calls of other dialects may come in between. A snapshot cannot restore the tag entry of a removed job."""
     dispatcher = QlessDispatcher()
     for tag in ("x", "z"):
         script(dispatcher, "put", "q", "r-1", "klass", "{}", "1", "0", "tags", f'["{tag}"]', keys=1)
-    assert dispatcher.call("tag", "2", "get", "x") == '{"jobs":["r-1"],"total":1}', "as its script leaves it"
+    assert dispatcher.call("tag", "2", "get", "x") == '{"jobs":["r-1"],"total":1}', "as the script leaves it"
     for act in then:
         if act == "put":
             dispatcher.call("put", "3", "w", "q", "r-1", "klass", "{}", "0", "tags", '["y"]')
@@ -200,7 +202,7 @@ def test_tags_that_the_oldest_put_leaves_behind_go_with_their_job(then: list[str
     assert picture(from_snapshot(dispatcher.state, tmp_path)) == picture(dispatcher.state)
 
 
-def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
+def test_a_recurring_job_with_a_negative_time_is_not_listed() -> None:
     dispatcher = QlessDispatcher()
     for jid, t in (("before", "-5"), ("at", "0"), ("after", "5")):
         dispatcher.call("recur", t, "q", jid, "klass", "{}", "interval", "60", "0")
@@ -212,7 +214,7 @@ def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
     ("dialect", "act"),
     [(UNIFIED, ("timeout", "j")), (REQLESS_013, ("timeout", "j")), (UNIFIED_2013, ("fail", "j", "another", "g", "m"))],
 )
-def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dialect, act: tuple[str, ...]) -> None:
+def test_a_job_in_its_grace_period_is_not_on_its_workers_list(dialect: Dialect, act: tuple[str, ...]) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
     worker = [] if dialect.old else ["w"]
@@ -224,17 +226,17 @@ def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dial
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS])
-def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_and_no_error(dialect: Dialect) -> None:
+def test_a_fractional_count_is_no_error_for_a_paused_queue(dialect: Dialect) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.dialect = dialect
-    pop, pause, empty = ("queue.pop", "queue.pause", "[]") if dialect.renamed else ("pop", "pause", "{}")
+    pop, pause, empty = ("queue.pop", "queue.pause", "[]") if dialect.is_reqless else ("pop", "pause", "{}")
     dispatcher.call(pause, "1", "q")
     assert dispatcher.call(pop, "2", "q", "w", "1.5") == empty
-    with pytest.raises(Raised, match="not an integer"):
+    with pytest.raises(QlessError, match="not an integer"):
         dispatcher.call(pop, "2", "other", "w", "1.5")
 
 
-def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_by_the_oldest_script() -> None:
+def test_a_fractional_count_is_no_error_for_a_paused_queue_in_the_per_script_form() -> None:
     dispatcher = QlessDispatcher()
     dispatcher.call("pause", "1", "q")
     assert dispatcher.answer_script(Line("", ["q", "w", "1.5", "2"], {}, [], "pop", 1)) == {"array": []}

@@ -1,11 +1,11 @@
-"""Leftovers of the scripts: which of them are shown as the scripts show them, and that none hands out a job twice."""
+"""Stray entries that the scripts leave behind: some are shown as the scripts show them, and none leases a job twice."""
 
 import json
 from typing import Any, Final
 
 import pytest
 
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
@@ -32,7 +32,7 @@ def tagged(dispatcher: QlessDispatcher, tag: str) -> Any:
 
 def script(dispatcher: QlessDispatcher, name: str, *args: str, keys: int = 0) -> Any:
     words = [arg.encode() for arg in args]
-    return perscript.answering(name)(dispatcher, words[:keys], words[keys:], dispatcher.tell)
+    return perscript.call_handler(name)(dispatcher, words[:keys], words[keys:], dispatcher.tell)
 
 
 def check(dispatcher: QlessDispatcher, folder: Any) -> None:
@@ -42,7 +42,7 @@ def check(dispatcher: QlessDispatcher, folder: Any) -> None:
 
 
 def made_again(dispatcher: QlessDispatcher, then: list[str], *tags: str) -> None:
-    """A recurring job with two tags whose first job was popped and `then` settled; made again under its name."""
+    """A recurring job with two tags. Its first job was popped and settled by `then`, and is spawned again."""
     head = ("q", "r", "klass", "{}", "interval", "60", "0")
     dispatcher.call("recur", "10", *head, "tags", '["red","blue"]')
     assert jids(dispatcher.call("pop", "11", "q", "w", "1")) == ["r-1"]
@@ -54,7 +54,7 @@ def made_again(dispatcher: QlessDispatcher, then: list[str], *tags: str) -> None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_a_recurring_job_made_again_is_still_found_under_its_old_tags(dialect: Dialect, tmp_path: Any) -> None:
+def test_a_job_that_a_schedule_spawned_again_is_found_under_its_old_tags(dialect: Dialect, tmp_path: Any) -> None:
     dispatcher = dispatcher_of(dialect)
     made_again(dispatcher, [], "blue")
     assert json.loads(dispatcher.call("get", "15", "r-1"))["tags"] == ["blue"]
@@ -62,11 +62,11 @@ def test_a_recurring_job_made_again_is_still_found_under_its_old_tags(dialect: D
     assert json.loads(dispatcher.call("tag", "15", "top")) == ["blue"], "both uses are counted"
     check(dispatcher, tmp_path)
     dispatcher.call("cancel", "16", "r-1")
-    assert tagged(dispatcher, "red") == tagged(dispatcher, "blue") == {}, "a job that is gone is found under nothing"
+    assert tagged(dispatcher, "red") == tagged(dispatcher, "blue") == {}, "a removed job is found under no tag"
     check(dispatcher, tmp_path)
 
 
-def test_a_recurring_job_made_again_is_found_under_its_old_tags_in_the_oldest_form(tmp_path: Any) -> None:
+def test_a_job_that_a_schedule_spawned_again_is_found_under_its_old_tags_in_the_per_script_form(tmp_path: Any) -> None:
     dispatcher = dispatcher_of(UNIFIED)
     head = ("recur", "on", "q", "r", "klass", "{}")
     script(dispatcher, *head, "10", "interval", "60", "0", "tags", '["red"]')
@@ -80,23 +80,23 @@ def test_a_recurring_job_made_again_is_found_under_its_old_tags_in_the_oldest_fo
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("done", [False, True])
-def test_unfail_takes_no_leased_job_and_requeues_no_complete_one(dialect: Dialect, done: bool, tmp_path: Any) -> None:
+def test_unfail_requeues_no_leased_or_complete_job(dialect: Dialect, done: bool, tmp_path: Any) -> None:
     dispatcher = dispatcher_of(dialect)
     made_again(dispatcher, ["fail", "11", "r-1", "w", "g", "text"])
-    assert json.loads(dispatcher.call("failed", "15")) == {"g": 1}, "the script forgets to take it out"
+    assert json.loads(dispatcher.call("failed", "15")) == {"g": 1}, "the script leaves it in the list"
     if done:
         dispatcher.call("complete", "16", "r-1", "w2", "q", "{}")
     before = dispatcher.call("get", "17", "r-1")
     assert dispatcher.call("unfail", "18", "q", "g", "5") == 0
     assert dispatcher.call("get", "17", "r-1") == before
-    assert json.loads(dispatcher.call("failed", "19")) == {}, "it can be taken out of the list"
+    assert json.loads(dispatcher.call("failed", "19")) == {}, "it can be removed from the list"
     assert json.loads(dispatcher.call("pop", "20", "q", "w3", "5")) == {}
     if not done:
         assert dispatcher.call("complete", "21", "r-1", "w2", "q", "{}") == "complete"
     check(dispatcher, tmp_path)
 
 
-def test_unfail_counts_what_was_left_behind_in_its_turn(tmp_path: Any) -> None:
+def test_unfail_counts_stray_entries(tmp_path: Any) -> None:
     dispatcher = dispatcher_of(UNIFIED)
     made_again(dispatcher, ["fail", "11", "r-1", "w", "g", "text"])
     for jid in ("a", "b"):
@@ -109,13 +109,13 @@ def test_unfail_counts_what_was_left_behind_in_its_turn(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("dialect", [THROTTLES, REQLESS_013], ids=lambda dialect: dialect.name)
-def test_unfail_leaves_a_failed_job_alone_that_a_throttle_let_out_again(dialect: Dialect, tmp_path: Any) -> None:
+def test_unfail_skips_a_failed_job_that_a_throttle_released(dialect: Dialect, tmp_path: Any) -> None:
     dispatcher = dispatcher_of(dialect)
     dispatcher.call("throttle.set", "1", "gate", "1")
     dispatcher.call("put", "2", "w", "q", "holder", "klass", "{}", "0", "throttles", '["gate"]')
     dispatcher.call("pop", "3", "q", "w", "1")
     dispatcher.call("put", "4", "w", "q", "j", "klass", "{}", "0", "throttles", '["gate"]')
-    dispatcher.call("put", "5", "w", "q", "j", "klass", "{}", "0")  # and it is still pending on the gate
+    dispatcher.call("put", "5", "w", "q", "j", "klass", "{}", "0")  # it is still pending on the throttle
     dispatcher.call("pop", "6", "q", "w2", "1")
     dispatcher.call("fail", "7", "j", "w2", "g", "text")
     dispatcher.call("complete", "8", "holder", "w", "q", "{}")
@@ -141,13 +141,13 @@ def test_a_job_completed_under_another_queues_name_is_not_handed_out_again(warne
         assert json.loads(dispatcher.call("pop", t, "q", "w2", "5")) == {}
     assert dispatcher.call("jobs", "300", "stalled", "q") == ["j"], "its lock is listed as the script lists it"
     assert json.loads(dispatcher.call("get", "300", "j"))["state"] == "complete"
-    with pytest.raises(Raised, match="is not currently running: complete"):
+    with pytest.raises(QlessError, match="is not currently running: complete"):
         dispatcher.call("complete", "300", "j", "w2", "q", "{}")
     check(dispatcher, tmp_path)
 
 
 @pytest.mark.parametrize("retries", ["0", "5"])
-def test_a_job_completed_under_another_queues_name_is_not_handed_out_again_by_the_oldest_pop(
+def test_a_job_completed_under_another_queues_name_is_not_handed_out_again_by_a_per_script_pop(
     retries: str, tmp_path: Any
 ) -> None:
     dispatcher = dispatcher_of(UNIFIED)

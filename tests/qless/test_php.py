@@ -1,4 +1,4 @@
-"""What the PHP fork has beyond the unified script (protocol page, qless 11)."""
+"""The commands of the PHP fork (qless.md section 11)."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crossdock.model.commands.keyspace import SetKey
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import PHP, UNIFIED, Dialect
 from tests.model import invariants
 from tests.qless.replay import QlessDispatcher
@@ -28,7 +28,7 @@ def read(dispatcher: QlessDispatcher, *call: str) -> Any:
     return json.loads(dispatcher.call(*call))
 
 
-def test_one_job_by_its_name(dispatcher: QlessDispatcher) -> None:
+def test_popbyjid_leases_a_waiting_job(dispatcher: QlessDispatcher) -> None:
     [job] = read(dispatcher, "popByJid", "2", "q", "b", "w1")
     assert (job["jid"], job["state"], job["worker"], job["tags"]) == ("b", "running", "w1", ["red", "blue"])
     assert dispatcher.call("workersCount", "200") == 1
@@ -37,7 +37,7 @@ def test_one_job_by_its_name(dispatcher: QlessDispatcher) -> None:
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(dispatcher: QlessDispatcher) -> None:
+def test_popbyjid_of_a_job_that_does_not_wait_returns_a_list_of_an_empty_object(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "1", "w", "q", "later", "klass", "{}", "100")
     dispatcher.call("put", "1", "w", "q", "blocked", "klass", "{}", "0", "depends", '["a"]')
     dispatcher.call("popByJid", "2", "q", "b", "w1")
@@ -47,13 +47,13 @@ def test_popbyjid_of_a_job_that_does_not_wait_answers_a_list_of_an_empty_object(
         assert dispatcher.call("popByJid", "4", "q", jid, "w2") == "[{}]", jid
     assert dispatcher.call("popByJid", "4", "elsewhere", "a", "w2") == "[{}]"
     dispatcher.call("timeout", "4", "b")
-    assert dispatcher.call("popByJid", "4", "q", "b", "w2") == "[{}]", "it is stalled"
-    with pytest.raises(Raised, match=r"bad argument #1 to 'unpack' \(table expected, got nil\)"):
-        dispatcher.call("popByJid", "4", "q", "nobody", "w2")
-    assert "w2" not in dispatcher.state.workers.seen, "it was given nothing"
+    assert dispatcher.call("popByJid", "4", "q", "b", "w2") == "[{}]", "the job is stalled"
+    with pytest.raises(QlessError, match=r"bad argument #1 to 'unpack' \(table expected, got nil\)"):
+        dispatcher.call("popByJid", "4", "q", "absent", "w2")
+    assert "w2" not in dispatcher.state.workers.seen, "the worker received no job"
 
 
-def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran_out(
+def test_popbyjid_leaves_a_leased_job_and_starts_its_grace_period_once(
     dispatcher: QlessDispatcher,
 ) -> None:
     dispatcher.call("popByJid", "2", "q", "b", "w1")
@@ -70,7 +70,7 @@ def test_popbyjid_takes_no_job_from_its_worker_and_warns_once_when_the_lease_ran
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDispatcher) -> None:
+def test_popbyjid_of_a_paused_queue_returns_no_job(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("pause", "2", "q")
     assert dispatcher.call("popByJid", "3", "q", "a", "w1") == "[{}]"
     assert read(dispatcher, "get", "3", "a")["state"] == "waiting"
@@ -79,7 +79,7 @@ def test_popbyjid_of_a_paused_queue_answers_nothing(dispatcher: QlessDispatcher)
     assert read(dispatcher, "popByJid", "5", "q", "a", "w1")[0]["worker"] == "w1"
 
 
-def test_lists(dispatcher: QlessDispatcher) -> None:
+def test_jobs_workers_and_tracked_are_listed(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.call("jobs", "2", "waiting", "q") == ["c", "b", "a"]
     assert dispatcher.call("jobs", "2", "waiting", "q", "1", "1") == ["b"]
     assert dispatcher.call("jobs", "2", "waiting", "elsewhere") == []
@@ -89,17 +89,17 @@ def test_lists(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.call("jobs", "4", "complete", "q") == ["c", "a"]
     assert dispatcher.call("jobs", "4", "complete", "elsewhere") == []
     assert dispatcher.call("jobs", "4", "complete", "") == ["c", "a"]
-    with pytest.raises(Raised, match="no queue name provided"):
+    with pytest.raises(QlessError, match="no queue name provided"):
         dispatcher.call("jobs", "4", "complete")
     dispatcher.call("track", "5", "track", "b")
     assert read(dispatcher, "tracked", "5") == ["b"]
     assert [each["name"] for each in read(dispatcher, "workers", "5")] == ["w"]
     assert read(dispatcher, "workers", "5", "", "1", "5") == {}
-    assert dispatcher.call("worker.deregister", "5", "w", "nobody") == 1
+    assert dispatcher.call("worker.deregister", "5", "w", "absent") == 1
     assert read(dispatcher, "config.get", "5")["backoff-factor"] == 3
 
 
-def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispatcher: QlessDispatcher) -> None:
+def test_completed_jobs_of_a_queue_include_jobs_that_advanced(dispatcher: QlessDispatcher) -> None:
     for t, jid in enumerate(("a", "b", "c"), 2):
         dispatcher.call("popByJid", str(t), "q", jid, "w")
         dispatcher.call("complete", str(t), jid, "w", "q", "{}", *(("next", "q2") if jid != "b" else ()))
@@ -107,9 +107,9 @@ def test_completed_jobs_of_a_queue_are_listed_when_they_went_on_in_another(dispa
     assert dispatcher.call("jobs", "5", "complete", "") == ["b"]
     dispatcher.call("cancel", "5", "c")
     dispatcher.call("put", "5", "w", "q2", "b", "klass", "{}", "0")
-    assert dispatcher.call("jobs", "5", "complete", "q") == ["c", "b", "a"], "whatever became of them"
+    assert dispatcher.call("jobs", "5", "complete", "q") == ["c", "b", "a"], "in any later state"
     assert dispatcher.call("jobs", "5", "complete", "q", "1", "2") == ["b"], (
-        "the script takes the count for the last index"
+        "the script uses the count as the last index"
     )
     assert dispatcher.call("jobs", "5", "complete", "q", "0", "0") == []
     dispatcher.call("popByJid", "6", "q2", "a", "w")
@@ -132,22 +132,24 @@ def test_completed_jobs_of_a_queue_are_listed_for_as_long_and_as_many_as_configu
         dispatcher.call("put", str(t), "w", "q", f"j{t}", "klass", "{}", "0")
         dispatcher.call("popByJid", str(t), "q", f"j{t}", "w")
         dispatcher.call("complete", str(t), f"j{t}", "w", "q", "{}")
-    assert dispatcher.call("jobs", "20", "complete", "q") == ["j18", "j17", "j16"], "it is cut before one is added"
+    assert dispatcher.call("jobs", "20", "complete", "q") == ["j18", "j17", "j16"], (
+        "the list is cut before a job is added"
+    )
 
 
-def test_a_job_is_completed_though_the_list_of_its_queue_has_no_place(dispatcher: QlessDispatcher) -> None:
+def test_a_job_completes_when_the_key_space_is_full(dispatcher: QlessDispatcher) -> None:
     dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size)
     dispatcher.call("popByJid", "2", "q", "a", "w")
     assert dispatcher.call("complete", "3", "a", "w", "q", "{}") == "complete"
     assert dispatcher.call("jobs", "3", "complete", "q") == []
 
 
-def test_workerscount_counts_workers_that_are_silent_for_long(dispatcher: QlessDispatcher) -> None:
+def test_workerscount_includes_inactive_workers(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("pop", "2", "q", "old", "1")
     dispatcher.call("pop", "200000", "q", "new", "1")
     assert dispatcher.call("workersCount", "200000") == 2
     assert [each["name"] for each in read(dispatcher, "workers", "200000")] == ["new"]
-    assert dispatcher.call("workersCount", "200000") == 1, "workers forgets them"
+    assert dispatcher.call("workersCount", "200000") == 1, "`workers` removes them"
 
 
 def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDispatcher) -> None:
@@ -158,7 +160,7 @@ def test_tags_are_those_that_jobs_have_now(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("tag", "3", "remove", "a", "nowhere")
     assert sorted(read(dispatcher, "tags", "3", "0", "100")) == ["blue", "red"]
     for words, text in (((), "arguments must be"), (("x", "1"), "invalid cursor"), (("0", "0"), "syntax error")):
-        with pytest.raises(Raised, match=text):
+        with pytest.raises(QlessError, match=text):
             dispatcher.call("tags", "3", *words)
 
 
@@ -191,18 +193,18 @@ def test_blank_tags_are_dropped(dispatcher: QlessDispatcher) -> None:
         ('"a"', "bad argument #1 to 'ipairs' (table expected, got string)"),
     ],
 )
-def test_tags_that_are_no_texts_are_refused_and_nothing_is_published(
+def test_tags_that_are_not_strings_are_refused_and_nothing_is_published(
     dispatcher: QlessDispatcher, tags: str, text: str
 ) -> None:
     dispatcher.published = []
-    with pytest.raises(Raised) as refused:
+    with pytest.raises(QlessError) as refused:
         dispatcher.call("put", "1", "w", "q", "d", "klass", "{}", "0", "tags", tags)
     assert str(refused.value) == text
     assert dispatcher.published == []
     assert dispatcher.call("get", "1", "d") is None
 
 
-def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDispatcher) -> None:
+def test_exhausted_retries_name_the_last_worker(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("put", "1", "w", "last", "d", "klass", "{}", "0", "retries", "0")
     dispatcher.call("pop", "2", "last", "w1", "1")
@@ -214,14 +216,14 @@ def test_a_failure_after_the_last_try_names_the_last_worker(dispatcher: QlessDis
     assert read(dispatcher, "get", "103", "d")["failure"]["worker"] == "", "a retry does not"
 
 
-def test_a_lease_that_ran_out_keeps_its_job_waiting(dispatcher: QlessDispatcher) -> None:
+def test_backoff_delays_a_job_after_its_lease_expired(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("put", "1", "w", "late", "d", "klass", "{}", "0", "backoff", '{"initial_delay": 20, "factor": 2}')
     dispatcher.call("config.set", "1", "grace-period", "0")
     dispatcher.call("pop", "2", "late", "w1", "1")
     assert dispatcher.call("pop", "100", "late", "w2", "1") == "{}"
     job = read(dispatcher, "get", "100", "d")
     assert (job["state"], job["remaining"]) == ("scheduled", 4)
-    assert dispatcher.call("pop", "139", "late", "w2", "1") == "{}", "the factor counts from the first time on"
+    assert dispatcher.call("pop", "139", "late", "w2", "1") == "{}", "the factor applies from the first delay on"
     [job] = read(dispatcher, "pop", "140", "late", "w2", "1")
     assert job["worker"] == "w2"
     assert dispatcher.call("pop", "300", "late", "w3", "1") == "{}"
@@ -255,7 +257,7 @@ def test_a_put_without_backoff_keeps_the_old_one(dispatcher: QlessDispatcher, di
         (("backoff", '{"initial_delay": 0}'), "100"),
     ],
 )
-def test_what_a_backoff_does_not_say_is_as_configured_when_the_lease_runs_out(
+def test_missing_members_of_a_backoff_come_from_the_configuration(
     dispatcher: QlessDispatcher, said: tuple[str, ...], due: str
 ) -> None:
     dispatcher.call("config.set", "1", "grace-period", "0")
@@ -267,7 +269,7 @@ def test_what_a_backoff_does_not_say_is_as_configured_when_the_lease_runs_out(
     assert read(dispatcher, "pop", due, "late", "w2", "1")
 
 
-def test_topics(dispatcher: QlessDispatcher) -> None:
+def test_topics_are_added_listed_and_removed(dispatcher: QlessDispatcher) -> None:
     assert read(dispatcher, "subscription", "1", "q", "get") == {}
     assert read(dispatcher, "subscription", "1", "q", "add", "news") == ["q"]
     assert read(dispatcher, "subscription", "1", "other", "add", "news") == ["other"]
@@ -276,13 +278,13 @@ def test_topics(dispatcher: QlessDispatcher) -> None:
     assert read(dispatcher, "subscription", "1", "q", "exists", "news") is True
     assert read(dispatcher, "subscription", "1", "q", "remove", "news") is True
     assert read(dispatcher, "subscription", "1", "q", "exists", "news") is False
-    with pytest.raises(Raised, match="First argument must be"):
+    with pytest.raises(QlessError, match="First argument must be"):
         dispatcher.call("subscription", "1", "q", "nonsense")
-    with pytest.raises(Raised, match='Arg "command" must be'):
+    with pytest.raises(QlessError, match='Arg "command" must be'):
         dispatcher.call("subscription", "1")
 
 
-def test_subscription_all_hides_no_queue_where_two_numbers_read_alike(dispatcher: QlessDispatcher) -> None:
+def test_subscription_all_shows_every_queue_when_labels_collide(dispatcher: QlessDispatcher) -> None:
     for number in range(1, 12):
         dispatcher.call("subscription", "1", "aa", "add", f"topic-{number}")
         dispatcher.call("subscription", "1", f"q{number:02d}", "add", "topic-11")
@@ -306,14 +308,14 @@ def test_a_topic_named_like_a_queue_that_has_topics_is_not_added(dispatcher: Qle
 @pytest.mark.parametrize("call", [("add", "news"), ("remove", "news"), ("exists", "news"), ("all",)])
 def test_topics_under_a_key_of_another_kind_are_an_error(dispatcher: QlessDispatcher, call: tuple[str, ...]) -> None:
     dispatcher.do(SetKey(b"ql:topicsq", b"a string", None))
-    with pytest.raises(Raised, match="WRONGTYPE"):
+    with pytest.raises(QlessError, match="WRONGTYPE"):
         dispatcher.call("subscription", "1", "q", *call)
 
 
 def test_a_topic_counts_towards_the_limit_of_keys(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("subscription", "1", "q", "add", "known")
     dispatcher.dialect = replace(PHP, keys_bytes=dispatcher.state.keys.size + 10)
-    with pytest.raises(Raised, match="OOM the key space holds 0 MiB, its limit"):
+    with pytest.raises(QlessError, match="OOM the key space has reached its limit of 0 MiB"):
         dispatcher.call("subscription", "1", "q", "add", "new")
     assert read(dispatcher, "subscription", "1", "q", "add", "known") == ["q"]
     assert read(dispatcher, "subscription", "1", "q", "remove", "known") is True

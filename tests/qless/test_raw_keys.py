@@ -1,4 +1,4 @@
-"""Keys that clients read without a script: fields and members are there, or not, as the scripts store them."""
+"""Keys that clients read without a script have the fields and members that the scripts store."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,7 @@ def test_a_job_that_never_failed_has_no_failure_until_it_is_completed() -> None:
     assert field(qless, "failure") == bulk("{}")
 
 
-def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
+def test_a_failed_job_has_an_empty_expiry_and_its_failure() -> None:
     qless = QlessConnection()
     qless.put("j")
     qless.pop()
@@ -45,7 +45,7 @@ def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
     assert b'"group":"group"' in field(qless, "failure"), "it is kept"
 
 
-def test_a_job_that_is_out_of_retries_expires_at_no_time() -> None:
+def test_a_job_with_exhausted_retries_has_an_empty_expiry() -> None:
     qless = QlessConnection()
     qless.put("j", "retries", "0")
     qless.pop()
@@ -72,7 +72,7 @@ def test_reqless_forgets_a_tag_that_no_job_has() -> None:
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, REQLESS_013], ids=lambda dialect: dialect.name)
-def test_tags_that_no_job_has_are_kept_in_order_and_not_too_many_of_them(
+def test_unused_tags_are_kept_in_order_and_limited(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tags, "UNUSED_AT_MOST", 3)

@@ -1,5 +1,5 @@
-"""Every recorded conversation with the real scripts: the same replies, the same publications, and nothing that the
-journal or a snapshot would lose."""
+"""Replays every recording of the real scripts: the same replies and notifications, and the journal and snapshots
+restore the state."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from tests.support.qless_recordings import DIALECTS, RECORDINGS
 from tests.support.recovered_state import from_snapshot, replayed
 
 
-def test_there_are_this_many_lines() -> None:
+def test_the_recordings_have_all_their_lines() -> None:
     assert sum(len(lines) for found in RECORDINGS.values() for lines in found.values()) == 17_966
 
 
 @pytest.mark.parametrize(
     ("recording", "scenario"), [(name, each) for name, found in RECORDINGS.items() for each in found]
 )
-def test_a_recorded_conversation(recording: str, scenario: str, tmp_path: Path) -> None:
+def test_a_recording_replays_with_the_same_replies(recording: str, scenario: str, tmp_path: Path) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.dialect = DIALECTS[recording]
     for index, line in enumerate(RECORDINGS[recording][scenario]):

@@ -1,4 +1,5 @@
-"""What is asked about a queue costs what it shows, however many jobs there are. Steps are counted, never time."""
+"""The cost of a request about a queue depends on the size of its reply, not on the number of jobs. The tests count
+interpreter steps."""
 
 import json
 from types import ModuleType
@@ -7,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.protocols.redis.qless import cjson, queues, settings
-from crossdock.protocols.redis.qless.call import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Call, Dialect, unheard
+from crossdock.protocols.redis.qless.call import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Call, Dialect, no_grant
 from crossdock.protocols.redis.resp.values import Error
 from tests.qless.replay import QlessDispatcher
 from tests.support.steps import steps
@@ -15,7 +16,7 @@ from tests.support.steps import steps
 FEW: Final = 300
 MANY: Final = 3_000
 
-#: Of every kind as many as there are jobs; the pages are small.
+#: Requests for small pages. There are as many jobs in each state.
 QUESTIONS: Final = {
     "peek": ("peek", "50", "waiting", "10"),
     "pop": ("pop", "50", "waiting", "w", "10"),
@@ -56,15 +57,17 @@ def houses() -> tuple[QlessDispatcher, QlessDispatcher]:
 
 
 def asked(dispatcher: QlessDispatcher, words: tuple[str, ...]) -> tuple[int, Any]:
-    """Steps, and the answer."""
+    """The number of steps, and the reply."""
     return steps(lambda: dispatcher.call(*words))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_page_costs_its_page(houses: tuple[QlessDispatcher, QlessDispatcher], question: str) -> None:
+def test_the_cost_of_a_page_does_not_depend_on_the_number_of_jobs(
+    houses: tuple[QlessDispatcher, QlessDispatcher], question: str
+) -> None:
     few, many = houses
     words = QUESTIONS[question]
-    asked(few, words), asked(many, words)  # what is made once, by whoever comes first
+    asked(few, words), asked(many, words)  # fills the caches
     (one, shown), (other, also_shown) = asked(few, words), asked(many, words)
     assert other < 1.3 * one + 100
     if isinstance(shown, list):
@@ -73,7 +76,7 @@ def test_a_page_costs_its_page(houses: tuple[QlessDispatcher, QlessDispatcher], 
         assert len(json.loads(shown)) == len(json.loads(also_shown)) == 10
 
 
-def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDispatcher, QlessDispatcher]) -> None:
+def test_the_counts_match_the_number_of_jobs(houses: tuple[QlessDispatcher, QlessDispatcher]) -> None:
     for dispatcher, size in zip(houses, (FEW, MANY), strict=True):
         counts = {each["name"]: each for each in json.loads(dispatcher.call("queues", "50"))}
         assert counts["running"]["running"] == counts["scheduled"]["scheduled"] == size
@@ -82,7 +85,7 @@ def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDispatcher, Qless
         assert json.loads(dispatcher.call("tag", "50", "get", "t", "0", "1"))["total"] == size
 
 
-def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
+def test_retrying_jobs_of_other_queues_cost_nothing() -> None:
     found = []
     for many in (10, 300):
         dispatcher = QlessDispatcher()
@@ -96,7 +99,7 @@ def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
 
 
 def town(queues: int) -> QlessDispatcher:
-    """With a ready job in every queue, one on lease in every second and one that waits in every third."""
+    """Each queue has a ready job, every second a leased one, every third a scheduled one."""
     dispatcher = QlessDispatcher()
     for number in range(queues):
         for each, delay in ((f"a{number}", "0"), (f"b{number}", "0" if number % 3 else "1000")):
@@ -110,13 +113,13 @@ def test_a_queue_that_is_listed_costs_little() -> None:
     few, many = town(10), town(110)
     (one, _), (other, shown) = asked(few, ("queues", "50")), asked(many, ("queues", "50"))
     assert (other - one) / 100 < 600
-    assert shown == cjson.write(json.loads(shown)), "spelled as the scripts do"
+    assert shown == cjson.write(json.loads(shown)), "in the spelling of the scripts"
     of = {each["name"]: (each["waiting"], each["running"], each["scheduled"]) for each in json.loads(shown)}
     assert (of['q2/"ü"'], of['q3/"ü"']) == ((2, 0, 0), (0, 1, 1))
 
 
 def crew(workers: int) -> QlessDispatcher:
-    """Every second one has a job."""
+    """Every second worker has a job."""
     dispatcher = QlessDispatcher()
     for number in range(0, workers, 2):
         dispatcher.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
@@ -129,7 +132,7 @@ def test_a_worker_that_is_listed_costs_little() -> None:
     few, many = crew(10), crew(110)
     (one, _), (other, shown) = asked(few, ("workers", "50")), asked(many, ("workers", "50"))
     assert (other - one) / 100 < 130
-    assert shown == cjson.write(json.loads(shown)), "spelled as the scripts do"
+    assert shown == cjson.write(json.loads(shown)), "in the spelling of the scripts"
     assert {each["name"]: each["jobs"] for each in json.loads(shown)} == {f"w{n}/ü": n % 2 for n in range(110)}
 
 
@@ -147,11 +150,11 @@ def test_a_reply_that_would_be_too_large_is_refused(
 
 
 @pytest.mark.parametrize("dialect", [UNIFIED, THROTTLES, REQLESS, PER_SCRIPT], ids=lambda dialect: dialect.name)
-def test_every_dialect_has_its_own_spelling(dialect: Dialect) -> None:
+def test_queue_counts_have_the_members_of_the_dialect(dialect: Dialect) -> None:
     dispatcher = QlessDispatcher()
     dispatcher.call("put", "1", "w", "q", "j", "k", "{}", "0")
     dispatcher.call("pause", "1", "q")
-    call = Call(dispatcher, dispatcher.state, 2.0, [], dispatcher.tell, dialect, unheard)
+    call = Call(dispatcher, dispatcher.state, 2.0, [], dispatcher.tell, dialect, no_grant)
     shown = {"paused": True, "running": 0, "name": "q", "waiting": 1, "recurring": 0, "depends": 0, "stalled": 0}
     shown["scheduled"] = 0
     if dialect is PER_SCRIPT:

@@ -1,4 +1,4 @@
-"""SCAN of the keys that qless' scripts would keep: all of them, each once, whatever happens between the calls."""
+"""SCAN of the qless view returns every key once, also while jobs change between the calls."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from tests.support.resp_values import read
 
 
 def value(reply: bytes) -> Any:
-    """Of texts and lists of them."""
+    """Parse a RESP2 reply of strings and arrays."""
     (found,) = read(reply)
     return _text(found)
 
@@ -19,7 +19,7 @@ def _text(found: Any) -> Any:
 
 
 def scanned(qless: QlessConnection, *options: str, between: Callable[[], None] = lambda: None) -> list[str]:
-    """All keys of a scan, call after call."""
+    """All keys of a complete scan."""
     found: list[str] = []
     cursor = "0"
     while True:
@@ -51,8 +51,8 @@ def test_a_scan_returns_every_key_once() -> None:
         assert named and sorted(scanned(qless, "TYPE", kind)) == named
 
 
-def test_a_scan_misses_nothing_that_stays() -> None:
-    """Jobs come, go and change their state between its calls."""
+def test_a_scan_returns_every_key_that_exists_throughout() -> None:
+    """Jobs are added, removed and changed between the calls."""
     qless = QlessConnection()
     for n in range(200):
         qless.put(f"stays-{n:03d}")
@@ -70,7 +70,7 @@ def test_a_scan_misses_nothing_that_stays() -> None:
     assert {f"ql:j:stays-{n:03d}" for n in range(200)} <= set(found)
 
 
-def test_a_scan_goes_over_numbers_that_are_nobody_s() -> None:
+def test_a_scan_skips_unused_numbers() -> None:
     qless = QlessConnection()
     qless.put("old")
     qless.dispatcher.do(DrawNumbers(10_000_000))
@@ -79,7 +79,7 @@ def test_a_scan_goes_over_numbers_that_are_nobody_s() -> None:
     assert scanned(qless, "COUNT", "1", "MATCH", "ql:j:*") == ["ql:j:old", "ql:j:new"]
 
 
-def test_a_cursor_of_nowhere_is_the_end() -> None:
+def test_a_cursor_past_the_end_ends_the_scan() -> None:
     qless = QlessConnection()
     qless.put("a")
     for cursor in (2**32, 2**55, 2**56 + 2**54, 2**56 + 2**55 + 2**48 + 1, 2**57, 2**62):

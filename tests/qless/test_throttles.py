@@ -1,4 +1,4 @@
-"""Throttles that callers set, and the jobs that name them: whichever door leases, and whichever ends the lease."""
+"""Throttles that clients set apply to leases through every protocol."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import REQLESS, REQLESS_013, THROTTLES, Dialect
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
@@ -54,7 +54,7 @@ def sound(dispatcher: QlessDispatcher) -> None:
     assert picture(replayed(dispatcher)) == picture(dispatcher.state)
 
 
-def test_a_lease_through_another_protocol_passes_over_throttled_jobs(dispatcher: QlessDispatcher) -> None:
+def test_a_lease_through_another_protocol_skips_throttled_jobs(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     for jid, priority in (("a", 3), ("b", 2)):
         put(dispatcher, jid, "gate", priority=priority)
@@ -76,7 +76,7 @@ def test_a_lease_through_another_protocol_passes_over_throttled_jobs(dispatcher:
     sound(dispatcher)
 
 
-def test_a_queues_own_throttle_holds_for_jobs_of_every_protocol(dispatcher: QlessDispatcher) -> None:
+def test_the_throttle_of_a_queue_applies_to_jobs_of_every_protocol(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("queue.throttle.set", "1", "q", "1")
     dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
     job = fetch(dispatcher)
@@ -89,7 +89,7 @@ def test_a_queues_own_throttle_holds_for_jobs_of_every_protocol(dispatcher: Qles
     sound(dispatcher)
 
 
-def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDispatcher) -> None:
+def test_max_concurrency_is_the_throttle_of_the_queue(dispatcher: QlessDispatcher) -> None:
     dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
     assert dispatcher.call("queue.throttle.get", "1", "q") == '{"id":"ql:q:q","maximum":1,"ttl":-1}'
     put(dispatcher, "a")
@@ -100,11 +100,11 @@ def test_one_of_the_configuration_is_the_queues_own(dispatcher: QlessDispatcher)
     put(dispatcher, "c")
     assert state(dispatcher, "c") is State.HELD
     dispatcher.do(c.SetThrottles([]))
-    assert state(dispatcher, "c") is State.READY, "the throttle it waited for is no more"
+    assert state(dispatcher, "c") is State.READY, "the throttle that it waited for was removed"
     sound(dispatcher)
 
 
-def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDispatcher) -> None:
+def test_an_expired_throttle_holds_no_job(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1", "60")
     put(dispatcher, "a", "gate")
     put(dispatcher, "b", "gate")
@@ -119,8 +119,8 @@ def test_a_maximum_that_has_ended_holds_nobody(dispatcher: QlessDispatcher) -> N
 
 
 @pytest.mark.parametrize("rounds", ["inf", "1e15"])
-def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDispatcher, rounds: str) -> None:
-    """Jobs that name no throttle find the queue's own full, and are not held."""
+def test_a_pop_with_unlimited_retries_returns_the_available_jobs(dispatcher: QlessDispatcher, rounds: str) -> None:
+    """The full throttle of the queue stops the pop; jobs without throttles do not become `throttled`."""
     dispatcher.call("queue.throttle.set", "1", "q", "1")
     dispatcher.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in "abc"]))
     dispatcher.call("config.set", "1", "max-pop-retry", rounds)
@@ -128,10 +128,10 @@ def test_a_pop_that_may_try_for_ever_gets_what_there_is(dispatcher: QlessDispatc
     sound(dispatcher)
 
 
-def test_a_pop_tries_so_often_however_many_are_throttled(
+def test_the_rounds_of_a_pop_are_limited_with_many_throttled_jobs(
     dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pop, "_ROUNDS_AT_MOST", 3)
+    monkeypatch.setattr(pop, "_MAX_ROUNDS", 3)
     dispatcher.call("throttle.set", "1", "gate", "1")
     dispatcher.call("config.set", "1", "max-pop-retry", "inf")
     for n in range(9):
@@ -140,19 +140,19 @@ def test_a_pop_tries_so_often_however_many_are_throttled(
     assert len(dispatcher.state.queues["q"].ready) == 9 - 2 - 1 - 1
 
 
-def test_freed_by_hand(dispatcher: QlessDispatcher) -> None:
+def test_throttle_release_frees_a_slot(dispatcher: QlessDispatcher) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate", priority=1)
     put(dispatcher, "b", "gate")
     assert fetch(dispatcher) is not None
     assert fetch(dispatcher) is None
-    dispatcher.call("throttle.release", "2", "gate", "a", "nobody")
+    dispatcher.call("throttle.release", "2", "gate", "a", "absent")
     assert state(dispatcher, "b") is State.READY
     assert dispatcher.call("throttle.locks", "2", "gate") == "[]"
     sound(dispatcher)
 
 
-def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDispatcher) -> None:
+def test_a_flush_removes_throttles(dispatcher: QlessDispatcher) -> None:
     dispatcher.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate")
@@ -164,23 +164,23 @@ def test_a_flush_forgets_those_that_callers_set(dispatcher: QlessDispatcher) -> 
 
 @pytest.mark.parametrize("maximum", ["many", "nan", "inf"])
 def test_a_maximum_must_be_a_number(dispatcher: QlessDispatcher, maximum: str) -> None:
-    with pytest.raises(Raised, match="maximum of a throttle"):
+    with pytest.raises(QlessError, match="maximum of a throttle"):
         dispatcher.call("throttle.set", "1", "gate", maximum)
 
 
-def test_a_job_names_a_hundred_at_most(dispatcher: QlessDispatcher) -> None:
+def test_the_throttles_of_a_job_are_limited(dispatcher: QlessDispatcher) -> None:
     put(dispatcher, "a", *(f"t{each}" for each in range(100)))
-    with pytest.raises(Raised, match="names more than 100 throttles"):
+    with pytest.raises(QlessError, match="a job may have at most 100 throttles"):
         put(dispatcher, "b", *(f"t{each}" for each in range(101)))
 
 
-def test_patterns(dispatcher: QlessDispatcher) -> None:
+def test_queue_patterns_are_set_and_returned(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.call("queueIdentifierPatterns.getAll", "1") == '{"default":"[\\"*\\"]"}'
     dispatcher.call("queueIdentifierPatterns.setAll", "1", "a", '["x"]', "empty", "[]")
     shown = str(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
     assert '"a":"[\\"x\\"]"' in shown
     assert "empty" not in shown
-    with pytest.raises(Raised, match="Odd number of identifier patterns"):
+    with pytest.raises(QlessError, match="Odd number of identifier patterns"):
         dispatcher.call("queueIdentifierPatterns.setAll", "1", "a")
     default = '"{\\"fairly\\": false, \\"pattern\\": [\\"default\\"]}"'
     assert dispatcher.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
@@ -191,7 +191,7 @@ def test_patterns(dispatcher: QlessDispatcher) -> None:
     assert dispatcher.state.throttles == {}
 
 
-def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(dispatcher: QlessDispatcher) -> None:
+def test_an_empty_list_of_patterns_keeps_the_earlier_patterns_of_the_same_call(dispatcher: QlessDispatcher) -> None:
     words = ("a", '["x"]', "a", "[]", "default", '["y"]', "default", "{}", "b", '["z"]', "b", '["w"]')
     dispatcher.call("queueIdentifierPatterns.setAll", "1", *words)
     shown = json.loads(dispatcher.call("queueIdentifierPatterns.getAll", "1"))
@@ -206,26 +206,26 @@ def test_patterns_count_towards_the_limit_of_keys(dispatcher: QlessDispatcher) -
         ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
         ("queuePriorityPatterns.setAll", "1", '{"pattern":["a"]}'),
     ):
-        with pytest.raises(Raised, match="OOM the key space"):
+        with pytest.raises(QlessError, match="OOM the key space"):
             dispatcher.call(*call)
     assert dispatcher.state.keys.size == 0
     dispatcher.call("queuePriorityPatterns.setAll", "1")
 
 
 @pytest.mark.parametrize(
-    "anew",
+    "new_jobs",
     [
-        pytest.param([("a", "gate")], id="one that waits for the gate it has a place in"),
-        pytest.param([("b", "gate"), ("b", "other")], id="one that still waits there, and names another"),
+        pytest.param([("a", "gate")], id="a job that waits for a throttle whose slot it holds"),
+        pytest.param([("b", "gate"), ("b", "other")], id="a waiting job that was put again with another throttle"),
     ],
 )
-def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(
-    dispatcher: QlessDispatcher, anew: list[tuple[str, str]]
+def test_the_slot_of_a_cancelled_job_goes_to_an_existing_job(
+    dispatcher: QlessDispatcher, new_jobs: list[tuple[str, str]]
 ) -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     put(dispatcher, "a", "gate")
     dispatcher.call("queue.pop", "2", "q", "w", "1")
-    for jid, throttle in (*anew, ("c", "gate")):
+    for jid, throttle in (*new_jobs, ("c", "gate")):
         put(dispatcher, jid, throttle)
     assert state(dispatcher, "c") is State.HELD
     for jid in ("b", "a"):
@@ -235,8 +235,8 @@ def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(
     sound(dispatcher)
 
 
-def eight_for_two_places(*throttles: str) -> QlessDispatcher:
-    """Of which a and b have them, and the others wait, in the order of their names."""
+def eight_jobs_for_two_slots(*throttles: str) -> QlessDispatcher:
+    """Jobs a and b hold the throttles; the others wait in the order of their names."""
     dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS_013
     dispatcher.call("config.set", "1", "grace-period", "0")
@@ -252,27 +252,27 @@ def eight_for_two_places(*throttles: str) -> QlessDispatcher:
 @pytest.mark.parametrize(
     ("call", "left"),
     [
-        pytest.param(("pop", "q", "w", "2"), "fgh", id="two that run out"),
-        pytest.param(("timeout", "a", "b"), "fgh", id="two that are taken back"),
-        pytest.param(("cancel", "a", "b"), "fgh", id="two that are cancelled"),
-        pytest.param(("cancel", "a", "c", "b"), "gh", id="one of them was called meanwhile"),
-        pytest.param(("cancel", "c", "a", "b"), "gh", id="one waited before"),
-        pytest.param(("cancel", "a", "d", "b"), "h", id="one still waited"),
-        pytest.param(("throttle.release", "gate", "a", "b"), "fgh", id="two places that are given up"),
+        pytest.param(("pop", "q", "w", "2"), "fgh", id="two leases expire"),
+        pytest.param(("timeout", "a", "b"), "fgh", id="two leases time out"),
+        pytest.param(("cancel", "a", "b"), "fgh", id="two jobs are cancelled"),
+        pytest.param(("cancel", "a", "c", "b"), "gh", id="a job freed meanwhile is cancelled, too"),
+        pytest.param(("cancel", "c", "a", "b"), "gh", id="a waiting job is cancelled first"),
+        pytest.param(("cancel", "a", "d", "b"), "h", id="a waiting job is cancelled in between"),
+        pytest.param(("throttle.release", "gate", "a", "b"), "fgh", id="two slots are released"),
     ],
 )
-def test_each_of_several_leases_that_end_together_calls_as_many_as_there_is_room_for(
+def test_each_of_several_leases_that_end_together_frees_as_many_jobs_as_there_are_slots(
     call: tuple[str, ...], left: str
 ) -> None:
-    """As the real script of reqless 0.13.3 was seen to."""
-    dispatcher = eight_for_two_places("gate")
+    """The real script of reqless 0.13.3 does the same."""
+    dispatcher = eight_jobs_for_two_slots("gate")
     dispatcher.call(call[0], "100", *call[1:])
     assert "".join(dispatcher.call("throttle.pending", "101", "gate")) == left
     sound(dispatcher)
 
 
-def test_a_throttle_that_is_named_twice_calls_twice() -> None:
-    dispatcher = eight_for_two_places("gate", "gate")
+def test_a_throttle_that_is_named_twice_frees_jobs_twice() -> None:
+    dispatcher = eight_jobs_for_two_slots("gate", "gate")
     dispatcher.call("complete", "30", "a", "w", "q", "{}")
     assert dispatcher.call("throttle.pending", "31", "gate") == ["e", "f", "g", "h"]
     sound(dispatcher)
@@ -289,15 +289,15 @@ def test_a_throttle_that_is_named_twice_calls_twice() -> None:
     ],
 )
 def test_a_page_of_throttled_jobs_is_listed(dialect: Dialect, page: list[str], shown: str) -> None:
-    dispatcher = eight_for_two_places("gate")
+    dispatcher = eight_jobs_for_two_slots("gate")
     dispatcher.dialect = dialect
     assert "".join(dispatcher.call("jobs", "30", "throttled", "q", *page)) == shown
 
 
-def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
+def test_a_throttle_frees_very_many_jobs_in_slices(
     dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the order they came; what happens to one of them meanwhile, and a restart, do not stop it."""
+    """Jobs are freed in order. Changes to one of them and a restart do not interrupt it."""
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
     dispatcher.call("throttle.set", "1", "gate", "1")
     for n in range(20):
@@ -323,9 +323,7 @@ def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
     assert [state(dispatcher, jid) for jid in ready if jid not in ("j10", "j11")] == [State.READY] * 17
 
 
-def test_a_throttle_that_has_less_room_by_then_frees_no_more(
-    dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lowered_maximum_stops_freeing_jobs(dispatcher: QlessDispatcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependents, "AT_ONCE", 3)
     dispatcher.call("throttle.set", "1", "gate", "1")
     for n in range(20):

@@ -1,4 +1,4 @@
-"""Value rules: numbers, JSON and its faults, as the scripts' language has them (protocol page, qless 3)."""
+"""Numbers and JSON as in Lua and cjson (qless.md section 3)."""
 
 import json
 import math
@@ -29,16 +29,16 @@ from crossdock.protocols.redis.qless.cjson_reader import Reader
         ("1e999", math.inf),
     ],
 )
-def test_a_number(text: str, value: float) -> None:
+def test_numbers_are_parsed_like_tonumber(text: str, value: float) -> None:
     assert cjson_reader.number(text) == value
 
 
 @pytest.mark.parametrize("text", ["", " ", "x", "1x", "1 2", "0x", "e5", "1e", "--1", "1_000", "\u0661", "nil", "."])
-def test_no_number(text: str) -> None:
+def test_other_texts_are_not_numbers(text: str) -> None:
     assert cjson_reader.number(text) is None
 
 
-def test_not_a_number_is_a_number() -> None:
+def test_nan_is_parsed_as_a_number() -> None:
     assert math.isnan(cjson_reader.number("nan") or 0.0)
 
 
@@ -59,7 +59,7 @@ def test_a_number_is_written_with_fourteen_digits(value: float, text: str) -> No
 @pytest.mark.parametrize(
     ("value", "cut"), [(63.75, 63), (-2.7, -2), (math.inf, 2**63 - 1), (-math.inf, -(2**63)), (1e30, 2**63 - 1)]
 )
-def test_an_integer_reply_is_cut_toward_zero(value: float, cut: int) -> None:
+def test_an_integer_reply_is_truncated_toward_zero(value: float, cut: int) -> None:
     assert cjson_reader.truncated(value) == cut
 
 
@@ -83,7 +83,7 @@ def test_an_integer_reply_is_cut_toward_zero(value: float, cut: int) -> None:
         ("[" * 65 + "]" * 65, "Found too many nested data structures (65) at character"),
     ],
 )
-def test_what_is_said_of_json_that_is_none(text: str | None, message: str) -> None:
+def test_invalid_json_has_the_errors_of_cjson(text: str | None, message: str) -> None:
     with pytest.raises(cjson.Malformed) as error:
         cjson.read(text)
     assert str(error.value).startswith(message)
@@ -100,7 +100,7 @@ def test_what_is_said_of_json_that_is_none(text: str | None, message: str) -> No
         ("[null]", [cjson.NULL]),
     ],
 )
-def test_more_is_taken_than_json(text: str, value: Any) -> None:
+def test_more_than_strict_json_is_accepted(text: str, value: Any) -> None:
     assert cjson.read(text) == value
 
 
@@ -118,7 +118,7 @@ def test_more_is_taken_than_json(text: str, value: Any) -> None:
         (math.inf, "1e999"),
     ],
 )
-def test_how_json_is_written(value: Any, text: str) -> None:
+def test_json_is_written_like_cjson(value: Any, text: str) -> None:
     assert cjson.write(value) == text
 
 
@@ -130,17 +130,17 @@ _JSON = st.recursive(
 
 
 @given(_JSON)
-def test_what_is_written_reads_back(value: Any) -> None:
+def test_written_json_can_be_read(value: Any) -> None:
     assert json.loads(cjson.write(value)) == value
 
 
 @given(st.text(alphabet='{}[]":,\\ u01ae.-ntf\n', max_size=12))
-def test_both_ways_of_reading_agree(text: str) -> None:
-    """What the fast way takes, the slow one takes for the same; and nothing raises anything else."""
+def test_the_fast_and_the_slow_reader_agree(text: str) -> None:
+    """What the fast reader accepts, the slow one reads the same. Both raise only Malformed."""
     try:
         slow = Reader(text).whole()
     except cjson.Malformed:
         with pytest.raises(cjson.Malformed):
             cjson.read(text)
     else:
-        assert cjson.read(text) == slow or "nan" in text  # which is not equal to itself
+        assert cjson.read(text) == slow or "nan" in text  # NaN is not equal to itself

@@ -1,4 +1,4 @@
-"""Random walks: whatever is called in whatever order, the state is whole, and the journal gives it back."""
+"""Random walks: calls in any order keep the state consistent, and the journal restores it."""
 
 from itertools import product
 from pathlib import Path
@@ -26,19 +26,17 @@ STEPS: Final = 2_000
 
 
 EVERY: Final = {(kind, move) for kind, moves in MOVED.items() for move in moves}
-#: A name was taken already, or a script had left something behind.
+#: Errors for a name that exists, or for a stray entry of a script.
 RARE: Final = {each for each in EVERY if each[0] is Surfaced or (each[0] is Recurred and each[1][0] is not None)}
 
 
 def folded(walk: Walk, seen: Coverage) -> EngineState:
-    """What its journal gives back, and which moves that took."""
+    """The state that the journal restores, and the moves on the way."""
     state = EngineState()
     for event in stored(walk.dispatcher.events):
         before = seen.before(state, event)
         apply(state, event)
         seen.after(state, event, before)
-    state.follow_ups.clear()
-    state.resolved_dependents.clear()
     return state
 
 
@@ -48,20 +46,20 @@ def unseen(seen: Coverage) -> set[object]:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_walk_leaves_everything_whole(seed: int, dialect: Dialect, tmp_path: Path) -> None:
+def test_a_walk_in_one_dialect_keeps_the_state_consistent(seed: int, dialect: Dialect, tmp_path: Path) -> None:
     leaves_everything_whole(Walk(seed, dialect), tmp_path)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_so_does_one_in_which_every_client_speaks_another(seed: int, tmp_path: Path) -> None:
+def test_a_walk_in_all_dialects_keeps_the_state_consistent(seed: int, tmp_path: Path) -> None:
     leaves_everything_whole(Walk(seed, *DIALECTS), tmp_path)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_so_does_one_in_which_all_dependents_follow_later(
+def test_a_walk_with_deferred_dependents_keeps_the_state_consistent(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One at a time, some steps later; so do jobs that a throttle has room for."""
+    """Dependents, and jobs that a throttle frees, are updated one at a time, some steps later."""
     monkeypatch.setattr(dependents, "AT_ONCE", seed % 2)
     walk = Walk(seed, *DIALECTS)
     step, later = walk.step, Random(seed)
@@ -93,8 +91,7 @@ def leaves_everything_whole(walk: Walk, tmp_path: Path) -> None:
     assert {each for each in seen.moves if each[0] in MOVED} <= EVERY
 
 
-def test_the_walks_see_every_move() -> None:
-    """As many of them as that takes."""
+def test_the_walks_cover_every_move() -> None:
     seen = Coverage()
     for seed, dialect in product(SEEDS, DIALECTS):
         walk = Walk(seed, dialect)

@@ -1,4 +1,4 @@
-"""A random walk through qless' commands and those of another door, on one engine, with callers whose clocks lie."""
+"""A random walk through the commands of qless and another protocol on one engine. Some clients have wrong clocks."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from crossdock.model.commands import core as c
 from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model.bench import RULES, TERMS
@@ -24,15 +24,15 @@ QUEUES = ["a", "b", "c"]
 WORKERS = ["w1", "w2", "w3"]
 TAGS = ["red", "blue", "ünï"]
 GROUPS = ["boom", "bang"]
-GATES = ["gate", "door", "ql:q:a"]
+GATES = ["gate", "turnstile", "ql:q:a"]
 
-#: Reads, and what moves only what is due: no job of another door may change by them.
+#: Commands that read or only move due jobs. They must not change jobs of another protocol.
 LOOKS = frozenset({"pop", "peek", "queues", "jobs", "workers", "stats", "length", "get", "track", "failed"})
 
 
 class Walk:
-    """In one of three dialects: the unified, the one in which jobs name throttles, that of 2013. Or in all of them, one
-    after the other, and puts of the oldest in between."""
+    """Calls in one of three dialects (unified, with throttles, of 2013), or in all of them in turn with puts of the
+    per-script form in between."""
 
     def __init__(self, seed: int, *dialects: Dialect) -> None:
         self.random = Random(seed)
@@ -45,7 +45,7 @@ class Walk:
 
     @property
     def t(self) -> float:
-        """Most callers' clocks are right, some are a little off, a few lie."""
+        """Most clocks are right, some are a little off, a few are far off."""
         off = self.random.choice([0.0, 0.0, 0.0, 0.25, -3.5, 90.0, 1e6, -1e9])
         return self.dispatcher.now.wall + off
 
@@ -64,20 +64,20 @@ class Walk:
         name, args = self.random.choice(self.calls)(self)
         foreign = self._foreign() if name in LOOKS else None
         call = [name, repr(self.t), *map(str, args)]
-        with suppress(Raised):
+        with suppress(QlessError):
             self.dispatcher.call(*call)
         if foreign is not None:
-            assert self._foreign().items() >= foreign.items(), f"{call} changed what another door set"
+            assert self._foreign().items() >= foreign.items(), f"{call} changed what another protocol set"
 
     def oldest_put(self) -> None:
         tags = json.dumps(self.random.choices(TAGS, k=2))
         words = [self.one(QUEUES), self.one(JIDS), "klass", "{}", repr(self.t), "0", "tags", tags]
         queue, *args = map(str.encode, words)
-        with suppress(Raised):
-            perscript.answering("put")(self.dispatcher, [queue], args, self.dispatcher.tell)
+        with suppress(QlessError):
+            perscript.call_handler("put")(self.dispatcher, [queue], args, self.dispatcher.tell)
 
     def _foreign(self) -> dict[int, Any]:
-        """Leases and waits that other doors set, and that are not over by the server's clock."""
+        """Leases and delays of other protocols that have not ended by the server's clock."""
         now = self.dispatcher.now
         found: dict[int, Any] = {}
         for number, job in self.dispatcher.state.jobs.items():
@@ -132,7 +132,7 @@ class Walk:
             self.held.clear()
 
     def running(self) -> list[str]:
-        """A job that is leased, if one can be found: jid, worker, queue."""
+        """A leased job, if there is one: jid, worker, queue."""
         leased = [self.dispatcher.state.jobs[number] for _, number in self.dispatcher.state.by_state[State.LEASED]]
         job: Job | None = self.random.choice(leased) if leased else None
         if job is None or job.lease is None:
@@ -145,7 +145,7 @@ class Walk:
         more = self.random.choice([*ways, ["next", self.one(QUEUES)]])
         jid, worker, queue = self.running()
         if self.dispatcher.dialect.old and self.random.random() < 0.3:
-            queue = self.one(QUEUES)  # nobody looks
+            queue = self.one(QUEUES)  # the old dialects do not check the queue
         return [jid, worker, queue, "{}", *more]
 
     def retry(self) -> list[Any]:

@@ -1,11 +1,11 @@
-"""A page, checked as a browser would read it: elements closed, nothing fetched, nothing run."""
+"""Checks an HTML page as a browser reads it: elements are closed, nothing is loaded and no script runs."""
 
 import re
 from html.parser import HTMLParser
 from typing import Final
 from xml.etree import ElementTree
 
-#: All that a page is made of. A name that is not here came from somewhere else.
+#: All elements of a page. Any other element comes from unescaped data.
 ELEMENTS: Final = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "section", "div", "figure",
     "figcaption", "small", "span", "svg", "path", "rect", "circle", "text", "table", "thead", "tbody", "tr", "th", "td",
@@ -19,7 +19,7 @@ _VOID: Final = {"meta"}
 
 
 class Checked(HTMLParser):
-    """Raises AssertionError where the page is not as it should be."""
+    """Raises AssertionError if the page is wrong."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,31 +1,60 @@
-"""The notebook of the docs, cell after cell, over small tables. A kernel would bring twenty packages for the same."""
+"""Runs the cells of the documentation notebook on small tables. A Jupyter kernel would need twenty packages."""
 
-import json
+import datetime as dt
 from pathlib import Path
-from runpy import run_path
 from typing import Any
+from xml.etree import ElementTree
 
+import pandas  # type: ignore[import-untyped]
 import pytest
 
+from crossdock.cli.render.notebook import Drawing, draw
 from tests.reports.tables import Tables, day
+from tests.support.notebook import run_cells
 
-NOTEBOOK = Path(__file__).parents[2] / "docs/how-to/notebook.ipynb"
 
-
-def test_the_notebook(shop: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_runs(shop: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "crossdock-data").symlink_to(shop.folder.parent)
-    book = json.loads(NOTEBOOK.read_text("utf-8"))
-    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
-    names: dict[str, Any] = {}
-    for number, cell in enumerate(book["cells"]):
-        if cell["cell_type"] == "code":
-            script = tmp_path / f"cell-{number}.py"
-            script.write_text("".join(cell["source"]), "utf-8")
-            names = {name: each for name, each in run_path(str(script), names).items() if not name.startswith("__")}
-    assert (day(0), "mail", 8, 2) in [row[:4] for row in names["days"].fetchall()]
+    names = run_cells(tmp_path, spark=False)
+    assert (day(0), "mail", 8, 1, 1) in [row[:5] for row in names["days"].fetchall()]
     [(n, *found)] = [row[2:] for row in names["percentiles"].fetchall() if row[:2] == ("mail", "run")]
-    assert (n, found) == (24, pytest.approx([1.0] * 3, rel=0.0197))
-    assert names["groups"].row(0)[:3] == ("mail", "Timeout", 6)
-    assert len(names["slow"]) == 6
+    assert (n, found) == (24, pytest.approx([1.0, 6.0, 6.0], rel=0.0197))
+    assert names["causes"].row(0)[:5] == ("mail", "Timeout", "no answer from N.N.N.N in N s", 3, 0)
+    assert names["objectives"].height == 4
+    assert names["workers"].to_dicts()[0]["workers_needed"] == 8
+    assert len(names["slow"]) == 26
     assert (tmp_path / "queues.html").stat().st_size > 1_000
+
+
+def test_the_plots_of_the_notebook_are_drawn(shop: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def noted(*values: Any) -> Drawing:
+        drawing = draw(*values)
+        page = ElementTree.fromstring(f"<p>{drawing._repr_html_()}</p>")
+        drawn.append(str(next(page.iter("svg")).get("aria-label")))
+        return drawing
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("crossdock.cli.render.notebook.draw", noted)
+    (tmp_path / "crossdock-data").symlink_to(shop.folder.parent)
+    run_cells(tmp_path, spark=False)
+    assert drawn == [
+        "Jobs done, retried and dead, jobs",
+        "All queues, jobs an hour",
+        "Jobs in the largest queues, jobs",
+        "95th percentile of waits, time",
+        "Workers for the busiest hour, workers",
+    ]
+
+
+def test_a_frame_becomes_a_plot() -> None:
+    index = [dt.datetime(2026, 11, 16, hour, tzinfo=dt.UTC) for hour in (0, 5)]
+    frame = pandas.DataFrame({"arrived": [1, 2], "departed": [None, 3]}, index=index)
+    plot = draw("lines", "T", "jobs", frame).plot
+    assert (plot.labels, plot.series) == (["11-16", "11-16 05h"], {"arrived": [1.0, 2.0], "departed": [None, 3.0]})
+    with pytest.raises(ValueError, match="'metres' is no unit of plots; there are: time, jobs"):
+        draw("lines", "T", "metres", frame)
+    with pytest.raises(ValueError, match="5 series have more than 4 colours"):
+        draw("lines", "T", "jobs", (["a"], {f"{n}": [1.0] for n in range(5)}))

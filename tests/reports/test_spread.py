@@ -1,65 +1,71 @@
-"""Waits and runs of several days and kinds, merged from the tables, against the values themselves."""
+"""Waits and runs of several days and kinds, merged from the tables, agree with the original values."""
 
+import datetime as dt
 import math
 import statistics
 from random import Random
 
-import pyarrow.compute as pc
 import pytest
 
-from crossdock.pipeline.reports.durations import Times, booked
-from crossdock.pipeline.reports.tables import Days, Reader
-from tests.reports.tables import LAST, Tables, day
+from crossdock.pipeline.reports.durations import Times, durations
+from crossdock.pipeline.reports.tables import Days, Reader, of_queue
+from tests.reports.tables import LAST, Tables, at, day
 
 
-def test_a_week_of_two_kinds_is_as_if_all_values_were_in_one_list(tables: Tables) -> None:
+def run(tables: Tables, before: int, seconds: float, *, queue: str = "mail", kind: str = "k") -> None:
+    begin = at(before)
+    tables.job(queue, kind).push(begin).lease(begin).succeed(begin + dt.timedelta(seconds=seconds))
+
+
+def test_a_week_of_two_kinds_equals_one_list_of_all_values(tables: Tables) -> None:
     random, values = Random(1), []
-    for before in range(7):
-        for kind in ("a", "b"):
-            some = [random.lognormvariate(before - 3, 1.5) for _ in range(40 if kind == "a" else 3)]
-            tables.book(day(before), "mail", kind, run=some, wait=[0.0], failures=1, flush_epoch=before % 2)
-            values += some
-    [(key, page)] = booked(Reader(tables.folder, Days.until(LAST, 7)), ("queue",)).items()
-    told, values = page.times["run"].spread(), sorted(values)
+    for batch in range(2):  # rows of two batches
+        for before in range(7):
+            for kind in ("a", "b"):
+                for _ in range(20 if kind == "a" else 3):
+                    values.append(round(random.lognormvariate(before - 3, 1.5), 6))
+                    run(tables, before, values[-1], kind=kind)
+        tables.finish()
+        assert batch < 2
+    [(key, times)] = durations(Reader(str(tables.folder), Days.until(LAST, 7)), ("queue",)).items()
+    found, values = times.run, sorted(values)
     assert key == ("mail",)
-    assert (told.total, told.max, page.failures) == (len(values), values[-1], 14)
-    assert told.mean == pytest.approx(statistics.fmean(values), rel=1e-12)
-    assert told.variance == pytest.approx(statistics.variance(values), rel=1e-12)
-    for share, found in ((0.5, told.p50), (0.95, told.p95), (0.99, told.p99)):
-        assert found == pytest.approx(values[math.ceil(share * len(values)) - 1], rel=0.0197)
-    waits = page.times["wait"].spread()
-    assert (waits.total, waits.mean, waits.variance, waits.p50, waits.p99, waits.max) == (14, 0, 0, 0, 0, 0)
+    assert (found.n, found.max) == (len(values), values[-1])
+    assert found.mean == pytest.approx(statistics.fmean(values), rel=1e-9)
+    assert found.variance == pytest.approx(statistics.variance(values), rel=1e-9)
+    for share, of in ((0.5, found.p50), (0.95, found.p95), (0.99, found.p99)):
+        assert of == pytest.approx(values[math.ceil(share * len(values)) - 1], rel=0.0197)
+    waits = times.wait
+    assert (waits.n, waits.mean, waits.variance, waits.p50, waits.p99, waits.max) == (len(values), 0, 0, 0, 0, 0)
 
 
 def test_a_percentile_of_days_is_not_the_mean_of_their_percentiles(tables: Tables) -> None:
-    tables.book(day(0), "mail", "k", run=[1.0] * 99)
-    tables.book(day(1), "mail", "k", run=[100.0])
-    [page] = booked(Reader(tables.folder, Days.until(LAST, 2)), ("queue",)).values()
-    assert page.times["run"].spread().p50 == pytest.approx(1.0, rel=0.0197)
+    for _ in range(99):
+        run(tables, 0, 1.0)
+    run(tables, 1, 100.0)
+    [times] = durations(Reader(str(tables.finish().folder), Days.until(LAST, 2)), ("queue",)).values()
+    assert times.run.p50 == pytest.approx(1.0, rel=0.0197)
 
 
-def test_a_small_spread_around_a_large_mean_keeps_its_digits() -> None:
-    times, random = Times(), Random(2)
-    values = [5 * 86_400 + random.uniform(-0.5, 0.5) for _ in range(1_000)]
+def test_a_small_spread_around_a_large_mean_keeps_its_digits(tables: Tables) -> None:
+    random = Random(2)
+    values = [round(5 * 86_400 + random.uniform(-0.5, 0.5), 6) for _ in range(200)]
     for value in values:
-        times.add(1, value, 0.0, value)
-    assert times.spread().variance == pytest.approx(statistics.variance(values), rel=1e-9)
+        run(tables, 6, value)
+    [times] = durations(Reader(str(tables.finish().folder), Days.until(LAST, 7)), ()).values()
+    assert times.run.variance == pytest.approx(statistics.variance(values), rel=1e-4)
 
 
-def test_nothing_has_no_mean() -> None:
-    times = Times()
-    times.add(0, 0.0, 0.0, None)
-    told = times.spread()
-    assert (told.total, told.mean, told.variance, told.p50, told.max) == (0, None, None, None, None)
+def test_no_values_have_no_mean() -> None:
+    found = Times().run
+    assert (found.n, found.mean, found.variance, found.p50, found.max) == (0, None, None, None, None)
 
 
-def test_days_and_queues_that_were_not_asked_for_are_left_out(tables: Tables) -> None:
-    tables.book(day(0), "mail", "k", run=[1.0])
-    tables.book(day(7), "mail", "k", run=[2.0])
-    tables.book(day(0), "billing", "k", run=[4.0])
-    reader = Reader(tables.folder, Days.until(LAST, 7))
-    assert {key: page.times["run"].mean for key, page in booked(reader, ("queue",)).items()} == {
-        ("mail",): 1.0,
-        ("billing",): 4.0,
-    }
-    assert list(booked(reader, ("date",), pc.field("queue") == "mail")) == [(LAST,)]
+def test_other_days_and_queues_are_left_out(tables: Tables) -> None:
+    run(tables, 0, 1.0)
+    run(tables, 7, 2.0)
+    run(tables, 0, 4.0, queue="billing")
+    reader = Reader(str(tables.finish().folder), Days.until(LAST, 7))
+    found = {key: times.run.mean for key, times in durations(reader, ("queue",)).items()}
+    assert found == {("mail",): 1.0, ("billing",): 4.0}
+    assert list(durations(reader, ("date",), of_queue("mail"))) == [(day(),)]

@@ -13,7 +13,7 @@ DATA: Final = Path(__file__).parent / "data"
 _SAID: Final = re.compile(r"^(?:\s*(conn?\d+))?\s*([<>]) (.*)$")
 _SCRIPT: Final = re.compile(r"EVAL <\w+ sha1=([0-9a-f]{40}) len=\d+> (\d+) (.*)")
 
-#: Words of a command before the last, which may have blanks in it.
+#: Number of arguments before the last one, which may contain blanks.
 _LAST_IS_TEXT: Final = {"LPUSH": 2, "RPUSH": 2, "LPUSHX": 2, "HSET": 3, "LREM": 3}
 
 

@@ -1,4 +1,4 @@
-"""What Resqu's clients, allocators and workers say, in short; for tests without a socket."""
+"""Commands of Resqu's clients, allocators and workers, for tests without a socket."""
 
 import json
 from typing import Any

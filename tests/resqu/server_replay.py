@@ -1,8 +1,8 @@
-"""The real server's conversation, said again by its allocators, workers and children, as far as it is theirs to say.
+"""Replays the commands of the real server's allocators, workers and children.
 
-What its clients pushed was not recorded; it is pushed here when a pop is to find it. What its scheduler did the engine
-does by itself, so its commands find nothing to do, and jobs that it released have other ids and times: these are learnt
-when they are popped, and stand for the recorded ones from then on.
+The pushes of clients were not recorded, so each job is pushed here just before the pop that must find it. The engine
+does the work of the scheduler by itself, so the scheduler's commands find nothing to do. Jobs that the engine released
+have other IDs and times. The replay learns these when the jobs are popped, and uses them instead of the recorded ones.
 """
 
 import json
@@ -30,7 +30,7 @@ class Replay:
     def __init__(self, began: float = 1_794_765_363.0) -> None:
         self.direct = Direct(PlainDispatcher(now=Now(began, 1_000.0)))
         self.waiting: dict[str, Line] = {}
-        self.learnt: dict[str, str] = {}  #: recorded texts and ids, and ours
+        self.learnt: dict[str, str] = {}  #: recorded texts and IDs, and those of the engine
         self.checked = 0
 
     def section(self, section: Section) -> None:
@@ -45,24 +45,24 @@ class Replay:
                 self.speak(line)
             for connection in [each for each in self.waiting if not self.direct.peers[each].is_waiting]:
                 self.answered(connection)
-        assert not self.waiting, f"{section.title}: nobody answered {self.waiting}"
+        assert not self.waiting, f"{section.title}: no reply for {self.waiting}"
         if section.title in CUT:
             self.finish()
 
     def finish(self) -> None:
-        """The end of this section was not recorded: workers are done with what they have."""
+        """Finish the running jobs, because the recording of this section has no end."""
         for key in [key for key in self.direct.dispatcher.state.resqu.buffers if key.startswith("worker:")]:
             assert self.direct.say("finish", "RPOP", P + key)
 
     def schedule(self, line: Line) -> None:
-        """The engine was first: what is due is taken care of by the time its scheduler asks."""
+        """The engine releases due jobs before Resqu's scheduler asks for them."""
         if line.words[0] == "ZRANGEBYSCORE":
             self.until(float(line.words[3]))
         if line.words[0] in ("ZRANGEBYSCORE", "LPOP", "LLEN", "DEL", "ZREM"):
             assert not self.direct.say(SCHEDULER, *line.words), line.text
 
     def prepare(self, line: Line, later: list[Line]) -> None:
-        """What somebody else must have done for this reply."""
+        """Do what another process must have done for this reply."""
         words, reply = line.words, line.reply
         if words[0] == "BRPOPLPUSH" and words[1] == f"{P}unassigned" and isinstance(reply, str):
             self.until(float(_TIME.findall(reply)[0]))
@@ -80,7 +80,7 @@ class Replay:
         assert self.direct.say("client", "LPUSH", f"{P}unassigned", text) >= 1
 
     def commit(self, batch: str, lines: list[Line]) -> None:
-        """With the jobs that are popped from it later; of one whose end was not recorded, at least one."""
+        """Create the batch with the jobs that are popped from it later, at least one."""
         taken = [each.reply for each in lines if each.words[:2] == ["RPOPLPUSH", f"{P}committed:{batch}"]]
         jobs = [each for each in taken if isinstance(each, str)]
         source, name, _ = batch.split(":")
@@ -110,7 +110,7 @@ class Replay:
         self.checked += 1
 
     def learn(self, theirs: str, ours: str) -> None:
-        """A job that the engine released and not the scheduler: the same but for its id and time."""
+        """A job that the engine released instead of the scheduler has another id and time."""
         one, other = json.loads(theirs), json.loads(ours)
         assert {**one, "id": 0, "queue_time": 0} == {**other, "id": 0, "queue_time": 0}, f"{theirs}\n{ours}"
         self.learnt[theirs] = ours

@@ -1,5 +1,5 @@
-"""Ways to speak to the Redis door: without a socket, and to a real server by a plain one, by redis-py and by PHP's own
-extension. Each says one command on a named connection, and gives back a plain value."""
+"""Clients of the Redis protocol: without a socket, with a plain socket, with redis-py, and with PHP's extension. Each
+sends one command on a named connection and returns a plain value."""
 
 import json
 import shutil
@@ -23,12 +23,12 @@ PHP: Final = Path(__file__).with_name("programs") / "speak.php"
 
 
 class Refused(Exception):
-    """An error was answered."""
+    """The reply was an error."""
 
 
 class Speaker(Protocol):
     def say(self, connection: str, *words: str) -> Any:
-        """One command, one reply. Raises Refused."""
+        """Send one command and return its reply. Raises Refused."""
 
     def close(self) -> None: ...
 
@@ -39,7 +39,7 @@ def request(words: tuple[str, ...]) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """As Python has it: texts are str, an error is raised."""
+    """The reply as a Python value. Strings are str; an error is raised."""
     if isinstance(value, tuple):
         kind, text = value
         if kind == "error":
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 class Direct:
-    """No socket, and a clock set by hand."""
+    """A connection without a socket, with a clock that the test sets."""
 
     def __init__(self, dispatcher: PlainDispatcher | None = None, protocol: RedisProtocol | None = None) -> None:
         resqu = Resqu()
@@ -65,7 +65,7 @@ class Direct:
         return self.peers[connection]
 
     def ask(self, connection: str, *words: str) -> None:
-        """Without hearing the reply: it may wait."""
+        """Send a command without waiting for the reply."""
         self.peer(connection).send(request(words))
 
     def hear(self, connection: str) -> Any:
@@ -83,7 +83,7 @@ class Direct:
 
 
 class Plainly:
-    """A socket and nothing else; the verb in lower case, as Resqu's client has it where PHP lacks the extension."""
+    """A plain socket. Commands are in lower case, as Resqu's client sends them without the extension."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -99,7 +99,7 @@ class Plainly:
 
     def _reply(self, file: Any) -> bytes:
         line: bytes = file.readline()
-        assert line.endswith(b"\r\n"), f"the server hung up: {line!r}"
+        assert line.endswith(b"\r\n"), f"the server closed the connection: {line!r}"
         if line[:1] == b"$" and line != b"$-1\r\n":
             line += file.read(int(line[1:]) + 2)
         elif line[:1] == b"*" and line != b"*-1\r\n":
@@ -113,7 +113,7 @@ class Plainly:
 
 
 class ByRedisPy:
-    """It makes booleans of OK, and of some numbers, as PHP does."""
+    """redis-py, which converts OK and some numbers to booleans, as PHP does."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -144,7 +144,7 @@ class ByRedisPy:
 
 
 class ByPhp:
-    """PHP's extension says true, false and text where Redis says OK, 1, 0 and null: `like` knows which is which."""
+    """PHP's extension, which returns true, false and text for OK, 1, 0 and null. `like` compares them."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -191,7 +191,7 @@ SPEAKERS: Final[dict[str, Callable[[int], Speaker]]] = {"socket": Plainly, "redi
 
 
 def like(said: Any, wanted: Any) -> bool:
-    """Is that reply the recorded one? PHP makes booleans of OK, of null and of some numbers."""
+    """Whether a reply equals the recorded one. PHP converts OK, null and some numbers to booleans."""
     if isinstance(wanted, str) and wanted == "+OK":
         return said in ("OK", True)
     if isinstance(wanted, int):

@@ -1,4 +1,4 @@
-"""The real client's conversation, said again: without a socket, and to a real server by three clients."""
+"""Replays the recording of the real client: without a socket, and to a real server with three clients."""
 
 import re
 import time
@@ -21,7 +21,7 @@ _SECOND = re.compile(r"\b179[46]\d{6}\b")
 
 
 def moved(value: Any, by: int) -> Any:
-    """The recording, begun at another time: every second in it is as much later."""
+    """The recording with all times shifted to another start."""
     if isinstance(value, list):
         return [moved(each, by) for each in value]
     return _SECOND.sub(lambda found: str(int(found[0]) + by), value) if isinstance(value, str) else value
@@ -32,7 +32,7 @@ def check(speaker: Speaker, line: Line, by: int) -> None:
     assert like(said, moved(line.reply, by)), f"{line.text}\n  ours   {said!r}\n  theirs {line.reply!r}"
 
 
-def test_without_a_socket() -> None:
+def test_the_recording_replays_without_a_socket() -> None:
     direct = Direct(PlainDispatcher(now=Now(float(BEGAN), 1_000.0)))
     for section in RECORDED:
         if section.title == "step 36: batch2: push after expiry":
@@ -44,7 +44,7 @@ def test_without_a_socket() -> None:
 
 @pytest.mark.clients
 @pytest.mark.parametrize("by", SPEAKERS)
-def test_a_real_server(by: str, tmp_path: Path) -> None:
+def test_the_recording_replays_on_a_real_server(by: str, tmp_path: Path) -> None:
     if by == "php":
         need_php()
     with Server(tmp_path, protocols=("redis",)) as server:
@@ -62,5 +62,5 @@ def wait_until_gone(speaker: Speaker, key: str) -> None:
     wait_until(lambda: not speaker.say("c2", "EXISTS", key), f"the end of {key}")
 
 
-def test_the_recording_was_read() -> None:
+def test_the_recording_has_all_its_lines() -> None:
     assert sum(len(section.lines) for section in RECORDED) == 52

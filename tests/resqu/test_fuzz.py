@@ -1,5 +1,5 @@
-"""Whatever is said of Resqu's keys: one well-formed reply a command, nothing raised, and a journal that leads to the
-same state."""
+"""Random commands on Resqu's keys: each has one well-formed reply and no exception, and the journal restores the same
+state."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ P = b"resqu-v4:"
 SHA = {dialect: sha.encode() for sha, dialect in scripts.KNOWN.items()}
 NOW = 1_794_765_345
 
-#: They close the connection, answer several times, or leave out what the commands before them did.
+#: Commands that close the connection, have several replies, or undo the commands before them.
 _OTHERS = {b"quit", b"subscribe", b"unsubscribe", b"psubscribe", b"punsubscribe", b"multi", b"exec", b"reset"}
 NAMES = sorted({command.name for command in COMMANDS.values() if command.first} - _OTHERS)
 USUAL = (
@@ -131,7 +131,7 @@ class Talk:
     def ask(self, who: int, request: list[bytes]) -> None:
         peer = self.peers[who]
         peer.send(b"*%d\r\n" % len(request) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in request))
-        if not peer.said:  # it waits, an hour at most: a plan may run every second meanwhile
+        if not peer.said:  # it waits: advance by an hour at most, because a plan may run every second
             self.dispatcher.advance(min(3_600.0, peer.until - self.dispatcher.now.steady))
         if not peer.said:
             peer.close()
@@ -144,7 +144,7 @@ class Talk:
 
 @settings(max_examples=150)
 @given(st.lists(requests, min_size=1, max_size=40), st.booleans())
-def test_one_reply_a_command_and_the_same_state_after_a_restart(
+def test_each_command_has_one_reply_and_a_restart_restores_the_state(
     asked: list[tuple[int, list[bytes]]], mapped: bool
 ) -> None:
     talk = Talk(mapped)
@@ -157,6 +157,4 @@ def test_one_reply_a_command_and_the_same_state_after_a_restart(
     state = EngineState()
     for event in stored(talk.dispatcher.events):
         apply(state, event)
-    state.follow_ups.clear()
-    state.resolved_dependents.clear()
     assert picture(state) == picture(talk.dispatcher.state)

@@ -1,4 +1,4 @@
-"""Jobs in their lists: pushed, shown, given to pools, taken by allocators and workers."""
+"""Lists of jobs: push, show, assign to pools, and pop by allocators and workers."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_a_repeated_push_adds_nothing(direct: Direct) -> None:
     assert direct.say("w", "RPOPLPUSH", f"{P}unassigned", f"{P}worker:n~p~s~1") == job("j1")
     assert direct.say("w", "RPOP", f"{P}worker:n~p~s~1") == job("j1")
     push(direct, "j1")
-    assert direct.say("c", "LLEN", f"{P}unassigned") == 0, "the job was done"
+    assert direct.say("c", "LLEN", f"{P}unassigned") == 0, "the job is complete"
 
 
 def test_lists_show_the_bytes_that_were_pushed_the_newest_first(direct: Direct) -> None:
@@ -63,7 +63,7 @@ class TestTheMapping:
         assert direct.say("w", "LRANGE", f"{P}pool:mass:backlog:s", "0", "-1") == ["s:Import:00000002"]
         assert work_off(direct, "n~mass~0~1", BATCH) == [f"{BATCH}-1", f"{BATCH}-2"]
 
-    def test_a_batch_is_worked_in_its_pool_by_any_worker(self, direct: Direct) -> None:
+    def test_any_worker_of_the_pool_may_work_a_batch(self, direct: Direct) -> None:
         worker(direct)
         commit(direct, BATCH, 2)
         assert direct.say("c", "LLEN", f"{P}committed") == 0
@@ -84,7 +84,7 @@ class TestBuffers:
         assert direct.say("w", "RPOP", f"{P}worker:n~p~s~1") == job("j1")
         assert direct.say("w", "RPOP", f"{P}worker:n~p~s~1") is None
 
-    def test_an_allocator_puts_jobs_on_a_pool_and_back(self, direct: Direct) -> None:
+    def test_an_allocator_moves_jobs_to_a_pool_and_back(self, direct: Direct) -> None:
         push(direct, "j1", "j2", "j3")
         mine = f"{P}allocator:n:job-1"
         assert direct.say("a", "BRPOPLPUSH", f"{P}unassigned", mine, "3") == job("j1")
@@ -98,7 +98,7 @@ class TestBuffers:
         assert direct.say("a", "LREM", mine, "1", job("j3")) == 0
         assert len(direct.dispatcher.state.jobs) == 2
 
-    def test_a_waiter_is_served_and_a_wait_on_nothing_is_refused(self, direct: Direct) -> None:
+    def test_a_blocked_pop_is_served_and_one_on_a_wrong_key_is_refused(self, direct: Direct) -> None:
         direct.ask("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "3")
         push(direct, "j1")
         assert direct.hear("a") == job("j1")
@@ -117,6 +117,6 @@ class TestBuffers:
             ("committed", "unassigned"),
         ],
     )
-    def test_nothing_else_is_moved(self, direct: Direct, source: str, target: str) -> None:
-        with pytest.raises(Refused, match=r"ERR nothing is moved from 'resqu-v4:.*' to 'resqu-v4:.*'"):
+    def test_other_moves_between_keys_are_refused(self, direct: Direct, source: str, target: str) -> None:
+        with pytest.raises(Refused, match=r"ERR elements cannot be moved from 'resqu-v4:.*' to 'resqu-v4:.*'"):
             direct.say("c", "RPOPLPUSH", P + source, P + target)

@@ -1,4 +1,4 @@
-"""Keys under the prefix: names may hold colons, so they are told from their known ends."""
+"""Parsing of Resqu's keys. Names may contain colons, so kinds are recognised by their known start and end."""
 
 import pytest
 
@@ -16,8 +16,8 @@ P = b"resqu-v4:"
         (b"static:queue:", KeyName(KeyKind.UNKNOWN)),
         (b"static:other", KeyName(KeyKind.UNKNOWN)),
         (b"committed", KeyName(KeyKind.PLAIN)),
-        (b"committed:s:Import:54e3f968", KeyName(KeyKind.BATCH, b"s:Import:54e3f968")),
-        (b"uncommitted:s:Import:54e3f968", KeyName(KeyKind.STAGE, b"s:Import:54e3f968")),
+        (b"committed:s:Import:54e3f968", KeyName(KeyKind.COMMITTED_BATCH, b"s:Import:54e3f968")),
+        (b"uncommitted:s:Import:54e3f968", KeyName(KeyKind.UNCOMMITTED_BATCH, b"s:Import:54e3f968")),
         (b"uncommitted", KeyName(KeyKind.UNKNOWN)),
         (b"unique:a:state:state", KeyName(KeyKind.STATE, b"a:state")),
         (b"unique:a:deferred", KeyName(KeyKind.DEFERRED, b"a")),
@@ -39,13 +39,13 @@ P = b"resqu-v4:"
         (b"", KeyName(KeyKind.UNKNOWN)),
     ],
 )
-def test_each_kind_of_key(key: bytes, name: KeyName) -> None:
+def test_a_key_has_a_kind_and_a_name(key: bytes, name: KeyName) -> None:
     assert read_key(P + key) == name
 
 
-def test_a_key_of_somebody_else() -> None:
+def test_a_key_without_the_prefix_is_unknown() -> None:
     assert read_key(b"123456789unassigned") == read_key(b"") == KeyName(KeyKind.UNKNOWN)
 
 
-def test_the_set_a_worker_is_in() -> None:
+def test_the_process_set_of_a_worker_follows_from_its_id() -> None:
     assert worker_set(b"nodeA~a~b~s~4835") == b"resqu-v4:process:nodeA:pool:a~b"

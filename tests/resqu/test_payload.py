@@ -1,4 +1,4 @@
-"""Payloads: what is read of them, what is refused and why, and whatever bytes come nothing but that."""
+"""Payloads: parsed members, errors with reasons, and random bytes."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.redis.resqu import payload
-from crossdock.protocols.redis.resqu.job_view import face_in
+from crossdock.protocols.redis.resqu.job_view import resqu_data_of_spec
 from crossdock.protocols.redis.resqu.payload import Payload, Unique, as_bytes
 from crossdock.protocols.redis.resqu.specs import Specs
 from tests.resqu.recording import sections
@@ -44,13 +44,13 @@ def test_all_members_are_read() -> None:
 
 
 def test_a_name_is_the_class_unless_it_is_given() -> None:
-    protocol_data = face_in(Specs().queued(text(name=...)))
+    protocol_data = resqu_data_of_spec(Specs().queued(text(name=...)))
     assert protocol_data is not None
     assert (protocol_data.name, json.loads(protocol_data.text)["name"]) == ("Example\\Job", "Example\\Job")
 
 
 @pytest.mark.parametrize("falsy", [None, False, 0, "", "0", ...])
-def test_what_php_takes_for_false_is_left_out(falsy: object) -> None:
+def test_members_that_php_takes_for_false_are_ignored(falsy: object) -> None:
     found = payload.queued(
         text(args=falsy, unique=falsy, isMonitored=falsy, includePath=falsy, environment=falsy, name=falsy)
     )
@@ -72,7 +72,7 @@ def test_what_php_takes_for_false_is_left_out(falsy: object) -> None:
         ({"uid": "u:x", "deferrableBy": 7}, ("u:x", 7)),
     ],
 )
-def test_uniqueness(unique: object, read: tuple[str, int | None]) -> None:
+def test_the_unique_member_is_parsed(unique: object, read: tuple[str, int | None]) -> None:
     found = payload.queued(text(unique=unique))
     assert (("", None) if found.unique is None else (found.unique.uid, found.unique.deferrable_s)) == read
 
@@ -87,7 +87,7 @@ def test_uniqueness(unique: object, read: tuple[str, int | None]) -> None:
         (text(args=[[]]).replace(b"[[]]", b"[" * 80 + b"]" * 80), b"nested deeper than 64"),
         (text(**{"class": ...}), b"'class' is missing"),
         (text(**{"class": 5}), b"'class' must be a string, not 5"),
-        (text(**{"class": "x" * 256}), b"'class' has more than 255 bytes"),
+        (text(**{"class": "x" * 256}), b"'class' may have at most 255 bytes"),
         (text(sourceId=...), b"'sourceId' is missing"),
         (text(sourceId=""), b"'sourceId' must be a string"),
         (text(name=[1]), b"'name' must be a string, not [1]"),
@@ -100,12 +100,12 @@ def test_uniqueness(unique: object, read: tuple[str, int | None]) -> None:
         (text(environment="x"), b"'environment' must be an object"),
         (text(failCount=-1), b"'failCount' must be a count"),
         (text(id=...), b"'id' is missing"),
-        (text(id="a\0b"), b"'id' has more than 255 bytes, or NUL in it"),
+        (text(id="a\0b"), b"'id' may have at most 255 bytes and no NUL"),
         (text(queue_time=...), b"'queue_time' is missing"),
         (text(queue_time="now"), b"'queue_time' must be a number"),
     ],
 )
-def test_what_is_wrong_is_said(body: bytes, why: bytes) -> None:
+def test_errors_name_the_invalid_member(body: bytes, why: bytes) -> None:
     with pytest.raises(Error) as refused:
         payload.queued(body)
     assert refused.value.text.startswith(b"ERR invalid job: ")
@@ -120,7 +120,7 @@ def test_a_plan_has_its_next_run_and_interval() -> None:
             payload.planned(text(**{"id": "s1_p", "nextRun": 1, "recurrenceInterval": "PT1S"} | wrong))
 
 
-def test_every_recorded_payload_is_read() -> None:
+def test_every_recorded_payload_is_accepted() -> None:
     seen = 0
     for name in ("client-1.0.4", "server-4.1.4"):
         for section in sections(name):
@@ -151,7 +151,7 @@ def attempt(read: Callable[[bytes], Payload], body: bytes) -> Payload | bytes:
 
 
 @given(st.one_of(st.binary(max_size=200), bodies, st.builds(bytes.__add__, bodies, st.binary(max_size=3))))
-def test_whatever_comes_is_read_or_refused_in_one_line(body: bytes) -> None:
+def test_random_payloads_are_accepted_or_refused_in_one_line(body: bytes) -> None:
     for read in (payload.base, payload.queued, payload.planned):
         found = attempt(read, body)
         if isinstance(found, bytes):
@@ -163,7 +163,7 @@ def test_whatever_comes_is_read_or_refused_in_one_line(body: bytes) -> None:
 
 
 @given(bodies)
-def test_the_decoder_takes_nothing_that_a_close_look_refuses(body: bytes) -> None:
+def test_the_fast_decoder_accepts_only_what_the_slow_one_accepts(body: bytes) -> None:
     for read, look in (
         (payload.base, partial(payload.by_member, payload.BASE)),
         (payload.queued, partial(payload.by_member, payload.QUEUED)),

@@ -1,5 +1,5 @@
-"""The worked sequences of the protocol page (section 16) on a real server, by a socket, redis-py and PHP's extension,
-and what outlives a restart."""
+"""The worked sequences of resqu.md section 16 on a real server, with a socket, redis-py and PHP's extension, and what
+survives a restart."""
 
 import json
 import time
@@ -38,7 +38,7 @@ def speaker(request: pytest.FixtureRequest, server: Server) -> Iterator[Speaker]
 
 @pytest.fixture
 def source() -> str:
-    """Nobody else's jobs."""
+    """A source without other jobs."""
     return f"s{next(_sources)}"
 
 
@@ -48,18 +48,18 @@ def job(source: str, ident: str = "", **members: Any) -> str:
 
 
 def script(speaker: Speaker, name: str, keys: list[str], *args: str, connection: str = "c") -> Any:
-    """Null is False to PHP, and None to the others."""
+    """PHP returns False for null, the other clients None."""
     said = speaker.say(connection, "EVALSHA", SHA[name], str(len(keys)), *(P + key for key in keys), *args)
     return None if said is False else said
 
 
 def take(speaker: Speaker, text: str) -> str:
-    """An allocator gives jobs to a pool until this one is there, and a worker takes it; the worker's list."""
+    """Allocate jobs to a pool until this one is there, and pop it with a worker. Returns the worker's buffer."""
     pool = f"p{next(_sources)}"
     speaker.say("w", "SADD", f"{P}process:n:pool:{pool}", f"n~{pool}~s~1")
     while True:
         found = speaker.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "100")
-        assert found, f"{text} is not there"
+        assert found, f"{text} was not found"
         target = f"{P}static:queue:{pool}" if found == text else f"{P}static:queue:others"
         assert speaker.say("a", "RPOPLPUSH", f"{P}allocator:n:job-1", target) == found
         if found == text:
@@ -70,19 +70,19 @@ def take(speaker: Speaker, text: str) -> str:
 
 
 def done(speaker: Speaker, worker: str) -> Any:
-    """The parent: the child has said how it went."""
+    """The parent process clears the buffer after the child has reported."""
     text = speaker.say("w", "RPOP", worker)
     assert speaker.say("w", "DEL", f"{worker}:runtime") == 1
     return text
 
 
-def test_1_plain(speaker: Speaker, source: str) -> None:
+def test_1_a_plain_job_is_enqueued(speaker: Speaker, source: str) -> None:
     assert speaker.say("c", "LPUSH", f"{P}unassigned", job(source, "1", args={"a": 1})) >= 1
     worker = take(speaker, job(source, "1", args={"a": 1}))
     assert done(speaker, worker) == job(source, "1", args={"a": 1})
 
 
-def test_2_and_3_unique_and_refused(speaker: Speaker, source: str) -> None:
+def test_2_and_3_a_unique_job_is_accepted_and_its_duplicate_refused(speaker: Speaker, source: str) -> None:
     state, slot = f"unique:{source}:state", f"unique:{source}:deferred"
     assert speaker.say("c", "SETNX", P + state, "queued") == 1
     assert speaker.say("c", "LPUSH", f"{P}unassigned", job(source, "1", unique={"uid": source})) >= 1
@@ -94,14 +94,14 @@ def test_2_and_3_unique_and_refused(speaker: Speaker, source: str) -> None:
     assert script(speaker, scripts.DEFER_ADD, [state, slot], "running", later) == 0
 
 
-def test_4_delayed(speaker: Speaker, source: str) -> None:
+def test_4_a_delayed_job_is_scheduled(speaker: Speaker, source: str) -> None:
     at = str(int(time.time()) + 600 + next(_sources))
     assert speaker.say("c", "RPUSH", f"{P}delayed:{at}", job(source)) == 1
     assert speaker.say("c", "ZADD", f"{P}delayed_queue_schedule", at, at) == 1
     assert speaker.say("c", "LRANGE", f"{P}delayed:{at}", "0", "-1") == [job(source)]
 
 
-def test_5_and_6_a_plan_and_its_end(speaker: Speaker, source: str) -> None:
+def test_5_and_6_a_plan_is_created_and_removed(speaker: Speaker, source: str) -> None:
     at = str(int(time.time()) + 100_000)
     plan = job(source, recurrenceInterval="P0Y1M0DT0H0M0S", nextRun=int(at), id=f"{source}_nightly")
     keys = [f"plan:{source}_nightly", "plan_schedule", f"plan_schedule:{at}", f"plan_list:{source}"]
@@ -116,7 +116,7 @@ def test_5_and_6_a_plan_and_its_end(speaker: Speaker, source: str) -> None:
     assert not speaker.say("c", "GET", f"{P}plan:{source}_nightly")
 
 
-def test_7_a_batch(speaker: Speaker, source: str) -> None:
+def test_7_a_batch_is_pushed_and_committed(speaker: Speaker, source: str) -> None:
     batch = f"{source}:Import:54e3f968"
     key = f"uncommitted:{batch}"
     assert script(speaker, scripts.BATCH_INIT, [key], job(source, "1")) == 1
@@ -132,7 +132,7 @@ def test_7_a_batch(speaker: Speaker, source: str) -> None:
     assert speaker.say("c", "LPUSHX", P + key, job(source, "3")) == 0
 
 
-def test_8_a_worker_and_a_deferred_follow_up(speaker: Speaker, source: str) -> None:
+def test_8_a_success_releases_the_deferred_job(speaker: Speaker, source: str) -> None:
     state, slot = f"unique:{source}:state", f"unique:{source}:deferred"
     first, second = job(source, "1", unique={"uid": source}), job(source, unique={"uid": source, "deferrableBy": 1})
     assert speaker.say("c", "SETNX", P + state, "queued") == 1
@@ -151,7 +151,7 @@ def test_8_a_worker_and_a_deferred_follow_up(speaker: Speaker, source: str) -> N
     assert speaker.say("a", "RPOPLPUSH", f"{P}allocator:n:job-1", f"{P}static:queue:others") == found
 
 
-def test_a_retry_by_the_child(speaker: Speaker, source: str) -> None:
+def test_a_retry_enqueues_the_job_again(speaker: Speaker, source: str) -> None:
     state, slot = f"unique:{source}:state", f"unique:{source}:deferred"
     first = job(source, "1", unique={"uid": source})
     speaker.say("c", "SETNX", P + state, "queued")
@@ -168,7 +168,7 @@ def test_a_retry_by_the_child(speaker: Speaker, source: str) -> None:
     assert speaker.say("c", "SETNX", P + state, "queued") == 1
 
 
-def test_what_is_wrong_is_an_error_to_the_client(speaker: Speaker) -> None:
+def test_an_error_reply_raises_in_the_client(speaker: Speaker) -> None:
     with pytest.raises(Refused, match="invalid job: the payload is empty"):
         speaker.say("c", "LPUSH", f"{P}unassigned", "")
     with pytest.raises(Refused, match="unknown key 'resqu-v4:nothing'"):
@@ -189,8 +189,8 @@ def test_a_faktory_worker_does_a_resqu_job_of_a_mapped_pool(tmp_path: Path) -> N
         speaker.close()
 
 
-def test_what_outlives_a_crash(tmp_path: Path) -> None:
-    """Jobs, a worker's job in its list, a plan, an open batch; not what somebody was about to push."""
+def test_jobs_buffers_plans_and_batches_survive_a_crash(tmp_path: Path) -> None:
+    """A unique id that was only reserved does not survive."""
     at = str(int(time.time()) + 100_000)
     with Server(tmp_path, protocols=("redis",)) as server:
         speaker = Plainly(server.ports["redis"])

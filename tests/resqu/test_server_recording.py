@@ -1,4 +1,4 @@
-"""The real server's allocators, workers and children run against Crossdock: what they say is answered as recorded."""
+"""Replays the recording of the real server's allocators, workers and children, and compares the replies."""
 
 import pytest
 
@@ -36,17 +36,17 @@ def delay(replay: Replay) -> None:
 
 
 def garbage(replay: Replay) -> None:
-    """What the server could only throw away is not taken in."""
+    """A payload that the real server would discard is refused."""
     for text in ("not json", '{"class":"JobPass","id":"x1","queue_time":1}'):
         with pytest.raises(Refused, match="invalid job"):
             replay.direct.say("client", "LPUSH", f"{P}unassigned", text)
 
 
-#: What clients did before: their side was not recorded.
+#: Commands of clients, which were not recorded.
 BEFORE = {"delayed": delay, "plan": plan, "planrm": remove}
 
 
-def test_the_whole_recording() -> None:
+def test_the_recording_replays_with_the_same_replies() -> None:
     replay = Replay()
     for section in RECORDED.values():
         if section.title == "garbage":
@@ -65,6 +65,4 @@ def replayed(events: list[AnyEvent]) -> EngineState:
     state = EngineState()
     for event in stored(events):
         apply(state, event)
-    state.follow_ups.clear()
-    state.resolved_dependents.clear()
     return state

@@ -1,4 +1,4 @@
-"""Unique ids and deferred jobs, and monitored ones."""
+"""Unique ids, deferred jobs and monitored jobs."""
 
 import json
 
@@ -16,33 +16,33 @@ class TestUniqueIds:
         direct.peers.pop("a").close()
         assert direct.say("b", "SETNX", f"{P}unique:u:state", "queued") == 1
 
-    def test_a_push_keeps_it_beyond_the_connection(self, direct: Direct) -> None:
+    def test_a_pushed_job_keeps_its_uid_after_the_connection_closes(self, direct: Direct) -> None:
         assert direct.say("a", "SETNX", f"{P}unique:u:state", "queued") == 1
         direct.say("a", "LPUSH", f"{P}unassigned", job(unique={"uid": "u"}))
         direct.peers.pop("a").close()
         assert direct.say("b", "GET", f"{P}unique:u:state") == "queued"
         assert direct.say("b", "SETNX", f"{P}unique:u:state", "queued") == 0
 
-    def test_a_push_of_a_uid_that_somebody_else_has_is_refused(self, direct: Direct) -> None:
+    def test_a_push_with_a_uid_of_another_client_is_refused(self, direct: Direct) -> None:
         direct.say("a", "SETNX", f"{P}unique:u:state", "queued")
-        with pytest.raises(Refused, match="the unique id 'u' is taken"):
+        with pytest.raises(Refused, match="the unique id 'u' is held"):
             direct.say("b", "LPUSH", f"{P}unassigned", job(unique={"uid": "u"}))
 
     @pytest.mark.parametrize("words", [("running",), ("done", "XX"), ("running", "NX"), ("running", "XX", "GET")])
-    def test_a_state_is_set_as_the_helper_does_it(self, direct: Direct, words: tuple[str, ...]) -> None:
+    def test_other_ways_to_set_a_state_are_refused(self, direct: Direct, words: tuple[str, ...]) -> None:
         with pytest.raises(Refused, match="resqu-v4:unique:u:state"):
             direct.say("a", "SET", f"{P}unique:u:state", *words)
-        with pytest.raises(Refused, match="is queued or running, not 'x'"):
+        with pytest.raises(Refused, match="must be queued or running, not 'x'"):
             direct.say("a", "SETNX", f"{P}unique:u:state", "x")
 
     def test_a_deferred_job_must_have_that_uid(self, direct: Direct) -> None:
         keys = ["unique:u:state", "unique:u:deferred"]
-        with pytest.raises(Refused, match="does not have the unique id 'u'"):
+        with pytest.raises(Refused, match="the unique id of the deferred job is not 'u'"):
             script(direct, scripts.DEFER_ADD, keys, "running", base(unique={"uid": "v", "deferrableBy": 1}))
-        with pytest.raises(Refused, match="do not belong together"):
+        with pytest.raises(Refused, match="have different names"):
             script(direct, scripts.DEFER_ADD, ["unique:u:state", "unique:v:deferred"], "running", base())
 
-    def test_what_is_deferred_outlives_a_failure_and_comes_after_its_delay(self, direct: Direct) -> None:
+    def test_a_deferred_job_survives_a_failure_and_runs_after_its_delay(self, direct: Direct) -> None:
         worker(direct)
         direct.say("a", "SETNX", f"{P}unique:u:state", "queued")
         direct.say("a", "LPUSH", f"{P}unassigned", job(unique={"uid": "u"}))
@@ -57,7 +57,7 @@ class TestUniqueIds:
         direct.dispatcher.advance(5.0)
         assert json.loads(direct.say("c", "LINDEX", f"{P}unassigned", "0"))["args"] == [2]
 
-    def test_a_dead_worker_loses_nothing_and_its_uid_is_not_stuck(self, direct: Direct) -> None:
+    def test_the_job_of_a_dead_worker_returns_and_its_uid_is_released(self, direct: Direct) -> None:
         worker(direct)
         direct.say("a", "SETNX", f"{P}unique:u:state", "queued")
         direct.say("a", "LPUSH", f"{P}unassigned", job(unique={"uid": "u"}))
@@ -77,7 +77,7 @@ class TestMonitoring:
         text = direct.say("c", "GET", f"{P}job:j1:status")
         return None if text is None else json.loads(text)["status"]
 
-    def test_from_waiting_to_finished_for_a_day(self, direct: Direct) -> None:
+    def test_the_status_goes_from_waiting_to_finished_and_lasts_a_day(self, direct: Direct) -> None:
         worker(direct)
         push(direct, "j1", isMonitored=True)
         assert self.status(direct) == "waiting"
@@ -89,7 +89,7 @@ class TestMonitoring:
         direct.dispatcher.advance(86_500.0)
         assert self.status(direct) is None
 
-    def test_failed_for_good(self, direct: Direct) -> None:
+    def test_the_status_of_a_dead_job_is_failed(self, direct: Direct) -> None:
         worker(direct)
         push(direct, "j1", isMonitored=True, unique={"uid": "u"})
         direct.say("w", "RPOPLPUSH", f"{P}unassigned", f"{P}worker:n~p~s~1")
@@ -97,6 +97,6 @@ class TestMonitoring:
         direct.say("w", "RPOP", f"{P}worker:n~p~s~1")
         assert self.status(direct) == "failed"
 
-    def test_a_job_that_is_not_monitored_has_none(self, direct: Direct) -> None:
+    def test_a_job_that_is_not_monitored_has_no_status(self, direct: Direct) -> None:
         push(direct, "j1")
         assert self.status(direct) is None

@@ -1,4 +1,4 @@
-"""Batch pools as Resqu's own server keeps them."""
+"""Batch pools of Resqu's own server."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.resqu.speaking import Direct, Refused
 
 
 class TestUnits:
-    def test_a_unit_that_is_no_more_leaves_its_batches_to_the_others(self, direct: Direct) -> None:
+    def test_clearing_a_unit_moves_its_batches_to_the_others(self, direct: Direct) -> None:
         units = f"{P}pool:b:unit_queues"
         for unit, score in (("n-0", 2), ("n-1", 1), ("n-2", 0)):
             direct.say("m", "ZADD", units, str(score), f"pool:b:{unit}:queues")
@@ -23,8 +23,8 @@ class TestUnits:
         assert direct.say("m", "LRANGE", f"{P}pool:b:n-2:queues", "0", "-1") == ["x"]
         assert direct.say("m", "EXISTS", f"{P}pool:b:n-0:queues") == 0
 
-    def test_one_batch_of_a_source_at_a_time(self, direct: Direct) -> None:
-        """As an allocator and a worker do it: the second one is committed again when the first is worked off."""
+    def test_a_source_has_one_active_batch_at_a_time(self, direct: Direct) -> None:
+        """The second batch is committed again when a worker has finished the first."""
         worker(direct, "n~b~0~1", "b")
         direct.say("m", "ZADD", f"{P}pool:b:unit_queues", "0", "pool:b:n-0:queues")
         for batch in (BATCH, "s:Import:00000002"):
@@ -43,7 +43,7 @@ class TestUnits:
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
 
     def test_a_batch_counts_towards_the_limit_of_keys(self, direct: Direct) -> None:
-        """A refused commit or assignment changes nothing, and can be said again."""
+        """A refused commit or assignment changes nothing and can be repeated."""
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
         assign = (scripts.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
         limit, direct.protocol.keys_bytes = direct.protocol.keys_bytes, 1
@@ -57,8 +57,8 @@ class TestUnits:
         direct.protocol.keys_bytes = limit
         assert script(direct, *assign) is None
 
-    def test_a_job_of_a_batch_speaks_of_no_lock_but_its_own(self, direct: Direct) -> None:
-        """It carries the unique id of a job that runs elsewhere, and its child ends it by that id."""
+    def test_a_job_of_a_batch_does_not_end_the_job_that_holds_its_uid(self, direct: Direct) -> None:
+        """Its payload has the unique id of a running job, and the child reports by that id."""
         worker(direct, "n~p~s~1")
         worker(direct, "n~b~0~1", "b")
         assert direct.say("c", "SETNX", f"{P}unique:u:state", "queued") == 1
@@ -70,11 +70,13 @@ class TestUnits:
         assert script(direct, scripts.BATCH_COMMIT, ["committed", f"committed:{BATCH}", key], BATCH) == 1
         keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
         script(direct, scripts.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
-        assert direct.say("w", "LRANGE", f"{P}committed:{BATCH}", "0", "-1") == [pushed], "the bytes as pushed"
+        assert direct.say("w", "LRANGE", f"{P}committed:{BATCH}", "0", "-1") == [pushed], (
+            "the pushed bytes are unchanged"
+        )
         text = direct.say("w", "RPOPLPUSH", f"{P}committed:{BATCH}", f"{P}worker:n~b~0~1")
         uid = json.loads(text)["unique"]["uid"]
         assert uid.startswith("crossdock:")
         assert json.loads(text)["id"] == "staged"
         assert direct.say("child", "DEL", f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred") == 1
         assert direct.say("w", "RPOP", f"{P}worker:n~b~0~1") == text
-        assert direct.say("c", "GET", f"{P}unique:u:state") == "running", "nothing was said of the other job"
+        assert direct.say("c", "GET", f"{P}unique:u:state") == "running", "the status of the other job is unchanged"

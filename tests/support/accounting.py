@@ -1,18 +1,18 @@
-"""The exact checker: what clients did and heard, held against what a job server must never do.
+"""Check the recorded operations of all clients against the guarantees of a job server.
 
-Every operation is recorded with when it was sent and when its answer came. An operation without an answer is UNKNOWN:
-it may have happened or not. Deliveries of one job are looked at in the order in which they were heard of:
+Every operation is recorded with the times of its request and of its reply. An operation without a reply is UNKNOWN: it
+may or may not have been executed. The deliveries of one job are compared in the order in which they were received:
 
-    lost          an acknowledged push that was neither settled for good nor is still there at the end
-    unexpected    a delivery of something nobody ever pushed
-    altered       a delivery whose payload is not the one pushed
+    lost          an acknowledged push whose job was not settled and does not exist at the end
+    unexpected    a delivery of a job that was never pushed
+    altered       a delivery whose payload differs from the one pushed
     resurrected   a delivery after an acknowledged ACK
-    overlapping   a delivery while another one ran: not failed, not settled, its lease not over
-    unexplained   any other second delivery without an explicit failure or a lease that ran out before it
-    torn          a transaction or bulk push without an answer of which a part was done and a part was not
-    refused       a settlement refused to one whose lease was neither settled nor over
+    overlapping   a delivery while an earlier one was active: not failed, not settled, its lease not expired
+    unexplained   any other second delivery without an explicit failure or a lease expiry before it
+    torn          a transaction or bulk push without a reply that was executed in part
+    refused       a settlement that was refused although the lease was neither settled nor expired
 
-A lease that is bound to its connection is over when its client hung up (LOST), or the server was killed.
+A lease that is bound to its connection ends when its client disconnects (LOST) or when the server is killed.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ class Kind(Enum):
     FETCH = "fetch"
     ACK = "ack"
     FAIL = "fail"
-    LOST = "lost"  #: its client hangs up on purpose
+    LOST = "lost"  #: the client disconnects on purpose
 
 
 class Outcome(Enum):
@@ -41,13 +41,13 @@ class Op(NamedTuple):
     kind: Kind
     client: str
     jid: str
-    began: float  #: sent; one clock for all clients
-    ended: float  #: answered, or given up
+    began: float  #: time of the request; all clients use one clock
+    ended: float  #: time of the reply, or when the client gave up
     outcome: Outcome = Outcome.OK
-    crc: int = 0  #: of the payload, pushed or delivered
-    bulk: int = 0  #: which transaction or bulk push it was part of
+    crc: int = 0  #: checksum of the payload that was pushed or delivered
+    bulk: int = 0  #: number of the transaction or bulk push it belongs to
     bound: bool = False  #: a delivery whose lease ends with the connection
-    lease_s: float = inf  #: how long its door lends it, if that is less than the longest
+    lease_s: float = inf  #: length of the lease if it is shorter than the longest one
 
 
 class Verdict(NamedTuple):
@@ -59,24 +59,27 @@ class Verdict(NamedTuple):
     unexplained: list[str]
     torn: list[int]
     refused: list[str]
-    again: int  #: deliveries after the first, all of them explained if the lists are empty
+    redelivered: int  #: deliveries after the first of a job; all are explained if the lists are empty
 
     @property
     def faults(self) -> dict[str, int]:
-        """How many of each; empty when all is well."""
+        """Number of violations by kind; empty if there are none."""
         return {name: len(found) for name, found in self._asdict().items() if isinstance(found, list) and found}
 
 
 def account(
     ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_800.0, kills: Sequence[float] = ()
 ) -> Verdict:
-    """`present` names the jobs that are still there after the last operation. `kills`: when the server was dead."""
+    """Compare the operations with the guarantees.
+
+    `present` names the jobs that exist after the last operation. `kills` are the times at which the server was dead.
+    """
     by_job: dict[str, dict[Kind, list[Op]]] = defaultdict(lambda: {kind: [] for kind in Kind})
     for op in ops:
         by_job[op.jid][op.kind].append(op)
     verdict = Verdict([], [], [], [], [], [], [], [], 0)
     bulks: dict[int, set[bool]] = defaultdict(set)
-    again = 0
+    redelivered = 0
     for jid, did in by_job.items():
         pushes = [op for op in did[Kind.PUSH] if op.outcome is not Outcome.REFUSED]
         fetches = sorted((op for op in did[Kind.FETCH] if op.outcome is Outcome.OK), key=lambda op: op.ended)
@@ -94,16 +97,16 @@ def account(
         for ack in did[Kind.ACK]:
             if ack.bulk and ack.outcome is Outcome.UNKNOWN:
                 bulks[ack.bulk].add(jid not in present and not any(fetch.ended > ack.ended for fetch in fetches))
-        again += max(0, len(fetches) - 1)
+        redelivered += max(0, len(fetches) - 1)
         _check_repeats(verdict, did, fetches, lease_s, kills)
-        if any(_was_wronged(op, did, fetches, lease_s) for kind in (Kind.ACK, Kind.FAIL) for op in did[kind]):
+        if any(_was_refused_wrongly(op, did, fetches, lease_s) for kind in (Kind.ACK, Kind.FAIL) for op in did[kind]):
             verdict.refused.append(jid)
         acked = [ack.ended for ack in did[Kind.ACK] if ack.outcome is Outcome.OK]
         if acked and jid in present:
             verdict.resurrected.append(jid)
     verdict.torn.extend(bulk for bulk, seen in bulks.items() if len(seen) > 1)
     verdict.unexpected.extend(set(present) - by_job.keys())
-    return verdict._replace(again=again)
+    return verdict._replace(redelivered=redelivered)
 
 
 def _check_repeats(
@@ -122,18 +125,18 @@ def _check_repeats(
 
 
 def _was_over(first: Op, second: Op, lease_s: float, kills: Sequence[float]) -> bool:
-    """Had the first delivery's lease ended by itself when the second was heard of?"""
+    """Whether the first delivery's lease had expired or ended with its connection when the second was received."""
     killed = first.bound and any(first.began <= dead <= second.ended for dead in kills)
     return killed or second.ended - first.began >= min(lease_s, first.lease_s)
 
 
 def _ends(op: Op, first: Op, second: Op) -> bool:
-    """Is this the settlement of the first delivery, sent before the second was heard of?"""
+    """Whether this settles the first delivery and was sent before the second was received."""
     return op.client == first.client and op.outcome is not Outcome.REFUSED and first.ended <= op.began <= second.ended
 
 
-def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> bool:
-    """Was this settlement refused to one who held the job, by all that it could know?"""
+def _was_refused_wrongly(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> bool:
+    """Whether a settlement was refused although its worker still held the lease, as far as the worker could know."""
     if op.outcome is not Outcome.REFUSED:
         return False
     mine = [fetch for fetch in fetches if fetch.client == op.client and fetch.ended <= op.began]
@@ -146,9 +149,11 @@ def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: 
     )
 
 
-def had_by_two(ops: Sequence[Op], names: Mapping[str, str]) -> list[str]:
-    """Names of which a second job got in while the first was surely there: pushed, and its ACK not yet sent. `names` of
-    the jobs by jid."""
+def held_by_two(ops: Sequence[Op], names: Mapping[str, str]) -> list[str]:
+    """Unique names under which a second job was accepted while the first one existed.
+
+    A job certainly exists if it was pushed and its ACK was not yet sent. `names` maps a jid to its unique name.
+    """
     lives: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     acks = {op.jid: op.began for op in reversed(ops) if op.kind is Kind.ACK}
     for op in ops:

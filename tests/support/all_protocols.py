@@ -1,4 +1,4 @@
-"""All doors on one engine in this process, with a clock turned by hand: where the peers of `peers.py` meet."""
+"""All protocols on one engine in this process with a manual clock. The peers of `peers.py` connect to it."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,7 +24,7 @@ from tests.support.resqu_peer import ViaResqu
 
 def _redis(dispatcher: PlainDispatcher) -> RedisProtocol:
     qless = Qless()
-    dispatcher.herald = qless.tell
+    dispatcher.herald = qless.publish_events
     resqu = Resqu()
     return RedisProtocol(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
@@ -32,13 +32,13 @@ def _redis(dispatcher: PlainDispatcher) -> RedisProtocol:
 _BUILT: Final[dict[str, Callable[[PlainDispatcher], AnyProtocol]]] = {
     "faktory": conversation.ClockedFaktory,
     "workq": lambda dispatcher: WorkqProtocol(),
-    "masenko": lambda dispatcher: MasenkoProtocol(heartbeat_s=1e6),  # days pass here while nobody speaks
+    "masenko": lambda dispatcher: MasenkoProtocol(heartbeat_s=1e6),  # the manual clock passes days without a request
     "redis": _redis,
 }
 
 
 class InProcess:
-    """A wire. Whoever reads while nothing was said lets the time pass that the server would let it wait."""
+    """A wire without a socket. A read with no data available advances the clock as far as the server would wait."""
 
     def __init__(self, dispatcher: PlainDispatcher, protocol: AnyProtocol) -> None:
         kind = MasenkoPeer if isinstance(protocol, MasenkoProtocol) else conversation.Peer
@@ -61,7 +61,7 @@ class InProcess:
     def block(self, size: int) -> bytes:
         said = self.connection.said
         block, end = bytes(said[:size]), bytes(said[size : size + 2])
-        assert end == b"\r\n", f"no block of {size} bytes: {bytes(said)!r}"
+        assert end == b"\r\n", f"expected a block of {size} bytes: {bytes(said)!r}"
         del said[: size + 2]
         return block
 
@@ -75,7 +75,7 @@ class AllProtocols:
         self.protocols = {name: build(self.dispatcher) for name, build in _BUILT.items()}
 
     def peer(self, protocol: str, name: str = "") -> Peer:
-        return PEERS[protocol](InProcess(self.dispatcher, self.protocols[PEERS[protocol].listens or protocol]), name)
+        return PEERS[protocol](InProcess(self.dispatcher, self.protocols[PEERS[protocol].listener or protocol]), name)
 
     def faktory(self, name: str = "") -> ViaFaktory:
         return ViaFaktory(InProcess(self.dispatcher, self.protocols["faktory"]), name)
@@ -87,7 +87,7 @@ class AllProtocols:
         return ViaMasenko(InProcess(self.dispatcher, self.protocols["masenko"]))
 
     def resqu(self, name: str = "") -> ViaResqu:
-        """The name of a job is that of its queue."""
+        """A Resqu peer whose job names are also the names of their queues."""
         self.dispatcher.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
         return ViaResqu(InProcess(self.dispatcher, self.protocols["redis"]), name)
 
@@ -95,14 +95,17 @@ class AllProtocols:
         return ViaQless(InProcess(self.dispatcher, self.protocols["redis"]))
 
     def lose(self, peer: Peer) -> None:
-        """The worker of a job is never heard of again: its connection ends, and then its lease."""
+        """Disconnect the peer's worker for good: its connection ends, then its lease."""
         peer.close()
         if not peer.bound:
             self.lease_expiry(peer.lease_s)
 
     def lease_expiry(self, seconds: float) -> None:
-        """So much time passes, and leases end with it. Those of qless' jobs do when somebody asks their queue: once,
-        and again when the worker that was warned has had its time."""
+        """Advance the clock by `seconds` and expire leases.
+
+        qless evaluates its leases lazily, on the next request to the queue: first to warn the worker, then, after the
+        grace period, to expire the lease.
+        """
         self.dispatcher.advance(seconds)
         if any(job.lease is not None and job.lease.late is not None for job in self.dispatcher.state.jobs.values()):
             self.dispatcher.do(CatchUp("", "q", None, 10))

@@ -1,4 +1,4 @@
-"""A stream of bytes, cut into chunks anywhere."""
+"""A byte stream cut into chunks at any positions."""
 
 from itertools import pairwise
 

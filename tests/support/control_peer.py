@@ -1,4 +1,4 @@
-"""A control connection without a socket: JSON in, JSON out, on a plain desk."""
+"""A connection to the admin protocol without a socket: JSON in, JSON out, on a plain dispatcher."""
 
 import json
 from collections.abc import Generator
@@ -22,7 +22,7 @@ VITALS = ServerStatus(
     uptime_s=3.5,
     connections=2,
     memory_mib=30,
-    batches_written=9,
+    entries_written=9,
     tail_events=10,
     tail_bytes=11,
     disk_free_bytes=12,
@@ -32,13 +32,13 @@ VITALS = ServerStatus(
 )
 
 
-class House:
+class FixedStatus:
     def server_status(self) -> ServerStatus:
         return VITALS
 
 
 def admin_protocol(workers: WorkerRegistry | None = None) -> AdminProtocol:
-    return AdminProtocol(House(), workers, plan_spec(Settings()), "/etc/crossdock.toml")
+    return AdminProtocol(FixedStatus(), workers, plan_spec(Settings()), "/etc/crossdock.toml")
 
 
 class ControlPeer:
@@ -48,12 +48,12 @@ class ControlPeer:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """As a connection does it: every whole request is answered, a broken grammar ends it."""
+        """Handle the data as a connection does: reply to each complete request, close after a syntax error."""
         for line in self.session.receive(data):
             answer = self.session.handle(line)
             if isinstance(answer, Generator):
                 answer = run_out(answer)
-            assert isinstance(answer, bytes), "nothing here waits or says goodbye by itself"
+            assert isinstance(answer, bytes), "an admin request neither waits nor closes the connection"
             self.said += answer
         broken = self.session.broken()
         if broken is not None:
@@ -74,14 +74,14 @@ class ControlPeer:
         return answer
 
     def work(self, do: str, **fields: Any) -> Slices:
-        """The work itself, so that a test can stand between its steps."""
+        """The slices of a long request, so that a test can act between them."""
         (line,) = self.session.receive(json.dumps({"do": do, **fields}).encode() + b"\n")
         answer = self.session.handle(line)
         assert isinstance(answer, Generator)
         return answer
 
     def all(self, what: str, **fields: Any) -> list[dict[str, Any]]:
-        """Page after page to the end."""
+        """All items of a list, page by page."""
         rows: list[dict[str, Any]] = []
         while True:
             page = self.ask(what, **fields)

@@ -1,4 +1,4 @@
-"""Connections without sockets: bytes into a session, and what it says, as the server's shell would do it."""
+"""Connections without sockets: pass bytes to a protocol and collect its replies, as the server does."""
 
 from collections import deque
 from typing import Any
@@ -15,7 +15,7 @@ PROTOCOL_TICK_S = 5.0
 
 
 class ClockedFaktory(FaktoryProtocol):
-    """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
+    """A Faktory protocol with a known challenge whose timers run on the dispatcher's clock."""
 
     def __init__(self, dispatcher: PlainDispatcher, known: Challenge | None = None, **settings: Any) -> None:
         super().__init__(**settings, clock=lambda: dispatcher.now.steady)
@@ -41,9 +41,9 @@ class ClockedFaktory(FaktoryProtocol):
 
 
 class Peer:
-    """One connection to any door: what the peer sends goes in by `send`, what it would read is in `said`."""
+    """One connection to any protocol. `send` passes input, `said` collects the output."""
 
-    end = b"\r\n"  #: of the lines it sends, and of those it is told
+    end = b"\r\n"  #: line end of its requests and of the replies
 
     def __init__(self, dispatcher: PlainDispatcher, protocol: AnyProtocol) -> None:
         self.dispatcher = dispatcher
@@ -67,7 +67,7 @@ class Peer:
             self._pump()
 
     def ask(self, line: str) -> bytes:
-        """Send one line, and take what is said to it at once."""
+        """Send one line and return the immediate reply."""
         self.take()
         self.send(line.encode() + self.end)
         return self.take()
@@ -78,7 +78,7 @@ class Peer:
         return said
 
     def close(self) -> None:
-        """The connection is gone, whoever ended it."""
+        """End the connection, closed by either side."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -93,15 +93,15 @@ class Peer:
             run_out(work)
 
     def late(self) -> None:
-        """A deadline: of the handshake, or of a wait."""
+        """A deadline has passed: that of the handshake or that of a wait."""
         waiter = self._waiter
         if waiter is None:
             self.close()
             return
         self.dispatcher.waits.remove(waiter)
-        self._stirred(waiter.wait.ask(True))
+        self._woken(waiter.wait.ask(True))
 
-    def _stirred(self, answer: Answer) -> None:
+    def _woken(self, answer: Answer) -> None:
         self._waiter = None
         self.until = NEVER
         self._take(answer)
@@ -119,7 +119,7 @@ class Peer:
 
     def _take(self, answer: Answer) -> None:
         if isinstance(answer, Wait):
-            self._waiter = self.dispatcher.waits.add(answer, self._stirred)
+            self._waiter = self.dispatcher.waits.add(answer, self._woken)
             self.until = answer.until
         elif isinstance(answer, Close):
             self.said += answer.reply
@@ -133,13 +133,13 @@ class Peer:
 
 
 class Conversation(Peer):
-    """A connection to a Faktory door."""
+    """A connection to the Faktory protocol."""
 
     session: FaktorySession
 
 
 def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Grant | Close | Wait:
-    """All slices of long work, one after the other; what parts of a reply they give is said."""
+    """Run all slices of a long request. Partial replies are appended to `said`."""
     while True:
         try:
             step = next(slices)
@@ -151,7 +151,7 @@ def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Grant | Cl
 
 
 def worker(dispatcher: PlainDispatcher, protocol: FaktoryProtocol, wid: str = "") -> Conversation:
-    """A connection past its handshake."""
+    """A connection that has completed its handshake."""
     peer = Conversation(dispatcher, protocol)
     hello = f'HELLO {{"v":2,"wid":"{wid}"}}' if wid else 'HELLO {"v":2}'
     assert peer.ask(hello) == b"+OK\r\n"
@@ -159,9 +159,9 @@ def worker(dispatcher: PlainDispatcher, protocol: FaktoryProtocol, wid: str = ""
 
 
 def say(peer: Conversation, line: bytes) -> bytes:
-    """One line, one well-formed reply, and the connection lives on."""
+    """Send one line and check that it gets one well-formed reply and that the connection stays open."""
     peer.send(line + b"\r\n")
     said = peer.take()
-    assert len(replies(said)) == 1, f"not one reply: {said!r}"
+    assert len(replies(said)) == 1, f"expected one reply: {said!r}"
     assert not peer.is_closed
     return said

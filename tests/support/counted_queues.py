@@ -7,13 +7,11 @@ from crossdock.server.waiters import Waiters
 
 
 class CountedQueues:
-    """Queues with so many jobs, and waiters that take one each."""
-
     def __init__(self) -> None:
         self.ready: Counter[str | bytes] = Counter()
         self.waits = Waiters(self._has_work)
         self.served: list[str] = []
-        self.looks = 0  #: how often a queue was looked at
+        self.looks = 0  #: number of checks of a queue
         self.quiet: set[str] = set()
 
     def _has_work(self, queue: str | bytes) -> bool:

@@ -1,4 +1,4 @@
-"""The load of all doors with what only qless has: jobs that need others, and jobs that come again at an interval."""
+"""The load of all protocols plus features that only qless has: dependencies and recurring jobs."""
 
 import json
 import time
@@ -13,14 +13,14 @@ from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
 
 TICK: Final = "tick"  #: its jobs are `tick-1`, `tick-2` …
-AGAIN: Final = "again"  #: their queue
+AGAIN: Final = "again"  #: the queue of the recurring jobs
 EVERY_S: Final = 0.05
 
 
 class DependencyLoad(Load):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self.depends_on: dict[str, str] = {}  #: jobs, and the one that each needs
+        self.depends_on: dict[str, str] = {}  #: the dependency of each job that has one
         peer = reach(server, "qless", "setter")
         assert isinstance(peer, ViaQless)
         peer.call("recur", AGAIN, TICK, "Q", "{}", "interval", EVERY_S, 0, "retries", TRIES)
@@ -35,7 +35,7 @@ class DependencyLoad(Load):
         return roles
 
     def _pairs(self, peer: Peer, name: str, random: Random) -> None:
-        """A job, and one that needs it."""
+        """Push a job and one that depends on it."""
         if not self._make_room():
             return
         assert isinstance(peer, ViaQless)

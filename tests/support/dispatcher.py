@@ -1,7 +1,7 @@
-"""A desk without a server: the real engine, and a clock that is set by hand.
+"""A dispatcher without a server: the real engine with a manual clock.
 
-Every event goes through the journal's own encoding on its way into memory, so a value that could not be stored, or
-would come back changed, shows in the test that made it.
+Every event passes through the journal's encoding before it is applied. A value that cannot be stored, or changes when
+it is stored, therefore fails in the test that produced it.
 """
 
 from collections.abc import Callable, Sequence, Sized
@@ -29,11 +29,11 @@ NEVER = float("inf")
 
 
 class Timed(Protocol):
-    """Something of which the passing of time is to be told."""
+    """An object with a deadline."""
 
     @property
     def until(self) -> float:
-        """Steady; when it must be told next."""
+        """Monotonic time of the next deadline."""
 
     def late(self) -> None: ...
 
@@ -44,7 +44,7 @@ class Jitter(Random):
     value = 0
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        assert (start, stop, step) == (30, None, 1), "the engine draws nothing else"
+        assert (start, stop, step) == (30, None, 1), "the engine draws no other random number"
         return self.value
 
 
@@ -64,16 +64,16 @@ class PlainDispatcher:
         self.waits = Waiters(lambda queue: self.engine.has_work(queue, self.now))
         self.channels = Channels()
         self.timed: list[Timed] = []
-        self.slowness = 0.0  #: seconds that pass between two questions of how long others are held up
+        self.slowness = 0.0  #: seconds that pass between two calls of held_up()
         self._held_up = 0.0
-        self.room = NEVER  #: jobs that may be held beyond those that are there
-        self.full: str | None = None  #: what `no_room` says
+        self.room = NEVER  #: number of further jobs that are accepted
+        self.full: str | None = None  #: what `no_room` returns
         self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 
     def do(self, command: Command[T]) -> T:
         events, outcome, ready_queues = self.engine.execute(command, self.now)
         self.events += events
-        self.waits.tell(endings(events, self.waits.by_job))
+        self.waits.notify(endings(events, self.waits.by_job))
         self.herald(self, events)
         self.waits.wake(ready_queues)
         return outcome
@@ -96,7 +96,7 @@ class PlainDispatcher:
         return self.full
 
     def advance(self, seconds: float) -> None:
-        """Let time pass: whatever falls due on the way happens at its own instant, as the server's timers do it."""
+        """Advance the clock. Each deadline on the way is handled at its own time, as the server's timers do."""
         goal = self.now.steady + seconds
         while True:
             due_in = self.engine.due_in(self.now)
@@ -118,7 +118,7 @@ class PlainDispatcher:
         done = self.do(Tick(500))
         self.ticked.scheduled += done.scheduled
         self.ticked.retried += done.retried
-        self.ticked.lapsed += done.lapsed
+        self.ticked.expired += done.expired
         self.ticked.purged += done.purged
         self.ticked.ended += done.ended
         self.ticked.passes += 1
@@ -128,7 +128,7 @@ class PlainDispatcher:
             self.do(FreeHeld(500))
 
     def restarted(self) -> "PlainDispatcher":
-        """A desk after a crash: the events folded anew, and the command that follows each recovery."""
+        """A dispatcher after a crash: replays the events, then runs the command that follows each recovery."""
         state = EngineState()
         for event in stored(self.events):
             apply(state, event)
@@ -140,5 +140,5 @@ class PlainDispatcher:
 
 
 def stored(events: list[AnyEvent]) -> list[AnyEvent]:
-    """The events as the journal gives them back."""
+    """The events as they are read back from the journal."""
     return decode_entry(encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, events))).events

@@ -1,4 +1,4 @@
-"""A small blocking Faktory client on a raw socket: what it sends and what it gets is exactly what the test says."""
+"""A small blocking Faktory client on a raw socket that sends exactly the bytes of the test."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ Address = tuple[str, int]
 
 
 class Refused(Exception):
-    """The server answered with an error; the text is its own."""
+    """The server replied with an error; its text is the message."""
 
 
 class Gone(Exception):
-    """The connection ended: whether the last request was carried out is not known."""
+    """The connection ended. Whether the last request was executed is not known."""
 
 
 class Client(Closes):
@@ -69,7 +69,7 @@ class Client(Closes):
         self._kept += data
 
     def read_any(self) -> bytes | None:
-        """The next reply without its framing: `+` and `-` kept, None for `$-1`."""
+        """The next reply without its framing: `+` and `-` are kept, None for `$-1`."""
         while (end := self._kept.find(b"\r\n")) < 0:
             self._more()
         head = self._kept[:end]
@@ -85,7 +85,7 @@ class Client(Closes):
         return body
 
     def read(self) -> bytes:
-        """The next reply that is there; an error is raised."""
+        """The next reply, which must not be `$-1`. Raises Refused for an error."""
         reply = self.read_any()
         if reply is None:
             raise Refused("nothing")
@@ -94,7 +94,7 @@ class Client(Closes):
         return reply
 
     def read_end(self) -> bytes:
-        """Everything up to the end of the connection."""
+        """All bytes until the connection ends."""
         data, self._kept = self._kept, b""
         try:
             while chunk := self.socket.recv(1 << 18):
@@ -106,7 +106,7 @@ class Client(Closes):
     # Commands
 
     def ask(self, verb: str, body: object = None) -> None:
-        """Send a request and leave its reply for later."""
+        """Send a request without reading its reply."""
         line = verb if body is None else f"{verb} {json.dumps(body, separators=(',', ':'))}"
         self.send(line.encode() + b"\r\n")
 
@@ -148,7 +148,7 @@ class Client(Closes):
         return found
 
     def sizes(self) -> dict[str, int]:
-        """Waiting jobs in all, and the four sets."""
+        """Number of enqueued jobs and the sizes of the four sets."""
         faktory = self.info()["faktory"]
         return {"enqueued": faktory["total_enqueued"], **faktory["sets"]}
 

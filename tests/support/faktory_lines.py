@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a Faktory client may send: sound lines, lines gone wrong, and plain noise."""
+"""Hypothesis strategies for the input of a Faktory client: valid lines, corrupted lines and random bytes."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ _anything = st.recursive(
 _jid, _queue, _wid = st.sampled_from(JIDS), st.sampled_from(QUEUES[:2]), st.sampled_from(WIDS)
 _time = st.sampled_from(["", "2026-11-15T17:55:46Z", "2000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "now"])
 
-#: What the server itself reads in `custom`.
+#: Keys of `custom` that the server reads.
 _custom = st.fixed_dictionaries(
     {},
     optional={
@@ -42,7 +42,7 @@ def _callback(jid: str | None, queue: str) -> dict[str, Any]:
     return {"jobtype": "C", "args": [], "queue": queue} | ({"jid": jid} if jid else {})
 
 
-#: What each verb's body is made of when it is sound; every field but the first is optional.
+#: Fields of each command's body with valid values. Every field except the first is optional.
 BODIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "HELLO": {"v": st.just(2), "wid": _wid, "hostname": st.just("h"), "pid": st.just(1), "labels": st.just(["l"])},
     "PUSH": {
@@ -87,35 +87,35 @@ BODIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 
 def _text(value: Any) -> bytes:
-    """JSON, if Python's: NaN and lone surrogates may be in it, as they may in a client's."""
+    """JSON as Python writes it: it may contain NaN and lone surrogates, as a client's may."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 @st.composite
-def _sound(draw: st.DrawFn, verb: str) -> dict[str, Any]:
+def _valid(draw: st.DrawFn, verb: str) -> dict[str, Any]:
     fields = BODIES[verb]
     body: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=fields))
-    # Whatever identifies a thing is there, so that most lines reach the engine.
+    # Identifying fields are always present, so that most lines reach the engine.
     for name in list(fields)[:3] if verb == "PUSH" else list(fields)[:2] if verb == "MUTATE" else list(fields)[:1]:
         body.setdefault(name, draw(fields[name]))
     return body
 
 
 @st.composite
-def _spoiled(draw: st.DrawFn, verb: str) -> Any:
-    """A sound body with one field of another kind, or another body altogether."""
-    body = draw(_sound(verb))
+def _invalid(draw: st.DrawFn, verb: str) -> Any:
+    """A valid body with one field of another type, or a different body."""
+    body = draw(_valid(verb))
     name = draw(st.sampled_from([*BODIES[verb], "extra"]))
     return draw(st.just(body | {name: draw(_anything)}) | _anything)
 
 
 def _body(verb: str) -> st.SearchStrategy[bytes]:
-    return (_sound(verb) | _sound(verb) | _spoiled(verb)).map(_text)
+    return (_valid(verb) | _valid(verb) | _invalid(verb)).map(_text)
 
 
 @st.composite
-def _bitten(draw: st.DrawFn, line: bytes) -> bytes:
-    """The line with a piece replaced by some bytes."""
+def _corrupted(draw: st.DrawFn, line: bytes) -> bytes:
+    """The line with a part replaced by other bytes."""
     at = draw(st.integers(0, len(line)))
     return line[:at] + draw(st.binary(max_size=3)) + line[at + draw(st.integers(0, 4)) :]
 
@@ -141,7 +141,7 @@ _queues = st.builds(
 )
 _fetch = _names.map(lambda names: b"FETCH" + names)
 
-#: Lines a client may mean.
+#: Lines that a client may send on purpose.
 sound_lines = st.one_of(
     *(_with_body(verb) for verb in BODIES if verb != "HELLO"),
     _with_body("PUSH"),
@@ -153,10 +153,10 @@ sound_lines = st.one_of(
     _words,
 )
 hellos = _with_body("HELLO")
-#: Any line at all; END is among the noise only.
+#: Any line. END occurs only among the random bytes.
 lines = st.one_of(
     sound_lines,
     sound_lines,
-    sound_lines.flatmap(_bitten),
+    sound_lines.flatmap(_corrupted),
     st.binary(max_size=12).filter(lambda line: b"\n" not in line),
 )

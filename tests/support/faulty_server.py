@@ -1,17 +1,17 @@
-"""A server that was changed on purpose, most often for the worse: to show that a test would notice.
+"""A server with a deliberate fault, or with changed limits, to show that a test would detect the fault.
 
 python faulty_server.py FAULT up --data DIR …
 
-unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
-early-reply   a batch counts as durable before it is written, and is not until so many more have come
-lost-lease    a lease is forgotten at a restart: its job is handed out again
-kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
-half-done     a success fails in the middle of its change
-no-needs      what a job needs is not waited for
-twice-made    each slot of an interval makes its job once more
-short-tail    no fault: the journal is compacted after some thousand events
-moved-clock   no fault: wall clock and boot id are those that the file `clock` beside the data folder says
-small-slices  no fault: very few dependents are resolved at a time
+unsynced              commits are not synced: SQLite uses synchronous=NORMAL although the server requests FULL
+early-reply           a journal entry is reported as durable before it is written; the last EARLY entries are unwritten
+lost-lease            leases are forgotten at a restart: their jobs are delivered again
+kept-lease            a lease bound to a connection outlives it and the restart: its job is never delivered again
+partial-apply         applying a success fails in the middle of the change
+no-dependencies       jobs do not wait for their dependencies
+duplicate-slots       each slot of an interval creates its job twice
+frequent-compaction   no fault: the journal is compacted after a thousand events
+moved-clock           no fault: wall clock and boot id are read from the file `clock` beside the data folder
+small-slices          no fault: very few dependents are resolved at a time
 """
 
 import runpy
@@ -21,9 +21,10 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from crossdock.engine import timers
+from crossdock.engine.decision import FollowUps
 from crossdock.engine.engine import _APPLY
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.qless import intervals, put
@@ -34,7 +35,7 @@ from crossdock.model.job import LeaseBinding
 from crossdock.server import clock, compactor, timer
 from crossdock.server.journal_writer import JournalWriter
 
-#: Batches that are lost with an early-reply server: at any speed there is some of everything in them.
+#: Entries that are lost with an early-reply server: enough to include every kind of event at any speed.
 EARLY: Final = 100
 
 
@@ -52,36 +53,36 @@ def early_reply() -> None:
     append = JournalWriter.append
     unwritten: deque[bytes] = deque()
 
-    def patched(self: JournalWriter, batch: bytes, durable: Callable[[], None]) -> None:
+    def patched(self: JournalWriter, entry: bytes, durable: Callable[[], None]) -> None:
         self._loop.call_soon(durable)
-        unwritten.append(batch)
+        unwritten.append(entry)
         if len(unwritten) > EARLY:
             append(self, unwritten.popleft(), lambda: None)
 
-    JournalWriter.append = patched  # type: ignore[method-assign]
+    JournalWriter.append = cast("Any", patched)  # type: ignore[method-assign]
 
 
 def lost_lease() -> None:
-    vars(timers)["LeaseBinding"] = SimpleNamespace(CONNECTION=LeaseBinding.NOBODY)
+    vars(timers)["LeaseBinding"] = SimpleNamespace(CONNECTION=LeaseBinding.UNBOUND)
 
 
 def kept_lease() -> None:
     timers._falls_back = lambda job: False
 
 
-def half_done() -> None:
-    def patched(state: EngineState, event: Succeeded) -> None:
+def partial_apply() -> None:
+    def patched(state: EngineState, follow_ups: FollowUps, event: Succeeded) -> None:
         placement.remove(state, state.jobs[event.number])
         raise RuntimeError("on purpose")
 
     _APPLY[Succeeded] = patched
 
 
-def no_needs() -> None:
+def no_dependencies() -> None:
     put.open_needs = lambda state, jids, itself="", number=0: ()
 
 
-def twice_made() -> None:
+def duplicate_slots() -> None:
     slots = intervals._slots
 
     def patched(*args: Any, **named: Any) -> Recurred:
@@ -93,12 +94,12 @@ def twice_made() -> None:
     intervals._slots = patched
 
 
-def short_tail() -> None:
+def frequent_compaction() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
 
 def moved_clock() -> None:
-    """The file holds the seconds by which the wall clock is ahead, and a boot id; it may change at any time."""
+    """The file holds the seconds by which the wall clock is ahead, and a boot id. It may change at any time."""
     file = Path(sys.argv[sys.argv.index("--data") + 1]).with_name("clock")
     system = time.time
     time.time = lambda: system() + float(file.read_text().split()[0])
@@ -115,10 +116,10 @@ FAULTS = {
     "early-reply": early_reply,
     "lost-lease": lost_lease,
     "kept-lease": kept_lease,
-    "half-done": half_done,
-    "no-needs": no_needs,
-    "twice-made": twice_made,
-    "short-tail": short_tail,
+    "partial-apply": partial_apply,
+    "no-dependencies": no_dependencies,
+    "duplicate-slots": duplicate_slots,
+    "frequent-compaction": frequent_compaction,
     "moved-clock": moved_clock,
     "small-slices": small_slices,
 }

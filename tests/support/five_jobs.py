@@ -1,4 +1,4 @@
-"""Jobs to look at: one in every state, made the way clients make them, and thousands, made the quick way."""
+"""Example jobs: one in every state, made by client requests, or thousands, made directly in the engine."""
 
 import json
 
@@ -33,7 +33,7 @@ def fail(client: Conversation, jid: str) -> None:
 
 
 def five_jobs(client: Conversation) -> None:
-    """Numbers 1 to 5 in the order of STATES. Priorities see to the order in which they are fetched."""
+    """Push jobs 1 to 5 in the order of STATES. Their priorities determine the order in which they are fetched."""
     push(client, "job-00001", priority=7)
     push(client, "job-00002", priority=1)
     push(client, "job-00003", priority=8)
@@ -46,7 +46,7 @@ def five_jobs(client: Conversation) -> None:
 
 
 def flood(dispatcher: PlainDispatcher, jobs: int, queue: str = "mail", kind: str = "send", due: float = 0.0) -> None:
-    """Straight into the engine: thousands of PUSHes would take long. Their jids tell their numbers."""
+    """Push jobs directly into the engine, which is faster than PUSH. Their jids contain their numbers."""
     first = dispatcher.state.counters.number + 1
     specs = [Spec(f"job-{first + i:08d}", queue, kind, b"[]", Form.JSON, 0, RULES, due) for i in range(jobs)]
     dispatcher.do(Enqueue("faktory", specs))

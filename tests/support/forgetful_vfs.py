@@ -1,7 +1,8 @@
-"""An SQLite file system that forgets at a power cut what was not synced: the next best thing to pulling the plug.
+"""An SQLite file system that simulates a power cut: unsynced writes are lost.
 
-Files are written through as ever. Beside that each file's last synced content is kept, and the writes since then. A cut
-writes the synced contents into another folder, with any part of the later writes on top: a disk may have got to some.
+Files are written as usual. In addition the last synced content of each file and the writes since then are kept. A cut
+writes the synced contents to another folder, with a random part of the later writes applied, because a disk may have
+completed some of them.
 """
 
 from pathlib import Path
@@ -14,7 +15,7 @@ NAME: Final = "forgetful"
 
 
 class Disk:
-    """What the disk holds of each file, by path."""
+    """The synced content and the unsynced writes of each file, by path."""
 
     def __init__(self) -> None:
         self.synced: dict[str, bytearray] = {}
@@ -34,12 +35,15 @@ class Disk:
         self.pending[path].clear()
 
     def truncate(self, path: str, size: int) -> None:
-        """Done at once: SQLite syncs around it, and a shorter file that came back longer would be the kinder case."""
+        """Apply a truncation immediately.
+
+        SQLite syncs around it, and a file that is longer again after a cut is the easier case.
+        """
         self.sync(path)
         del self.synced[path][size:]
 
     def cut(self, folder: Path, random: Random) -> None:
-        """Write what a restart would find into `folder`."""
+        """Write the files that a restart would find to `folder`."""
         keep = random.random()
         for path, content in self.synced.items():
             image = bytearray(content)

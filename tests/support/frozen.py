@@ -1,4 +1,4 @@
-"""An engine whose state may be written by `apply` alone: a decision that changes it fails."""
+"""An engine whose state may be changed only by `apply`: a decision that changes it fails the test."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,20 +10,20 @@ from tests.support.picture import picture
 
 
 def freeze(engine: Engine) -> None:
-    """From now on the state is compared before and after each decision."""
-    engine._decide = {command: _frozen(decide) for command, decide in engine._decide.items()}
+    """From now on compare the state before and after each decision."""
+    engine._decide = {command: _frozen(engine, decide) for command, decide in engine._decide.items()}
 
 
-def _frozen(decide: Callable[[EngineState, Any, Now], Any]) -> Callable[[EngineState, Any, Now], Any]:
+def _frozen(engine: Engine, decide: Callable[[EngineState, Any, Now], Any]) -> Callable[[EngineState, Any, Now], Any]:
     def decided(state: EngineState, command: Any, now: Now) -> Any:
-        before, notes = picture(state), _notes(state)
+        before, notes = picture(state), _notes(engine)
         decision = decide(state, command, now)
         assert picture(state) == before, f"{type(command).__name__} changed the state while it was decided"
-        assert _notes(state) == notes, f"{type(command).__name__} left a note while it was decided"
+        assert _notes(engine) == notes, f"{type(command).__name__} recorded a follow-up while it was decided"
         return decision
 
     return decided
 
 
-def _notes(state: EngineState) -> tuple[Any, ...]:
-    return list(state.follow_ups), list(state.resolved_dependents), len(state.discarded)
+def _notes(engine: Engine) -> tuple[Any, ...]:
+    return list(engine.follow_ups), len(engine.state.discarded)

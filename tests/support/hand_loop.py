@@ -1,4 +1,4 @@
-"""An event loop turned by hand: callbacks run when the test says so, timers when it moves the clock."""
+"""A manual event loop: callbacks run when the test calls `step` or `run`, timers when it calls `advance`."""
 
 import asyncio
 from collections import deque
@@ -38,24 +38,24 @@ class HandLoop:
 
     @property
     def alarms(self) -> list[float]:
-        """When its timers fire."""
+        """The times of its active timers."""
         return [timer.at for timer in self._timers if not timer.cancelled]
 
     def step(self) -> None:
-        """One pass: what was queued before it, not what it queues."""
+        """One pass: run the callbacks that were queued before it, not those that it queues."""
         for _ in range(len(self._soon)):
             self._soon.popleft()()
 
     def run(self) -> None:
-        """Pass after pass, until nothing is left that could run now."""
+        """Run passes until no callback is queued."""
         for _ in range(10_000):
             if not self._soon:
                 return
             self.step()
-        raise AssertionError("the loop does not come to rest")
+        raise AssertionError("the loop does not become idle")
 
     def advance(self, seconds: float) -> int:
-        """Move the clock and fire the timers that fell due, once each. How many did."""
+        """Move the clock and fire the timers that are due, once each. Returns how many fired."""
         self._now += seconds
         due = [timer for timer in self._timers if timer.at <= self._now and not timer.cancelled]
         self._timers = [timer for timer in self._timers if timer.at > self._now and not timer.cancelled]

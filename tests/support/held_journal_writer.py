@@ -1,17 +1,15 @@
-"""A journal writer whose disk takes as long as the test wants."""
+"""A journal writer whose entries become durable when the test calls `synced`."""
 
 from collections.abc import Callable
 
 
 class HeldJournalWriter:
-    """A scribe whose disk takes as long as the test wants."""
-
     def __init__(self) -> None:
-        self.batches: list[bytes] = []
+        self.entries: list[bytes] = []
         self._waiting: list[Callable[[], None]] = []
 
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
-        self.batches.append(batch)
+    def append(self, entry: bytes, durable: Callable[[], None]) -> None:
+        self.entries.append(entry)
         self._waiting.append(durable)
 
     @property
@@ -19,5 +17,5 @@ class HeldJournalWriter:
         return bool(self._waiting)
 
     def synced(self) -> None:
-        """The oldest batch is on disk."""
+        """Report the oldest entry as durable."""
         self._waiting.pop(0)()

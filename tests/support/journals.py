@@ -1,4 +1,4 @@
-"""Data folders as a server leaves them, or has them open: batches of a story, snapshots, and a hand in their files."""
+"""Data folders of a stopped or running server: journal entries of a story, snapshots, and changes to their files."""
 
 import hashlib
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.support.states import Story, eventful
 
 
 class Writer:
-    """The writer of a data folder, with its story: what a running server is to somebody who reads beside it."""
+    """Writes a data folder and its story, as a running server does while another process reads the folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,12 +35,12 @@ class Writer:
         self.write()
 
     def write(self) -> None:
-        for batch in self.story.batches[self._written :]:
-            self.journal.append(batch)
+        for entry in self.story.batches[self._written :]:
+            self.journal.append(entry)
         self._written = len(self.story.batches)
 
     def compact(self) -> int:
-        """A snapshot of all there is, installed, and the journal trimmed as far as it may be."""
+        """Write and install a snapshot of the state, and trim the journal as far as allowed."""
         made = compaction.compact(self.path, self.journal.last)
         self.journal.install(Snapshot(made.seq, self.path / made.file))
         while self.journal.trim(100):
@@ -53,7 +53,7 @@ class Writer:
 
 
 def at_rest(path: Path, *, snapshots: int = 0) -> Story:
-    """A folder whose server has stopped, with so many snapshots and a tail behind them."""
+    """The folder of a stopped server, with this number of snapshots and a tail after them."""
     writer = Writer(path)
     writer.tell(eventful())
     for n in range(snapshots):
@@ -65,7 +65,7 @@ def at_rest(path: Path, *, snapshots: int = 0) -> Story:
 
 
 def state(path: Path) -> Any:
-    """What a server would recover from this folder."""
+    """The state that a server would recover from this folder."""
     journal = SqliteJournal(DataDir(path))
     try:
         return picture(recover(journal).state)
@@ -82,7 +82,7 @@ def change(path: Path, sql: str) -> None:
 
 
 def flip(file: Path, at: int) -> None:
-    """One byte of the file is another; counted from the end if below 0."""
+    """Change one byte of the file. A negative position counts from the end."""
     data = bytearray(file.read_bytes())
     data[at] ^= 0xFF
     file.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: JSON values, spelled in any way that the grammar allows."""
+"""Hypothesis strategies: JSON values in every spelling that the grammar allows."""
 
 import json
 

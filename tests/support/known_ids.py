@@ -1,4 +1,4 @@
-"""The ids the server makes up, counted instead of drawn: the first batch is `b-00000000000001`."""
+"""Count the ids that the server generates instead of drawing them: the first batch is `b-00000000000001`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A load on a server that is killed, and how far its lake has come."""
+"""A load on a server that is killed, and the position its lake has reached."""
 
 import threading
 import time
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from crossdock.lake import manifest
+from crossdock.lake.table import Lake, NoLake
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.server import Server
 
 
 class LakeLoad:
-    """Pushes, works and fails jobs, and knows what was acknowledged."""
+    """Pushes, completes and fails jobs, and records which operations were acknowledged."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -35,11 +35,11 @@ class LakeLoad:
         while not self._over.is_set():
             try:
                 with self._server.client(wid="worker") as client:
-                    # With pauses: the lake's process takes only what nobody else wants of the processors.
+                    # With pauses, because the lake's process runs at the lowest priority.
                     while not self._over.wait(0.005):
                         self._round(client)
             except (OSError, Gone, Refused, LookupError):
-                time.sleep(0.01)  # it is being killed, and comes back on another port
+                time.sleep(0.01)  # the server is being killed and returns on another port
 
     def _round(self, client: Client) -> None:
         jids = [f"job-{self._count + n:08d}" for n in range(20)]
@@ -58,5 +58,14 @@ def wait_for(true: Callable[[], bool], what: str) -> None:
 
 
 def position(lake: Path) -> int:
-    done = manifest.read_done(lake)
-    return 0 if done is None else done.last
+    try:
+        return Lake.open(lake).last
+    except NoLake:
+        return 0
+
+
+def row_count(lake: Path) -> int:
+    try:
+        return sum(file.rows for file in Lake.open(lake).files())
+    except NoLake:
+        return 0

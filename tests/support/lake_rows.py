@@ -1,4 +1,4 @@
-"""The lake's rows of a list of events."""
+"""The lake's rows for a list of events."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,6 @@ from tests.lake.ledger import Row
 def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:
     found: list[Row] = []
     tables = Tables(lambda _, table: found.extend(table.to_pylist()), payloads=payloads)
-    tables.add_batch(1, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
+    tables.add_entry(1, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
     tables.cut()
     return sorted(found, key=lambda row: int(row["seq"]))

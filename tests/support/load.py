@@ -1,5 +1,8 @@
-"""Producers and consumers of all open doors in threads, against a server that comes and goes; all they do and hear is
-recorded. A job is named by a UUID, the first word of its text: the doors have other names for it."""
+"""Producers and consumers of all protocols in threads, against a server that is killed and restarted.
+
+All requests and replies are recorded. A job is identified by a UUID, the first word of its text, because each protocol
+has a different id for it.
+"""
 
 import itertools
 import time
@@ -12,7 +15,7 @@ from typing import Final
 
 from crossdock.client.base import Broken, NoServer
 from tests.support.accounting import Kind, Op, Outcome
-from tests.support.crowd import Crowd
+from tests.support.client_threads import ClientThreads
 from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, reach
 from tests.support.server import Server
@@ -21,33 +24,33 @@ BACKLOG: Final = 1_000
 BULK: Final = 12
 HELD: Final = 10
 QUEUE: Final = "default"
-TRIES: Final = 200  #: more than anybody fails a job here
-PRODUCERS, CONSUMERS = 8, 8  #: of all doors together
+TRIES: Final = 200  #: more than the number of times any job is failed here
+PRODUCERS, CONSUMERS = 8, 8  #: of all protocols together
 
 Role = Callable[[Peer, str, Random], None]
 
 
 def named(text: str) -> str:
-    """The job that has this text."""
+    """The id of the job that has this text."""
     return text.partition(" ")[0]
 
 
-class Load(Crowd):
+class Load(ClientThreads):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._server = server
         self._bulks = itertools.count(1)
-        self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
+        self.origins: dict[str, str] = {}  #: the protocol each job was pushed through
         self._fetched = self._pushed = 0
-        protocols = [protocol for protocol, peer in PEERS.items() if (peer.listens or protocol) in server.ports]
+        protocols = [protocol for protocol, peer in PEERS.items() if (peer.listener or protocol) in server.ports]
         for protocol in protocols:
             for role, count in self._roles(PEERS[protocol], len(protocols)):
                 for n in range(count):
-                    self._engage(protocol, role, f"{protocol}-{role.__name__.strip('_')}-{n}")
+                    self._add_role(protocol, role, f"{protocol}-{role.__name__.strip('_')}-{n}")
 
-    def _engage(self, protocol: str, role: Role, name: str) -> None:
+    def _add_role(self, protocol: str, role: Role, name: str) -> None:
         random = Random(name)
-        self._hire(lambda: closing(reach(self._server, protocol, name)), lambda peer: role(peer, name, random))
+        self._add_client(lambda: closing(reach(self._server, protocol, name)), lambda peer: role(peer, name, random))
 
     def _roles(self, peer: type[Peer], protocols: int) -> list[tuple[Role, int]]:
         roles: list[tuple[Role, int]] = [
@@ -62,9 +65,9 @@ class Load(Crowd):
         return roles
 
     def _record(self, op: Op, act: Callable[[], object]) -> None:
-        """Carry out and note the outcome. A lost connection is noted, and raised again; False is a refusal.
+        """Execute and record the outcome. A lost connection is recorded and raised again; False is a refusal.
 
-        Whether a settlement was refused rightly is for the accounting to judge: it knows who else was given the job.
+        The accounting decides whether a refused settlement was correct, because it knows all deliveries of the job.
         """
         outcome = Outcome.UNKNOWN
         try:
@@ -73,14 +76,14 @@ class Load(Crowd):
             self.ops.append(op._replace(ended=time.monotonic(), outcome=outcome))
 
     def _texts(self, peer: Peer, random: Random, count: int) -> dict[str, str]:
-        """New jobs by their names."""
+        """Texts of new jobs by id."""
         self._pushed += count
         names = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(count)]
         self.origins.update(dict.fromkeys(names, peer.protocol))
         return {name: f"{name} {random.randbytes(random.choice((10, 50, 300))).hex()}" for name in names}
 
-    def _begin_life(self) -> None:
-        """Requests that a kill cut off are counted wrongly. Start again with the true backlog."""
+    def _after_restart(self) -> None:
+        """Requests cut off by a kill are counted wrongly, so set the count to the actual backlog."""
         with closing(self._server.client()) as client:
             self._pushed, self._fetched = client.sizes()["enqueued"], 0
 
@@ -102,7 +105,7 @@ class Load(Crowd):
             self._together(name, None, texts, lambda: peer.push_many(QUEUE, texts))
 
     def _together(self, name: str, settled: str | None, texts: dict[str, str], act: Callable[[], None]) -> None:
-        """Jobs pushed, and perhaps one settled, all or none."""
+        """Push jobs and optionally settle one, all in one transaction."""
         number, began, outcome = next(self._bulks), time.monotonic(), Outcome.UNKNOWN
         try:
             act()
@@ -120,14 +123,16 @@ class Load(Crowd):
         got = peer.given()
         if got is not None:
             self._fetched += 1
-            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=crc(got.text))
-            self.ops.append(op._replace(bound=peer.bound, lease_s=peer.lease_s))
+            job = named(got.text)
+            lease_s = min(peer.lease_s, PEERS[self.origins[job]].pushed_lease_s)
+            op = Op(Kind.FETCH, name, job, began, time.monotonic(), crc=crc(got.text))
+            self.ops.append(op._replace(bound=peer.bound, lease_s=lease_s))
         elif not peer.waits:
             self._stop.wait(0.01)
         return got
 
     def _consume(self, peer: Peer, name: str, random: Random) -> None:
-        if random.random() < 0.002:  # a client that dies while it fetches
+        if random.random() < 0.002:  # a client that dies during a fetch
             peer.ask(QUEUE)
             raise Broken("on purpose")
         got = self._fetch(peer, name)
@@ -158,7 +163,10 @@ class Load(Crowd):
             raise
 
     def _hold(self, peer: Peer, name: str, random: Random) -> None:
-        """A slow worker: it has several jobs for a second, over a restart too where leases are bound to nobody."""
+        """A slow worker that holds several jobs for a second.
+
+        Leases that are not bound to a connection survive a restart.
+        """
         held: list[Got] = []
         try:
             while len(held) < HELD and not self._stop.is_set():
@@ -173,7 +181,7 @@ class Load(Crowd):
                 self._ack_again(peer.protocol, name, got)
 
     def _ack_again(self, protocol: str, name: str, got: Got) -> None:
-        """As a worker does that finds its connection gone when its work is done."""
+        """As a worker does that finds its connection closed when its work is done."""
         while not self._stop.is_set():
             self.up.wait()
             with suppress(Broken, NoServer), closing(reach(self._server, protocol, name)) as peer:
@@ -181,12 +189,12 @@ class Load(Crowd):
                 return
 
     def _requeue(self, peer: Peer, name: str, random: Random) -> None:
-        """What waits for its next try need not."""
+        """Requeue the jobs that wait for their next attempt."""
         _requeue(peer)
         self._stop.wait(0.2)
 
     def drain(self) -> None:
-        """Work off what is ready or waits for its retry, with the server up and all other clients gone."""
+        """Complete all jobs that are ready or wait for a retry, with the server up and no other clients."""
         with closing(reach(self._server, "faktory", "drain")) as peer:
             _requeue(peer)
             while waiting := peer.look(QUEUE):

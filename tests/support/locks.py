@@ -1,4 +1,4 @@
-"""What several processes of one test run make once and share."""
+"""A lock for resources that several processes of one test run create once and share."""
 
 import fcntl
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """One at a time; a holder that dies frees it."""
+    """Exclusive lock on a file. It is released when its holder dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a Masenko client may send: sound lines, lines gone wrong, and plain noise."""
+"""Hypothesis strategies for the input of a Masenko client: valid lines, corrupted lines and random bytes."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ def _with_body(verb: str) -> st.SearchStrategy[bytes]:
 
 
 @st.composite
-def _bitten(draw: st.DrawFn, line: bytes) -> bytes:
+def _corrupted(draw: st.DrawFn, line: bytes) -> bytes:
     at = draw(st.integers(0, len(line)))
     return line[:at] + draw(st.binary(max_size=3)) + line[at + draw(st.integers(0, 4)) :]
 
@@ -65,7 +65,7 @@ def _bitten(draw: st.DrawFn, line: bytes) -> bytes:
 _words = st.sampled_from([b"PING", b"INFO", b"FETCH", b"ATOMIC", b"DONE", b"ATOMIC ", b"DONE {}", b"", b"PUSH", b"ACK"])
 _sound = st.one_of(*(_with_body(verb) for verb in _BODIES), _with_body("PUSH"), _with_body("FETCH"), _words)
 
-#: Any line at all; QUIT is among the noise only.
+#: Any line. QUIT occurs only among the random bytes.
 lines = st.one_of(
-    _sound, _sound, _sound.flatmap(_bitten), st.binary(max_size=12).filter(lambda line: b"\n" not in line)
+    _sound, _sound, _sound.flatmap(_corrupted), st.binary(max_size=12).filter(lambda line: b"\n" not in line)
 ).filter(lambda line: b"\n" not in line)

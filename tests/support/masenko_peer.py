@@ -1,4 +1,4 @@
-"""A connection to the Masenko door without a socket, its silence watched as the server's shell does it."""
+"""A connection to the Masenko protocol without a socket, with an idle timeout as the server applies it."""
 
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import MasenkoSession
@@ -16,10 +16,10 @@ class MasenkoPeer(Peer):
 
     @property
     def until(self) -> float:
-        """Steady: the end of its wait, or else of its silence."""
+        """Monotonic time at which its wait ends, or else its idle timeout."""
         if self.is_closed:
             return NEVER
-        return self._deadline if self.is_waiting else self.session.heard + self.session.silence_s
+        return self._deadline if self.is_waiting else self.session.last_active + self.session.idle_timeout_s
 
     @until.setter
     def until(self, deadline: float) -> None:
@@ -29,4 +29,4 @@ class MasenkoPeer(Peer):
         if self.is_waiting:
             super().late()
         else:
-            self._take(self.session.silent())
+            self._take(self.session.close_idle())

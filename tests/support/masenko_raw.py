@@ -1,4 +1,4 @@
-"""A raw connection to the Masenko door of a real server."""
+"""A raw connection to the Masenko listener of a real server."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ class Raw:
         self._socket.sendall("".join(f"{line}\n" for line in lines).encode())
 
     def line(self) -> str:
-        """Empty: the server has closed."""
+        """The next line; empty if the server has closed the connection."""
         return self._file.readline().decode()
 
     def ask(self, *lines: str) -> str:
@@ -29,8 +29,8 @@ class Raw:
         self._socket.close()
 
 
-def told(line: str) -> dict[str, Any]:
-    """What an OK says."""
+def ok_body(line: str) -> dict[str, Any]:
+    """The JSON body of an OK reply."""
     assert line.startswith("OK ") and line.endswith("\n"), line
     found: dict[str, Any] = json.loads(line[3:])
     return found

@@ -1,4 +1,4 @@
-"""How long a test waits for what must come. Nobody asserts it: a machine that others use may stand still a while."""
+"""Upper limits for waits in tests. They are generous, because a shared machine may stall, and no test asserts them."""
 
 import time
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from typing import Final
 
 PATIENCE_S: Final = 120.0
 
-#: For what a process does that takes only the time others leave: the lake's, and the compactor.
+#: For processes that run at the lowest priority: the lake's process and the compactor.
 IDLE_PATIENCE_S: Final = 480.0
 
-#: For a program that runs for a minute on an idle machine: a JVM with Spark, a benchmark, a client of another language.
+#: For a program that takes a minute on an idle machine: Spark in a JVM, a benchmark, a client in another language.
 PROGRAM_PATIENCE_S: Final = 3_600.0
 
 
 def wait_until(true: Callable[[], object], what: str | Callable[[], str], seconds: float = PATIENCE_S) -> None:
-    """`what` did not come, if it never becomes true; it may look for its words then."""
+    """Wait until `true` returns a true value, or fail with `what`. A callable `what` is evaluated only then."""
     give_up = time.monotonic() + seconds
     while not true():
         if time.monotonic() > give_up:
-            raise AssertionError(f"waited in vain: {what if isinstance(what, str) else what()}")
+            raise AssertionError(f"timeout while waiting for: {what if isinstance(what, str) else what()}")
         time.sleep(0.01)

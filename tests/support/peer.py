@@ -1,41 +1,42 @@
-"""What a client does, whatever its door: push, ask for a job, settle it, look. `peers.py` has one peer a door.
+"""A client's actions, independent of its protocol: push, fetch, settle, inspect. `peers.py` has one peer per protocol.
 
-A peer speaks over a `Wire`: a socket's stream, or a session in this process with a clock turned by hand (`floor.py`).
+A peer uses a `Wire`: the stream of a socket, or a protocol in this process with a manual clock (`all_protocols.py`).
 """
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import inf
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-#: Payload as it is given to a peer, and as a peer is given it: any JSON value, or bytes
+#: A payload as it is passed to a peer and as a peer receives it: any JSON value, or bytes
 Payload = Any
 
 
 class Wire(Protocol):
-    """As `crossdock.client.base.Stream`, which is one."""
+    """The interface of `crossdock.client.base.Stream`."""
 
     def send(self, data: bytes) -> None: ...
 
     def line(self) -> bytes:
-        """The next line without its end. Raises Broken if there will be none."""
+        """The next line without its line end. Raises Broken if the connection has ended."""
 
     def block(self, size: int) -> bytes:
-        """The next so many bytes, and the line end behind them."""
+        """The next `size` bytes, without the line end after them."""
 
     def close(self) -> None: ...
 
 
 class Got(NamedTuple):
-    """A job as its door hands it out."""
+    """A job as its protocol delivers it."""
 
-    ident: str  #: what the door calls it, to settle it
+    ident: str  #: the protocol's id of the job, used to settle it
     kind: str
     payload: Payload
 
     @property
     def text(self) -> str:
-        """The one string that was pushed, by whatever door."""
+        """The string that was pushed, by any protocol."""
         payload = self.payload
         if isinstance(payload, bytes):
             payload = json.loads(payload) if payload[:1] in (b"[", b'"', b"{") else payload.decode()
@@ -46,54 +47,55 @@ class Got(NamedTuple):
 
 class Peer(ABC):
     protocol: ClassVar[str]
-    bound: ClassVar[bool] = False  #: what it is given ends with its connection
-    lease_s: ClassVar[float]  #: how long its door lends a job of another door that says nothing about it
-    atomic: ClassVar[bool] = False  #: `push_many` takes all or none
-    waits: ClassVar[bool] = True  #: who asks for a job may wait for it
-    by_name: ClassVar[bool] = False  #: what it is given nobody else of that door may settle, but one of its name
-    says_when: ClassVar[bool] = False  #: a failure through this door says when the next try is: at once
-    remembers: ClassVar[str] = "_given"  #: where its session has the leases it was given, if it has
-    #: Of jobs that come by this door
-    keeps: ClassVar[bool] = False  #: they stay after their success
-    backs_off: ClassVar[bool] = True  #: they wait for their next try
-    lapse_fails: ClassVar[bool] = True  #: a lease that ran out is a failure of theirs
-    replaces: ClassVar[bool] = False  #: a push of a live name moves that job
-    listens: ClassVar[str] = ""  #: at this door of the server, if it is called otherwise
+    bound: ClassVar[bool] = False  #: its leases end with its connection
+    lease_s: ClassVar[float]  #: lease length for a job of another protocol that does not set one
+    pushed_lease_s: ClassVar[float] = inf  #: lease time that jobs pushed here ask for, over any protocol
+    atomic: ClassVar[bool] = False  #: `push_many` accepts all jobs or none
+    waits: ClassVar[bool] = True  #: a fetch can wait for a job
+    by_name: ClassVar[bool] = False  #: within the protocol, only a worker of the same name can settle its leases
+    says_when: ClassVar[bool] = False  #: a failure report sets the time of the next attempt: immediately
+    remembers: ClassVar[str] = "_leases"  #: the attribute of its session with its leases, if there is one
+    #: Of jobs pushed through this protocol
+    keeps: ClassVar[bool] = False  #: they are kept after success
+    backs_off: ClassVar[bool] = True  #: they wait before the next attempt
+    expiry_fails: ClassVar[bool] = True  #: a lease expiry counts as a failure
+    replaces: ClassVar[bool] = False  #: a push with the name of a live job moves that job
+    listener: ClassVar[str] = ""  #: name of the listener if it differs from the protocol's
 
     def __init__(self, wire: Wire, name: str = "") -> None:
-        """`name` is the worker's, for doors that ask."""
+        """`name` is the worker's name, for protocols that have one."""
         self.wire = wire
         self.name = name
 
     @abstractmethod
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "") -> str:
-        """The id by which this door knows the job. `ident`: to be it, for doors whose clients name their jobs."""
+        """Push a job and return the protocol's id for it. `ident` sets the id where clients choose it."""
 
     @abstractmethod
     def ask(self, *queues: str, wait_s: float = 1.0) -> None:
-        """Ask for a job; `given` tells what came of it."""
+        """Request a job; `given` reads the reply."""
 
     @abstractmethod
     def given(self) -> Got | None: ...
 
     @abstractmethod
     def succeed(self, ident: str, result: bytes = b"") -> bool:
-        """False: it was not this peer's to settle. Faktory's door never says so."""
+        """False if this peer does not hold the lease. Faktory never reports that."""
 
     @abstractmethod
     def fail(self, ident: str, message: str = "failed") -> bool: ...
 
     @abstractmethod
     def look(self, queue: str) -> int:
-        """How many jobs are ready there."""
+        """Number of ready jobs in the queue."""
 
     def push_many(self, queue: str, payloads: Mapping[str, Payload]) -> None:
-        """By the ids they are to have, for doors whose clients name their jobs."""
+        """Push jobs by id. The ids are used where clients choose them."""
         for ident, payload in payloads.items():
             self.push(queue, payload, ident=ident)
 
     def fetch(self, *queues: str) -> Got | None:
-        """What is there now, as far as the door can be asked for that."""
+        """A job that is available now. Protocols that cannot fetch without waiting wait for a short time."""
         self.ask(*queues, wait_s=0.0)
         return self.given()
 

@@ -1,6 +1,6 @@
-"""One small peer a door, so that what crosses from door to door is written once for all of them.
+"""One small peer per protocol, so that a test across protocols is written once for all of them.
 
-A further door is one more class here, and its name in `PEERS`.
+To add a protocol, add a class and its name in `PEERS`.
 """
 
 import itertools
@@ -40,7 +40,7 @@ class ViaFaktory(Peer):
             raise Refused(refused)
 
     def ask(self, *queues: str, wait_s: float = 1.0) -> None:
-        """It waits 2 s, whatever is asked."""
+        """Always waits 2 s, because the protocol has no timeout argument."""
         self.wire.send(f"FETCH {' '.join(queues)}\r\n".encode())
 
     def given(self) -> Got | None:
@@ -66,7 +66,7 @@ class ViaFaktory(Peer):
         return found
 
     def call(self, line: str) -> str:
-        """Any command; what it answers. Raises Refused."""
+        """Send any command and return its reply. Raises Refused."""
         self.wire.send(f"{line}\r\n".encode())
         return self._said()
 
@@ -85,9 +85,9 @@ class ViaFaktory(Peer):
 
 class ViaWorkq(Peer):
     protocol = "workq"
-    lease_s = 60.0
+    lease_s = pushed_lease_s = 60.0
     keeps = True
-    backs_off = lapse_fails = False
+    backs_off = expiry_fails = False
     ttl_ms = 86_400_000
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", flags: str = "") -> str:
@@ -124,7 +124,7 @@ class ViaWorkq(Peer):
         self.wire.send(f"result {ident} {round(wait_s * 1_000)}\r\n".encode())
 
     def result(self) -> tuple[bool, bytes] | str:
-        """What the last `ask_result` heard: success and result, or why there is none."""
+        """Reply to the last `ask_result`: success and result, or the reason why there is none."""
         head = self._head()
         if head != "+OK 1":
             return head
@@ -177,7 +177,7 @@ class ViaMasenko(Peer):
         self.transact((), queue, list(payloads.values()))
 
     def transact(self, acks: Sequence[str], queue: str, payloads: Sequence[Payload]) -> None:
-        """Settle these and push those, all or nothing."""
+        """Settle and push jobs in one transaction."""
         lines = [f'ACK {{"id":{ident}}}' for ident in acks]
         lines += [f"PUSH {json.dumps({'name': 'M', 'queue': queue, 'payload': p})}" for p in payloads]
         self.wire.send("".join(f"{line}\n" for line in ("ATOMIC", *lines, "DONE")).encode())
@@ -206,13 +206,13 @@ class ViaMasenko(Peer):
 
 PEERS: Final[dict[str, type[Peer]]] = {peer.protocol: peer for peer in (ViaFaktory, ViaWorkq, ViaMasenko, ViaQless)}
 
-#: The doors of a server at which they listen.
-LISTENING: Final = [peer.listens or peer.protocol for peer in PEERS.values()]
+#: The listener of each protocol.
+LISTENING: Final = [peer.listener or peer.protocol for peer in PEERS.values()]
 
 
 def reach(server: Server, protocol: str, name: str = "") -> Peer:
-    """A peer of a real server. Raises NoServer."""
-    wire = connect(protocol, "127.0.0.1", server.ports[PEERS[protocol].listens or protocol], "", PATIENCE_S)
+    """Connect a peer to a real server. Raises NoServer."""
+    wire = connect(protocol, "127.0.0.1", server.ports[PEERS[protocol].listener or protocol], "", PATIENCE_S)
     try:
         return PEERS[protocol](wire, name)
     except BaseException:

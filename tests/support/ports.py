@@ -1,11 +1,14 @@
-"""A port that stays a server's own, also while the server is not there."""
+"""A port that stays reserved for a server while the server is down."""
 
 import socket
 
 
 def hold_port() -> socket.socket:
-    """While this socket is open nobody else is given its port; whoever asks for it by its number, and allows the reuse
-    of addresses as all servers do, may listen there."""
+    """Reserve a free port while this socket is open.
+
+    The system assigns the port to no other process. A server that requests it by number and sets SO_REUSEADDR, as all
+    servers do, can listen on it.
+    """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", 0))

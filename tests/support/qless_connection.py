@@ -15,12 +15,12 @@ class QlessConnection:
     def __init__(self, **settings: Any) -> None:
         qless = Qless(**settings)
         self.dispatcher = PlainDispatcher()
-        self.dispatcher.herald = qless.tell
+        self.dispatcher.herald = qless.publish_events
         self.protocol = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
         self.peer = Peer(self.dispatcher, self.protocol)
 
     def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
-        """One request of the usual peer, and all that it hears then."""
+        """Send one request, by default from the usual peer, and return all output."""
         peer = peer or self.peer
         parts = [word.encode() if isinstance(word, str) else word for word in words]
         peer.said.clear()

@@ -1,4 +1,4 @@
-"""A qless worker over the Redis door, by FCALL of the unified form. Its clock is the server's."""
+"""A qless worker over the Redis protocol that calls the unified API by FCALL and uses the server's clock."""
 
 import itertools
 import json
@@ -10,18 +10,18 @@ from tests.support.peer import Got, Payload, Peer, Wire
 
 class ViaQless(Peer):
     protocol = "qless"
-    listens = "redis"
+    listener = "redis"
     lease_s = 60.0
     waits = False
     by_name = says_when = keeps = replaces = True
     backs_off = False
-    remembers = ""  #: the lease is found by the worker's name
+    remembers = ""  #: leases are found by the worker's name
     _jids: Final = itertools.count(1)
     _names: Final = itertools.count(1)
 
     def __init__(self, wire: Wire, name: str = "") -> None:
         super().__init__(wire, name or f"worker-{next(self._names)}")
-        self._held: dict[str, tuple[str, str]] = {}  #: queue and data of what it was given
+        self._held: dict[str, tuple[str, str]] = {}  #: queue and data of each leased job
         self._asked: list[str] = []
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", depends: str = "[]") -> str:
@@ -31,7 +31,7 @@ class ViaQless(Peer):
         return str(self.call("put", self.name, queue, jid, "Q", json.dumps(data), 0, *more))
 
     def ask(self, *queues: str, wait_s: float = 1.0) -> None:
-        """One queue a call, and nobody waits."""
+        """One queue per call; qless never waits."""
         self._asked = list(queues)
         self._send_pop()
 
@@ -53,11 +53,11 @@ class ViaQless(Peer):
         return self._settles("complete", ident, self.name, queue, data)
 
     def fail(self, ident: str, message: str = "failed") -> bool:
-        """Not for good: a retry that says why."""
+        """A retry with a message; `fail` of qless would be final."""
         return self._settles("retry", ident, self._about(ident)[0], self.name, 0, "Test", message)
 
     def _about(self, ident: str) -> tuple[str, str]:
-        """A worker that comes back under its name asks for what it had."""
+        """Queue and data of a job. A worker that reconnects under its name looks its job up."""
         if ident not in self._held:
             found = json.loads(self.call("get", ident) or "null")
             return (found["queue"], found["data"]) if found is not None else ("q", "{}")
@@ -68,7 +68,7 @@ class ViaQless(Peer):
         return waiting
 
     def call(self, command: str, *args: object) -> Any:
-        """One command of the unified form. Raises Refused."""
+        """One command of the unified API. Raises Refused."""
         return self.request("FCALL", "qless", "0", command, self._time(), *map(str, args))
 
     def _time(self) -> str:

@@ -1,4 +1,4 @@
-"""The recorded conversations with the real qless scripts, by dialect."""
+"""The recorded sessions with the original qless scripts, by dialect."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""An SQLite file system with a quota: a write beyond it fails as on a real one, and the connection knows the number.
+"""An SQLite file system with a quota: a write beyond it fails with the error number of a real one.
 
-SQLite's own file system answers SQLITE_IOERR_WRITE for EDQUOT, and SQLITE_FULL for ENOSPC alone.
+SQLite's default file system returns SQLITE_IOERR_WRITE for EDQUOT, and SQLITE_FULL only for ENOSPC.
 """
 
 import errno
@@ -13,16 +13,16 @@ NAME: Final = "quota"
 
 
 class Quota:
-    """Bytes that all files together may have. None: as many as they like."""
+    """Total bytes that all files may have; None for no limit."""
 
     def __init__(self) -> None:
         self.left: int | None = None
-        self.refused = 0  #: writes
-        self.error = errno.EDQUOT  #: what a refused write fails with
+        self.refused = 0  #: number of refused writes
+        self.error = errno.EDQUOT  #: error number of a refused write
         self.sync_fails = False
 
     def take(self, path: str, data: bytes, offset: int) -> int:
-        """How many bytes of this write still fit: the kernel writes what fits and then fails, as this does."""
+        """Number of bytes of this write that fit. As in the kernel, those are written and then the write fails."""
         grows = max(0, offset + len(data) - Path(path).stat().st_size)
         if self.left is None:
             return len(data)

@@ -1,4 +1,4 @@
-"""The engine state that a replay of the events or a snapshot gives."""
+"""The engine state as recovered from a replay of the events or from a snapshot."""
 
 from pathlib import Path
 
@@ -13,8 +13,6 @@ def replayed(dispatcher: QlessDispatcher) -> EngineState:
     state = EngineState()
     for event in stored(dispatcher.events):
         apply(state, event)
-    state.follow_ups.clear()
-    state.resolved_dependents.clear()
     return state
 
 

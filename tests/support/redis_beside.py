@@ -1,4 +1,4 @@
-"""A real redis-server, and what two endpoints say to the same requests, side by side."""
+"""A real redis-server, and the replies of two servers to the same requests."""
 
 import shutil
 import socket
@@ -13,7 +13,7 @@ from tests.support.ports import hold_port
 
 
 def missing_redis() -> str | None:
-    """Why there is none to compare with; texts and checks differ from release to release."""
+    """Why no comparable Redis is available, or None. Error texts and checks differ between releases."""
     if shutil.which("redis-server") is None:
         return "redis-server is not installed"
     said = subprocess.run(["redis-server", "--version"], capture_output=True, text=True, check=True).stdout
@@ -21,7 +21,7 @@ def missing_redis() -> str | None:
 
 
 class RealRedis:
-    """One database, nothing kept, a free port."""
+    """A Redis with one database and no persistence on a free port."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._held = hold_port()
@@ -55,7 +55,7 @@ class RealRedis:
 
 
 class Reply(NamedTuple):
-    """As it was on the wire: `*-1` is not `$-1`, and a push is not an array."""
+    """A reply with its type on the wire: `*-1` differs from `$-1`, and a push from an array."""
 
     kind: str
     value: Any
@@ -91,7 +91,7 @@ class Peer:
         return Reply(kind, rest.decode("latin-1"))
 
     def close(self) -> None:
-        """When the server has seen it: nobody is listening there any more."""
+        """Wait until the server has closed the connection, so that it no longer counts as a subscriber."""
         with suppress(ConnectionError):
             self.send(b"QUIT\r\n")
             while self.read() != GONE:
@@ -101,7 +101,7 @@ class Peer:
 
 
 class Both:
-    """A connection to Redis and one to Crossdock, of which the same is asked."""
+    """A connection to Redis and one to Crossdock that receive the same requests."""
 
     def __init__(self, redis: int, ours: int) -> None:
         self.redis, self.ours = Peer(redis), Peer(ours)
@@ -128,6 +128,6 @@ def array(words: list[str]) -> bytes:
 
 
 def inline(words: list[str]) -> bytes:
-    """The same as a line, each word in quotes."""
+    """The same as an inline command, each word in quotes."""
     escapes = str.maketrans({'"': '\\"', "\\": "\\\\", "\r": "\\r", "\n": "\\n"})
     return " ".join(f'"{word.translate(escapes)}"' for word in words).encode() + b"\r\n"

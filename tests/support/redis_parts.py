@@ -1,4 +1,4 @@
-"""A script library and a view, as the doors that stand on the Redis endpoint bring them, for tests of the endpoint."""
+"""A script library and a keyspace view, such as the protocols on Redis provide, for tests of the Redis protocol."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,14 +10,14 @@ from crossdock.protocols.redis.commands.command import Act
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import Block, Error, Result, Value
 from crossdock.protocols.redis.scripts import Library, ScriptCall, ScriptError, sha1
-from crossdock.protocols.redis.views import Page, Pass, hashed
+from crossdock.protocols.redis.views import NotHandled, Page, page_by_hash
 
 ECHO: Final = b"return\necho()"
 ECHO_SHA: Final = sha1(ECHO)
 
 
 def _echo(call: ScriptCall) -> Value:
-    """Answers what it was called with. `fail` raises, `both` sets two keys, `tell` publishes."""
+    """Returns its arguments. `fail` raises, `both` sets two keys, `tell` publishes."""
     match call.args:
         case [b"fail", text]:
             raise ScriptError(text.decode())
@@ -42,8 +42,11 @@ ECHOES: Final = Library(
 
 
 class Mirror:
-    """Under `mirror:`: `mirror:score` is a sorted set, `mirror:list` a list that takes pushes and has them popped from
-    `mirror:queue`; what begins with `mirror:plain` is a plain key."""
+    """A view of the keys under `mirror:`.
+
+    `mirror:score` is a sorted set. `mirror:list` is a list: pushes go to `mirror:queue` and pops take from there. Keys
+    that begin with `mirror:plain` are plain keys.
+    """
 
     prefix = b"mirror:"
 
@@ -65,7 +68,7 @@ class Mirror:
             return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late", b"here")
         if name == b"set":
             raise Error("ERR the mirror refuses")
-        raise Pass
+        raise NotHandled
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         return Entry(Kind.SORTED, Sorted({b"a": 1.0, b"b": 2.0})) if key == b"mirror:score" else None
@@ -74,7 +77,7 @@ class Mirror:
         yield b"mirror:score"
 
     def page(self, context: Context, sort_key: int, count: int) -> Page:
-        return hashed(self.keys(context), sort_key, count)
+        return page_by_hash(self.keys(context), sort_key, count)
 
     def kind(self, key: bytes) -> Kind:
         return Kind.SORTED

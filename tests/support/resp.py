@@ -1,8 +1,8 @@
-"""A strict reader of RESP2 replies, of the part Faktory uses (protocols page 1.3)."""
+"""A strict reader of the RESP2 replies that Faktory uses (faktory.md section 1.3)."""
 
 
 def replies(data: bytes) -> list[bytes]:
-    """Cut what a server said into replies. AssertionError for anything that is not well formed, or cut short."""
+    """Split the output of a server into replies. Raises AssertionError if it is malformed or incomplete."""
     found: list[bytes] = []
     at = 0
     while at < len(data):
@@ -11,7 +11,7 @@ def replies(data: bytes) -> list[bytes]:
         line = data[at:end]
         assert b"\r" not in line and b"\n" not in line, f"a stray CR or LF: {line!r}"
         kind, rest = line[:1], line[1:]
-        assert kind in (b"+", b"-", b"$"), f"not a form Faktory uses: {line!r}"
+        assert kind in (b"+", b"-", b"$"), f"not a reply type of Faktory: {line!r}"
         end += 2
         if kind == b"-":
             assert rest.partition(b" ")[0].isupper(), f"an error begins with its code: {line!r}"
@@ -25,7 +25,7 @@ def replies(data: bytes) -> list[bytes]:
 
 
 def body(reply: bytes) -> bytes:
-    """What a bulk reply carries."""
+    """The content of a bulk reply."""
     head, _, rest = reply.partition(b"\r\n")
     assert head[:1] == b"$" and rest.endswith(b"\r\n"), f"not a bulk reply: {reply!r}"
     return rest[:-2]

@@ -1,10 +1,10 @@
-"""A strict reader of RESP2 and RESP3 replies: plain Python values, AssertionError for anything not well formed."""
+"""A strict reader of RESP2 and RESP3 replies. Returns Python values; raises AssertionError if malformed."""
 
 from typing import Any
 
 
 def read(data: bytes) -> list[Any]:
-    """All replies in it."""
+    """All replies in the data."""
     found = []
     at = 0
     while at < len(data):
@@ -47,7 +47,7 @@ def _one(data: bytes, at: int) -> tuple[Any, int]:
         case b"%":
             items, at = _several(data, at, 2 * int(rest))
             return dict(zip(items[::2], items[1::2], strict=True)), at
-    raise AssertionError(f"no form of RESP: {data[at:]!r}")
+    raise AssertionError(f"not a RESP type: {data[at:]!r}")
 
 
 def _several(data: bytes, at: int, count: int) -> tuple[list[Any], int]:

@@ -1,7 +1,8 @@
-"""Clients and workers of Resqu in threads, against a server that comes and goes; all they do and hear is recorded.
+"""Clients and workers of Resqu in threads, against a server that is killed and restarted.
 
-Jobs, unique and deferred ones, batches and plans; workers that succeed, fail, ask for another try, or die. A Faktory
-worker takes from the same pools. A job is named by the text in its args, a plan's run by its id.
+All requests and replies are recorded. The load has plain, unique and deferred jobs, batches and plans; workers succeed,
+fail, retry or die. A Faktory worker takes jobs from the same pools. A job is identified by the text in its args, a
+plan's run by its id.
 """
 
 import itertools
@@ -16,7 +17,7 @@ from typing import Any, Final
 from crossdock.client.base import Broken, NoServer, Refused, connect
 from crossdock.protocols.redis.resqu import scripts
 from tests.support.accounting import Kind, Op, Outcome
-from tests.support.crowd import Crowd
+from tests.support.client_threads import ClientThreads
 from tests.support.patience import PATIENCE_S
 from tests.support.peer import Got, Peer
 from tests.support.peers import reach
@@ -27,27 +28,27 @@ CONFIG: Final = '[mapping.static.default]\ndefault = "work"\n[mapping.batch.defa
 QUEUES: Final = ("work", "mass")
 UIDS: Final = 6
 BACKLOG: Final = 200
-PLANS: Final = {"plain": "", "unique": "uid-plan"}  #: and the uid of each
+PLANS: Final = {"plain": "", "unique": "uid-plan"}  #: plans and their unique ids
 WORKERS: Final = 3
-FAKTORY: Final = "faktory-1"  #: the worker of that door
+FAKTORY: Final = "faktory-1"  #: the Faktory worker
 
 SHA: Final = {name: sha for sha, name in scripts.KNOWN.items()}
 
 
-class ResquLoad(Crowd):
+class ResquLoad(ClientThreads):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._server = server
         self._names = itertools.count(1)
-        self._open = 0  #: jobs pushed and not settled
-        self.uids: dict[str, str] = {}  #: of jobs that were pushed under one, not deferred
+        self._open = 0  #: jobs pushed but not settled
+        self.uids: dict[str, str] = {}  #: of jobs pushed with a unique id and not deferred
         self.deferred = self.batches = 0
         roles = [(self._enqueue, 1), (self._unique, 3), (self._batch, 1), (self._work, WORKERS)]
         for role, count in roles:
             for _ in range(count):
-                self._engage(role, f"n~p~s~{len(self._threads) + 1}")
+                self._add_role(role, f"n~p~s~{len(self._threads) + 1}")
         random = Random("faktory")
-        self._hire(
+        self._add_client(
             lambda: closing(reach(server, "faktory", FAKTORY)),
             lambda peer: self._work_elsewhere(peer, FAKTORY, random),
         )
@@ -61,12 +62,12 @@ class ResquLoad(Crowd):
             wire.close()
             raise
 
-    def _engage(self, role: Callable[[ViaResqu, str, Random], None], name: str) -> None:
+    def _add_role(self, role: Callable[[ViaResqu, str, Random], None], name: str) -> None:
         random = Random(name)
-        self._hire(lambda: closing(self.peer(name)), lambda peer: role(peer, name, random))
+        self._add_client(lambda: closing(self.peer(name)), lambda peer: role(peer, name, random))
 
     def _record(self, op: Op, act: Callable[[], object]) -> Outcome:
-        """Carry out and note the outcome. A lost connection is noted, and raised again; False is a refusal."""
+        """Execute and record the outcome. A lost connection is recorded and raised again; False is a refusal."""
         outcome = Outcome.UNKNOWN
         try:
             outcome = Outcome.REFUSED if act() is False else Outcome.OK
@@ -89,7 +90,7 @@ class ResquLoad(Crowd):
         return False
 
     def _push(self, peer: ViaResqu, by: str, name: str, job: dict[str, Any]) -> Outcome:
-        """As the client does: if the reply is lost the same push is repeated, once, on a new connection."""
+        """As the Resqu client does: if the reply is lost, repeat the push once on a new connection."""
         text = json.dumps({**job, "id": name, "queue_time": time.time()})
         op = Op(Kind.PUSH, by, name, time.monotonic(), 0.0, crc=crc(name))
         outcome = Outcome.UNKNOWN
@@ -134,7 +135,7 @@ class ResquLoad(Crowd):
         self._stop.wait(0.002)
 
     def _batch(self, peer: ViaResqu, by: str, random: Random) -> None:
-        """All of it becomes visible, or nothing. Of one whose client gave up nobody may ever see a job."""
+        """All jobs of a batch become visible or none. Jobs of an abandoned batch must never become visible."""
         if not self._may_push():
             return
         number = next(self._names)
@@ -159,7 +160,7 @@ class ResquLoad(Crowd):
             self.ops += [Op(Kind.PUSH, by, name, began, ended, outcome, crc(name), number) for name in names]
 
     def plan(self, name: str, uid: str) -> None:
-        """It comes every second."""
+        """A plan that runs every second."""
         at, plan = int(time.time()) + 1, f"s_{name}"
         unique: dict[str, Any] = {"unique": {"uid": uid}} if uid else {}
         text = self._job("plan", id=plan, nextRun=at, recurrenceInterval="P0Y0M0DT0H0M1S", **unique)
@@ -185,7 +186,7 @@ class ResquLoad(Crowd):
         try:
             self._settle(peer, by, got, random)
         except Broken:
-            # What it has in its list it is given again, if it has not been settled.
+            # The jobs in its list are delivered again unless they were settled.
             self.ops.append(Op(Kind.LOST, by, name, time.monotonic(), time.monotonic()))
             raise
 
@@ -196,7 +197,8 @@ class ResquLoad(Crowd):
             self.ops.append(Op(Kind.LOST, by, name, time.monotonic(), time.monotonic()))
             peer.die()
             raise Broken("the worker was killed")
-        if uid and chance < 0.2 and got.text != "plan":  # the next try of a run has another id, its only name
+        # the retry of a plan's run has a new id, and the id is its only name
+        if uid and chance < 0.2 and got.text != "plan":
             self._record(Op(Kind.FAIL, by, name, time.monotonic(), 0.0), lambda: peer.fail(got.ident))
         elif uid and chance < 0.25:
             self._done(by, name, lambda: peer.fail(got.ident, final=True))
@@ -216,7 +218,7 @@ class ResquLoad(Crowd):
         self._open -= outcome is Outcome.OK
 
     def _work_elsewhere(self, peer: Peer, by: str, random: Random) -> None:
-        """What it has when its connection is lost it settles on the next one."""
+        """Jobs that it holds when the connection is lost are settled on the next connection."""
         got = self._fetch(peer, by)
         if got is None:
             return
@@ -233,12 +235,12 @@ class ResquLoad(Crowd):
             self._done(by, named(got), lambda: peer.succeed(got.ident))
 
     def settle(self, leased: list[Got]) -> None:
-        """What the Faktory worker was given and never heard of: it comes back and says that it is done."""
+        """The Faktory worker settles the jobs it was leased in fetches whose reply it lost."""
         for got in leased:
             self._ack_again(FAKTORY, got)
 
     def drain(self) -> None:
-        """Plans are removed, the hosts of all workers say that they are gone, and what is left is worked off."""
+        """Remove the plans, declare all workers' hosts dead and complete the remaining jobs."""
         with closing(self.peer("n~p~s~drain")) as peer:
             for plan in PLANS:
                 assert peer.ask_redis("DEL", f"{P}plan:s_{plan}") == 1
@@ -246,16 +248,17 @@ class ResquLoad(Crowd):
                 with closing(self.peer(name)) as worker:
                     worker.die()
             while True:
-                more = peer.ask_redis("ZCARD", f"{P}delayed_queue_schedule")  # before it looks: they may come then
+                # counted before the fetch, because they may be moved then
+                more = peer.ask_redis("ZCARD", f"{P}delayed_queue_schedule")
                 got = self._fetch(peer, "n~p~s~drain")
                 if got is not None:
-                    self._settle(peer, "n~p~s~drain", got, _Kindly())
+                    self._settle(peer, "n~p~s~drain", got, _AlwaysSucceeds())
                 elif not more:
                     return
 
 
-class _Kindly(Random):
-    """Nobody dies, and nothing fails."""
+class _AlwaysSucceeds(Random):
+    """Chooses the branches in which no worker dies and no job fails."""
 
     def random(self) -> float:
         return 0.99

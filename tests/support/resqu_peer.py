@@ -1,6 +1,7 @@
-"""A Resqu client and worker over the Redis door: what the client pushes, what the worker and its child say.
+"""A Resqu client and worker over the Redis protocol.
 
-Which queue a job goes to is the mapping's affair: the name of a job is the name of its queue here.
+The requests are those of the client, of the worker and of its child process. A mapping chooses the queue of a job; here
+the name of a job is the name of its queue.
 """
 
 import itertools
@@ -26,7 +27,7 @@ class ViaResqu(Peer):
         super().__init__(wire, name)
         self.name = name or f"n~p~s~{next(self._pids)}"
         self.buffer = f"{P}worker:{self.name}"
-        self._text: dict[str, str] = {}  #: of what it was given
+        self._text: dict[str, str] = {}  #: texts of its leased jobs
         self.ask_redis("SADD", f"{P}process:n:pool:p", self.name)
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", **members: Any) -> str:
@@ -37,7 +38,7 @@ class ViaResqu(Peer):
         return jid
 
     def ask(self, *queues: str, wait_s: float = 1.0) -> None:
-        """One list a call; who does not wait is told at once that there is nothing."""
+        """One list per call. Without a wait the reply is immediate."""
         self._queues, self._wait_s = queues, wait_s
 
     def given(self) -> Got | None:
@@ -60,14 +61,14 @@ class ViaResqu(Peer):
         return self.ask_redis("RPOP", self.buffer) is not None
 
     def finalise(self, uid: str) -> str | None:
-        """As the child of a worker; what is deferred, which it has to push."""
+        """As the child of a worker does. Returns the deferred job, which the child has to push."""
         self.ask_redis("SET", f"{P}unique:{uid}:state", "running", "XX")
         keys = (f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred")
         deferred = self.ask_redis("EVALSHA", FINALIZE, "2", *keys, "running")
         return deferred if isinstance(deferred, str) else None
 
     def push_deferred(self, uid: str, text: str) -> None:
-        """Under a new id, or for its time without one."""
+        """Push the deferred job: under a new id, or to a delayed list if it has a delay."""
         job = json.loads(text)
         delay = job["unique"].get("deferrableBy", 0)
         assert self.ask_redis("SETNX", f"{P}unique:{uid}:state", "queued") == 1
@@ -80,7 +81,7 @@ class ViaResqu(Peer):
             self.ask_redis("LPUSH", f"{P}unassigned", json.dumps(job))
 
     def fail(self, ident: str, message: str = "failed", *, final: bool = False) -> bool:
-        """Of a job with a unique id: for good, or the child pushes the next try."""
+        """Fail a job. With a unique id the failure is final, or the child pushes the next attempt."""
         job, uid = json.loads(self._text[ident]), self.uid(ident)
         if uid:
             self.ask_redis("SET", f"{P}unique:{uid}:state", "running", "XX")
@@ -93,7 +94,7 @@ class ViaResqu(Peer):
         return self.ask_redis("RPOP", self.buffer) is not None
 
     def die(self) -> str | None:
-        """The worker is gone, and the server of its node cleans up after it."""
+        """The worker dies and the server on its node cleans up after it."""
         self.ask_redis("SREM", f"{P}process:n:pool:p", self.name)
         text = self.ask_redis("RPOP", self.buffer)
         return None if text is None else str(text)
@@ -102,7 +103,7 @@ class ViaResqu(Peer):
         return int(self.ask_redis("LLEN", f"{P}static:queue:{queue}"))
 
     def uid(self, ident: str) -> str:
-        """Of what it was given."""
+        """Unique id of a leased job."""
         return str(json.loads(self._text[ident]).get("unique", {}).get("uid", ""))
 
     def ask_redis(self, *words: str) -> Any:

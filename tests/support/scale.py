@@ -1,4 +1,4 @@
-"""How often a random test tries: a few times in `make test`, often in `make test-long`."""
+"""Number of examples of a random test: few in `make test`, many in `make test-long`."""
 
 import os
 from typing import Final

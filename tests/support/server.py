@@ -1,4 +1,4 @@
-"""A real server process in a folder: start, SIGTERM, SIGKILL, restart. Waits for its words, never for luck."""
+"""A real server process in a folder: start, SIGTERM, SIGKILL, restart. Waits for log lines, not for fixed times."""
 
 import os
 import re
@@ -23,12 +23,12 @@ _DOOR: Final = re.compile(r"^ +(\w+) +\S*:(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(rb"^ready", re.MULTILINE)
 _FAULTY: Final = Path(__file__).with_name("faulty_server.py")
 
-#: A test that stands still for some seconds before its HELLO is no slow client. Tests of those set their own.
+#: A test that pauses for some seconds before its HELLO is not a slow client. Tests of slow clients set their own limit.
 _PATIENT: Final = {"faktory.handshake_s": 60, "redis.handshake_s": 60}
 
 
 class Server:
-    """`settings` are full names (`limits.jobs`); `fault` names one of faulty_server.py's."""
+    """`settings` are full names (`limits.jobs`); `fault` is one of faulty_server.py."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Server:
         self.password = str((settings or {}).get("faktory.password", ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server
-        self.ports: dict[str, int] = {}  #: of its doors, once it is ready
-        self._orphans: list[tuple[int, str]] = []  #: children of one that was killed
-        #: Of doors that are to be found at the same port after each start
+        self.ports: dict[str, int] = {}  #: of its listeners, once it is ready
+        self._orphans: list[tuple[int, str]] = []  #: child processes of a killed server
+        #: Reserved ports of listeners that keep their port across restarts
         self._held: dict[str, socket.socket] = {name: hold_port() for name in protocols} if keeps_ports else {}
 
     @property
@@ -74,7 +74,7 @@ class Server:
         return self._process
 
     def spawn(self) -> None:
-        """Start the process and do not wait."""
+        """Start the process without waiting."""
         how = ["-P", str(_FAULTY), self._fault] if self._fault else ["-m", "crossdock"]
         self._process = subprocess.Popen(
             [sys.executable, *how, "up", "--data", str(self.data), *self._listen()],
@@ -85,7 +85,7 @@ class Server:
         )
 
     def _listen(self) -> Iterator[str]:
-        """Free ports: another server on this machine may have the usual ones."""
+        """Use free ports, because another server on this machine may use the default ones."""
         for name in BUILT:
             port = self._held[name].getsockname()[1] if name in self._held else 0
             yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._protocols else 'off'}")
@@ -95,7 +95,7 @@ class Server:
         said = self._read_until(_READY, PATIENCE_S)
         self.ports = {name: int(port) for name, port in _DOOR.findall(said.decode())}
         if set(self.ports) != set(self._protocols):
-            raise AssertionError(f"the server names other doors than {self._protocols}: {said!r}")
+            raise AssertionError(f"the server reports other listeners than {self._protocols}: {said!r}")
         return self
 
     def _read_until(self, pattern: re.Pattern[bytes], seconds: float) -> bytes:
@@ -128,12 +128,12 @@ class Server:
         self.process.send_signal(signum)
 
     def kill(self) -> None:
-        self._orphans += self._children()
+        self._orphans += self.children()
         self.signal(signal.SIGKILL)
         self._wait()
 
     def stop(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.signal(signal.SIGTERM)
         return self._wait()
 
@@ -172,7 +172,7 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """End whatever still runs, and wait for its children: they have files of the data folder open."""
+        """End all running processes and wait for the server's children, which have files of the data folder open."""
         if self.running:
             self.kill()
         elif self._process is not None and self._process.stdout is not None:
@@ -182,17 +182,17 @@ class Server:
         for held in self._held.values():
             held.close()
 
-    def _children(self) -> list[tuple[int, str]]:
-        """The compactor's and the lake's process, if they run, and when each was started."""
+    def children(self) -> list[tuple[int, str]]:
+        """The processes of the compactor and the lake, if they run, with their start times."""
         try:
-            told = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
-        except OSError:  # it has ended by itself
+            pids = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        except OSError:  # the process has ended
             return []
-        return [(pid, _started(pid)) for pid in map(int, told.split())]
+        return [(pid, _started(pid)) for pid in map(int, pids.split())]
 
 
 def _started(pid: int) -> str:
-    """When, by the kernel's clock; "" when it has ended."""
+    """Start time by the kernel's clock; "" if the process has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""A server's shell around any door: no sockets, a disk that is slow on demand, a clock turned by hand."""
+"""A server around any protocol: no sockets, a disk that is slow on demand, a manual clock."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,9 +13,8 @@ from crossdock.protocols.base import WireProtocol
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.connection_registry import ConnectionRegistry, Limits
 from crossdock.server.group_commit import GroupCommit
-from crossdock.server.limits import Limits
 from tests.support.hand_loop import HandLoop
 from tests.support.held_journal_writer import HeldJournalWriter
 
@@ -35,7 +34,7 @@ class Transport:
         self.closed = False
         self.aborted = False
         self.writes = 0
-        self.reads = True  #: else all that was written is still in its buffer
+        self.reads = True  #: if not, all written data stays in its buffer
         self.written: Callable[[], None] = lambda: None
 
     def write(self, data: bytes) -> None:
@@ -74,7 +73,7 @@ class SocketlessServer(ConnectionRegistry):
         self.journal_writer = HeldJournalWriter()
         clock = cast(Clock, HandClock(self.loop))
         self.state = EngineState()
-        self.turn = GroupCommit(
+        self.commit = GroupCommit(
             Engine(self.state, Random(1)),
             self.journal_writer,
             clock,
@@ -85,12 +84,12 @@ class SocketlessServer(ConnectionRegistry):
 
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
-        connection = Connection(self, self.protocol, self.turn)
+        connection = Connection(self, self.protocol, self.commit)
         connection.connection_made(cast(asyncio.Transport, transport))
         return connection, transport
 
     def sync(self) -> None:
-        """All that was said so far is on disk."""
+        """Make all output so far durable."""
         self.loop.run()
         while self.journal_writer.waits:
             self.journal_writer.synced()

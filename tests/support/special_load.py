@@ -1,4 +1,4 @@
-"""Clients that use what is special: batches, unique jobs, a throttled queue, and what cron brings. All is recorded."""
+"""Clients that use batches, unique jobs, a throttled queue and cron jobs. All operations are recorded."""
 
 import itertools
 import time
@@ -9,11 +9,11 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from tests.support.accounting import Kind, Op, Outcome
-from tests.support.crowd import Crowd
+from tests.support.client_threads import ClientThreads
 from tests.support.faktory_client import Client, Gone, Refused
 from tests.support.server import Server
 
-KEYS: Final = 8  #: unique jobs are of so many kinds
+KEYS: Final = 8  #: number of distinct unique jobs
 BACKLOG: Final = 300
 QUEUES: Final = ("calls", "work", "unique", "throttled", "cron")
 
@@ -21,10 +21,10 @@ QUEUES: Final = ("calls", "work", "unique", "throttled", "cron")
 class Batch(NamedTuple):
     bid: str
     members: list[tuple[str, Outcome]]
-    committed: list[Outcome]  #: of its COMMIT, if it came to that
+    committed: list[Outcome]  #: of its COMMIT, if it was sent
 
 
-class SpecialLoad(Crowd):
+class SpecialLoad(ClientThreads):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._server = server
@@ -36,14 +36,14 @@ class SpecialLoad(Crowd):
         roles = [(self._batch, 2), (self._unique, 2), (self._throttled, 1), (self._consume, 4), (self._requeue, 1)]
         for role, count in roles:
             for n in range(count):
-                self._engage(role, f"{role.__name__.strip('_')}-{n}")
+                self._add_role(role, f"{role.__name__.strip('_')}-{n}")
 
-    def _engage(self, role: Callable[[Client, str, Random], None], name: str) -> None:
+    def _add_role(self, role: Callable[[Client, str, Random], None], name: str) -> None:
         random = Random(name)
-        self._hire(lambda: self._server.client(wid=name), lambda client: role(client, name, random))
+        self._add_client(lambda: self._server.client(wid=name), lambda client: role(client, name, random))
 
     def _record(self, kind: Kind, name: str, jid: str, text: str, act: Callable[[], Any]) -> Outcome:
-        """Carry out and note the outcome; a connection that was lost is told by it, too."""
+        """Execute and record the outcome. A lost connection is recorded as UNKNOWN."""
         began, crc = time.monotonic(), zlib.crc32(text.encode())
         outcome = Outcome.OK
         try:
@@ -105,7 +105,7 @@ class SpecialLoad(Crowd):
         self.queues[jid] = found["queue"]
         self.ops.append(Op(Kind.FETCH, name, jid, began, time.monotonic(), Outcome.OK, zlib.crc32(text.encode())))
         if found["queue"] == "throttled":
-            self._stop.wait(0.005)  # work takes a while, and others would like to begin
+            self._stop.wait(0.005)  # work takes a while, and other workers compete for the throttled queue
         if random.random() < 0.1:
             outcome = self._record(Kind.FAIL, name, jid, "", lambda: client.fail(jid))
         else:
@@ -119,13 +119,13 @@ class SpecialLoad(Crowd):
         self._stop.wait(0.1)
 
     def settle(self, leased: list[tuple[str, str]]) -> None:
-        """Leases whose worker lost its connection: it comes back and says that it is done."""
+        """Settle leases whose worker lost its connection: the worker reconnects and sends ACK."""
         for jid, worker in leased:
             with self._server.client(wid=worker) as client:
                 assert self._record(Kind.ACK, worker, jid, "", partial(client.ack, jid)) is Outcome.OK
 
     def drain(self) -> None:
-        """Work off all but what cron goes on bringing, with all other clients gone."""
+        """Complete all jobs except new cron jobs, with no other clients."""
         with self._server.client(wid="drain") as client:
             while True:
                 client.mutate("requeue", "retries")

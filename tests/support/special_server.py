@@ -1,12 +1,12 @@
-"""A server for jobs with special terms: its cron entries are due five times a second, and one queue is throttled.
+"""A server with special jobs: cron entries run five times a second, and one queue is throttled.
 
 python -m tests.support.special_server FAULT up --data DIR …
 
-none             cron runs often, that is all
-late-callbacks   what a group calls for is decided some hundred commands after the change that called for it
-eager-cron       each start finds the last run due once more
-deaf-locks       nobody asks whether a lock is held
-open-throttles   no queue is ever full
+none                no fault: cron entries run often
+late-callbacks      a batch's callbacks are created some hundred commands after the change that triggers them
+repeated-cron       each start finds the last run due again
+ignored-locks       unique locks are not checked
+ignored-throttles   no queue is ever full
 """
 
 import itertools
@@ -68,12 +68,12 @@ def late_callbacks() -> None:
 
     def patched(self: Engine, command: Any, now: Now) -> Any:
         nonlocal commands
-        self.state.follow_ups = []
+        self.follow_ups.clear()
         events, outcome, ready_queues = self.decide(command, now)
         for event in events:
             self.apply(event)
-        waiting.extend(self.state.follow_ups)
-        self.state.follow_ups = []
+        waiting.extend(self.follow_ups)
+        self.follow_ups.clear()
         commands += bool(waiting)
         if commands >= 300 and isinstance(command, Succeed):
             commands = 0
@@ -85,7 +85,7 @@ def late_callbacks() -> None:
     Engine.execute = patched  # type: ignore[method-assign]
 
 
-def eager_cron() -> None:
+def repeated_cron() -> None:
     runs = itertools.count(1)
 
     def again(schedule: str, zone: str, after: float) -> float:
@@ -94,20 +94,20 @@ def eager_cron() -> None:
     schedules.next_run = again
 
 
-def deaf_locks() -> None:
+def ignored_locks() -> None:
     enqueue.refusals = lambda state, specs, now, *, unless_live=False: ()
 
 
-def open_throttles() -> None:
+def ignored_throttles() -> None:
     Throttle.full = lambda self, worker, steady: False  # type: ignore[method-assign]
 
 
 FAULTS: Final = {
     "none": lambda: None,
     "late-callbacks": late_callbacks,
-    "eager-cron": eager_cron,
-    "deaf-locks": deaf_locks,
-    "open-throttles": open_throttles,
+    "repeated-cron": repeated_cron,
+    "ignored-locks": ignored_locks,
+    "ignored-throttles": ignored_throttles,
 }
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Seconds by a clock that stands still when the machine does, for tests that bound how long something may take.
+"""A clock that subtracts the time during which the machine stalled, for tests with an upper time limit.
 
-A thread on each processor wants to run every few milliseconds. What it gets later than that nobody got who wanted to
-run there: the machine was taken away, by its own host or by somebody else's programs. A server that is busy itself, or
-waits where it should not, keeps none of them from running.
+One thread per processor wakes every few milliseconds. The time by which it wakes late was available to no process on
+that processor: another program or the host of a virtual machine used it. A server that is busy itself, or that waits
+where it should not, delays none of these threads.
 """
 
 import os
@@ -13,22 +13,22 @@ from typing import Final, Self
 
 _TICK_S: Final = 0.005
 
-#: Less than this a fair scheduler may take.
+#: A fair scheduler may delay a thread by less than this.
 _FAIR_S: Final = 0.03
 
 
 class Stalls:
-    """From its beginning; with it the ticking ends."""
+    """Measures while its context is active."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
         self._lost = dict.fromkeys(os.sched_getaffinity(0), 0.0)
         self._threads = [threading.Thread(target=self._tick, args=(core,), daemon=True) for core in self._lost]
         self._began = time.monotonic()
-        self.elapsed = self.lost = 0.0  #: at the end
+        self.elapsed = self.lost = 0.0  #: set at the end
 
     def _tick(self, core: int) -> None:
-        os.sched_setaffinity(0, {core})  # of this thread alone
+        os.sched_setaffinity(0, {core})  # for this thread only
         while not self._over.is_set():
             before = time.monotonic()
             time.sleep(_TICK_S)
@@ -45,7 +45,7 @@ class Stalls:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """When each has ticked once more: a stall may not be over yet."""
+        """Wait until each thread has ticked once more, because a stall may still be in progress."""
         took = time.monotonic() - self._began
         self._over.set()
         for thread in self._threads:

@@ -1,4 +1,4 @@
-"""Engine states to store and to compare, and batches that lead to them."""
+"""Engine states to store and compare, and the journal entries that lead to them."""
 
 from random import Random
 from typing import Any
@@ -26,7 +26,7 @@ def spec(jid: str, queue: str = "default", *, due: float = 0.0, priority: int = 
 
 
 class Story:
-    """An engine that keeps each step as the batch a server would have written."""
+    """An engine that keeps each step as the journal entry that a server would have written."""
 
     def __init__(self) -> None:
         self.engine = Engine(EngineState(), Random(1))
@@ -57,7 +57,7 @@ class Story:
 
 
 def eventful() -> Story:
-    """Jobs in every state the engine keeps, two queues, one of them paused, and statistics."""
+    """Jobs in every state the engine has, two queues, one of them paused, and statistics."""
     story = Story()
     story.do(Start())
     story.push(*(f"ready-{i:04d}" for i in range(40)), priority=1)
@@ -76,7 +76,7 @@ def eventful() -> Story:
 
 
 def picture(state: EngineState) -> dict[str, Any]:
-    """Everything a state holds, in plain values that compare."""
+    """The complete state as plain values that can be compared."""
     return {
         "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(state.jobs.items())},
         "jids": {jid: state.jids.all(jid) for jid in sorted(state.jids)},

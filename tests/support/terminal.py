@@ -1,19 +1,22 @@
-"""A real terminal: a program in tmux, keys it is sent, and the screen as a person would see it."""
+"""A real terminal: a program in tmux, the keys sent to it, and the screen as a user sees it."""
 
 import os
 import selectors
 import shlex
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from tests.support.patience import PATIENCE_S
 
+_INTERRUPTS: Final = 6
+
 
 class Terminal:
-    """Starts the program when it is entered. What it writes is read from a pipe: nobody has to wait for luck."""
+    """Starts the program on entry. Its output is read from a pipe, so that a test can wait for a text."""
 
     def __init__(self, command: list[str], folder: Path, environment: dict[str, str], width: int, height: int) -> None:
         self._folder = folder
@@ -51,10 +54,10 @@ class Terminal:
         self._tmux("kill-server")
         os.close(self._reader)
 
-    def wait(self, text: str) -> None:
-        """Until the program has written this, after what was waited for before."""
+    def wait(self, text: str, seconds: float = PATIENCE_S) -> None:
+        """Wait until the program has written this text, after the text of the previous wait."""
         wanted = text.encode()
-        give_up = time.monotonic() + PATIENCE_S
+        give_up = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._reader, selectors.EVENT_READ)
             while wanted not in self._said:
@@ -65,6 +68,15 @@ class Terminal:
 
     def press(self, key: str) -> None:
         self._tmux("send-keys", key)
+
+    def interrupt(self, text: str) -> None:
+        """Press Ctrl-C until the program has written this text. Python's `input` misses a Ctrl-C that arrives just
+        before it begins to read."""
+        for _ in range(_INTERRUPTS):
+            self.press("C-c")
+            with suppress(AssertionError):
+                return self.wait(text, PATIENCE_S / _INTERRUPTS)
+        raise AssertionError(f"{text!r} did not appear after Ctrl-C; the screen:\n{self.screen()}")
 
     def end(self) -> None:
         """Wait until the program has ended."""

@@ -1,4 +1,4 @@
-"""File systems of a test's own: an ext4 image on a loop device, a small tmpfs. Both need root."""
+"""File systems for a test: an ext4 image on a loop device, or a small tmpfs. Both need root."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def missing() -> str | None:
-    """Why no file system can be mounted here, None if one can."""
+    """Why no file system can be mounted here; None if one can."""
     if os.geteuid() != 0:
         return "not root"
     for tool in ("mount", "umount", "losetup", "mkfs.ext4"):
@@ -38,7 +38,7 @@ def make_ext4(image: Path, mib: int) -> None:
 
 @contextmanager
 def mounted(image: Path, at: Path) -> Iterator[Path]:
-    """The image's file system; after a cut its own journal is replayed by this."""
+    """Mount the image's file system. After a cut this replays its journal."""
     at.mkdir(exist_ok=True)
     _must("mount", "-o", "loop", str(image), str(at))
     try:
@@ -48,8 +48,11 @@ def mounted(image: Path, at: Path) -> Iterator[Path]:
 
 
 def cut(image: Path, copy: Path) -> None:
-    """What a power cut would leave. A copy takes a while: one during which the file system wrote, half of it before and
-    half of it after, is what no disk ever held."""
+    """Copy the image as a power cut would leave it.
+
+    Copying takes time. A copy during which the file system wrote would mix two states that the disk never held
+    together, so it is repeated.
+    """
     written = -1
     while written != image.stat().st_mtime_ns:
         written = image.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""A Workq client on a raw socket: what it sends and what it gets is exactly what the test says."""
+"""A Workq client on a raw socket that sends exactly the bytes of the test."""
 
 import socket
 import struct
@@ -15,11 +15,11 @@ class WorkqPeer:
         self._read = b""
 
     def send(self, *lines: str | bytes) -> None:
-        """Each ended by CR LF, all in one packet."""
+        """Send the lines, each ended by CR LF, in one packet."""
         self.socket.sendall(b"".join((line.encode() if isinstance(line, str) else line) + b"\r\n" for line in lines))
 
-    def hear(self, *lines: str | bytes) -> None:
-        """The next lines must be these."""
+    def expect(self, *lines: str | bytes) -> None:
+        """Check that the next lines are these."""
         for line in lines:
             said = self.line()
             assert said == (line.encode() if isinstance(line, str) else line), said
@@ -33,7 +33,7 @@ class WorkqPeer:
         return line
 
     def ended(self) -> bool:
-        """True once the server has closed without another word."""
+        """Wait until the server has closed the connection without sending more."""
         try:
             data = self.socket.recv(1)
         except ConnectionResetError:
@@ -41,8 +41,8 @@ class WorkqPeer:
         assert not data and not self._read, self._read + data
         return True
 
-    def vanish(self) -> None:
-        """With a reset, as a process that is killed with unread data leaves."""
+    def reset(self) -> None:
+        """Close with a reset, as a killed process with unread data does."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 

@@ -1,4 +1,4 @@
-"""However the bytes of a conversation arrive: whole, one by one, and in pieces that begin anywhere."""
+"""Plays a conversation with its bytes in different chunks: whole, one by one, and cut at every position."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def play_byte_by_byte(path: Path, protocol: str) -> None:
 
 
 def play_cut_everywhere(path: Path, protocol: str) -> None:
-    """In pieces of some length: first cut at bytes 0, 64, 128 … of what is sent in a row, then at 1, 65, 129 …"""
+    """Send pieces of a fixed length: first cut at bytes 0, 64, 128 … of the data, then at 1, 65, 129 …"""
     steps = read(path)
     for first in range(PIECE):
 

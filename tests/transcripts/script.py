@@ -1,22 +1,22 @@
-r"""Conversations as text: what clients send, what the server must say, and when.
+r"""Transcripts: what clients send, what the server must reply, and when.
 
     C: PUSH {}          a client's line; CRLF follows
     c: PUSH {}          the same, ended by LF alone
     C> PUSH {"ji        bytes without a line's end
-    R: SET a "b c"      a request of the Redis door, as an array of strings; "" is an empty one
+    R: SET a "b c"      a Redis request, as an array of strings; "" is an empty one
     S: +OK              the server's line, exactly
     S$ {"a":1}          a bulk reply with this body
     S~ -ERR inv.*       a line that matches a regular expression; S$~ the same for a bulk body
-    S!                  the server closes; every connection must otherwise be open at the end
+    S!                  the server closes; every other connection must be open at the end
     X                   the client closes
-    T+ 2.5              seconds pass; what was said until here must be exactly what stands above
+    T+ 2.5              seconds pass; the replies so far must be exactly those above
     @ hello 2 w1        connection 2, past its handshake, of worker w1 (or of none)
-    @ via 3 faktory     connection 3 goes to that door, not to the one the transcript is about
+    @ via 3 faktory     connection 3 uses that protocol, not the transcript's own
     @ jitter 29         the set-up, see `Stage`; most settings stand before the first line of a conversation
     # …                 a comment
 
-`C2:`, `S2:`, `X2` are those of connection 2. A connection begins where it is first named; its greeting is part of it.
-`<<a*300>>` in a client's line or a reply stands for 300 times `a`, `<<0xff00>>` for raw bytes.
+`C2:`, `S2:`, `X2` belong to connection 2. A connection opens where it is first named; its output includes the greeting.
+`<<a*300>>` in a client's line or a reply means 300 times `a`, `<<0xff00>>` means raw bytes.
 """
 
 import re
@@ -35,7 +35,7 @@ class Send(NamedTuple):
 
 class Expect(NamedTuple):
     peer: str
-    how: str  #: what followed the S: one of `:`, `~`, `$`, `$~`, `!`
+    how: str  #: the characters after the S: `:`, `~`, `$`, `$~` or `!`
     text: bytes
 
 
@@ -43,7 +43,7 @@ class Close(NamedTuple):
     peer: str
 
 
-class Pass(NamedTuple):
+class NotHandled(NamedTuple):
     seconds: float
 
 
@@ -51,7 +51,7 @@ class Set(NamedTuple):
     words: list[str]
 
 
-Step = Send | Expect | Close | Pass | Set
+Step = Send | Expect | Close | NotHandled | Set
 
 
 def _plain(text: str) -> bytes:
@@ -66,7 +66,7 @@ def _step(line: str) -> Step:
     if closes:
         return Close(closer or "1")
     if passes:
-        return Pass(float(seconds))
+        return NotHandled(float(seconds))
     if not who:
         return Set(words.split())
     peer, raw = peer or "1", _plain(text or "")
@@ -83,6 +83,6 @@ def _array(text: str) -> bytes:
 
 
 def read(path: Path) -> list[Step]:
-    """The steps of a transcript; what a client sends in a row is one step, however its lines are answered."""
+    """The steps of a transcript. Lines that a client sends in a row are one step."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [_step(line) for line in lines if line and not line.startswith("#")]

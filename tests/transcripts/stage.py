@@ -1,4 +1,4 @@
-"""Plays a transcript: bytes into sessions, what they say against what is written."""
+"""Plays a transcript: feeds its bytes to sessions and compares the replies."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,13 +15,13 @@ from tests.support.dispatcher import PlainDispatcher
 from tests.support.known_ids import known_ids
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.redis_parts import ECHOES, MIRROR
-from tests.transcripts.script import Close, Expect, Pass, Send, Set, Step
+from tests.transcripts.script import Close, Expect, NotHandled, Send, Set, Step
 
-#: How the bytes that one client sends in a row are cut into chunks.
+#: Cuts the consecutive bytes of one client into chunks.
 Cut = Callable[[bytes], Iterator[bytes]]
 
 
-#: What each door can be set to.
+#: The settings of each protocol.
 _SETTINGS = {
     "faktory": ("password", "allow_legacy_hash", "may_flush", "line_bytes"),
     "workq": ("lease_ttr",),
@@ -31,7 +31,7 @@ _SETTINGS = {
 
 
 class Stage:
-    """`door` is the one that connections go to which are not said to go to another."""
+    """`protocol` is the protocol of connections without a `via`."""
 
     def __init__(self, cut: Cut, protocol: str) -> None:
         self._cut = cut
@@ -40,9 +40,9 @@ class Stage:
         self._challenge: Challenge | None = None
         self._dispatcher = PlainDispatcher()
         self._protocols: dict[str, AnyProtocol] = {}
-        self._via: dict[str, str] = {}  #: connections to another door
+        self._via: dict[str, str] = {}  #: connections that use another protocol
         self._peers: dict[str, Peer] = {}
-        self._unsent: Send | None = None  #: bytes of one client, gathered until somebody else acts
+        self._unsent: Send | None = None  #: bytes of one client, gathered until the next step of another kind
         self._expected: list[Expect] = []
 
     def play(self, steps: list[Step]) -> None:
@@ -56,7 +56,7 @@ class Stage:
                     self._expected.append(step)
                 case Send():
                     self._gather(step)
-                case Pass(seconds):
+                case NotHandled(seconds):
                     self._settle()
                     self._dispatcher.advance(seconds)
                 case Close(peer):
@@ -104,7 +104,7 @@ class Stage:
         return self._protocols[name]
 
     def _settle(self) -> None:
-        """Send what was gathered; by then all that is expected must have been said, and nothing else."""
+        """Send the gathered bytes. Afterwards all expected replies, and no others, must have been sent."""
         unsent, self._unsent = self._unsent, None
         if unsent is not None:
             peer = self._peer(unsent.peer)
@@ -114,7 +114,7 @@ class Stage:
         for each in expected:
             self._meet(self._peer(each.peer), each)
         for name, peer in self._peers.items():
-            assert not peer.said, f"connection {name} also said {bytes(peer.said)!r}"
+            assert not peer.said, f"connection {name} also received {bytes(peer.said)!r}"
         closed = {each.peer for each in expected if each.how == "!"}
         for name in [name for name, peer in self._peers.items() if peer.is_closed]:
             assert name in closed, f"connection {name} was closed"
@@ -127,10 +127,10 @@ class Stage:
             assert peer.is_closed, "the connection is still open"
             return
         head, end, rest = said.partition(peer.end)
-        assert end, f"expected {text!r}, heard {said!r}"
+        assert end, f"expected {text!r}, received {said!r}"
         length = len(head) + len(end)
         if expect.how in ("$", "$~"):
-            assert re.fullmatch(rb"\$\d+", head), f"expected a bulk {text!r}, heard {said!r}"
+            assert re.fullmatch(rb"\$\d+", head), f"expected a bulk {text!r}, received {said!r}"
             size = int(head[1:])
             head = rest[:size]
             assert rest[size : size + 2] == b"\r\n", f"{size} is not the length of {rest!r}"
@@ -138,7 +138,7 @@ class Stage:
         if expect.how in ("~", "$~"):
             assert re.fullmatch(text, head, re.DOTALL), f"{head!r} does not match {text!r}"
         else:
-            assert head == text, f"expected {text!r}, heard {head!r}"
+            assert head == text, f"expected {text!r}, received {head!r}"
         del peer.said[:length]
 
     def _set(self, what: str, *values: str) -> None:
@@ -157,11 +157,11 @@ class Stage:
                 self._dispatcher.jitter.value = int(values[0])
             case "full":
                 self._dispatcher.full = " ".join(values)
-            case "signal":  # an operator's button
+            case "signal":  # an operator's command to a worker
                 protocol = self._protocols["faktory"]
                 assert isinstance(protocol, ClockedFaktory)
                 protocol.workers.by_wid[values[0]].signal(values[1])
-            case "via":  # this connection goes to that door
+            case "via":  # this connection uses that protocol
                 self._via[values[0]] = values[1]
             case "connect":
                 self._peer(values[0]).take()
@@ -172,7 +172,7 @@ class Stage:
             case "stopping":
                 for name, peer in list(self._peers.items()):
                     self._part(name, peer.session.farewell())
-            case "crash" | "restart":  # a crash gives nobody the time to let go of anything
+            case "crash" | "restart":  # after a crash no session ends its leases
                 for peer in self._peers.values():
                     if what == "restart":
                         peer.close()

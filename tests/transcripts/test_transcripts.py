@@ -1,4 +1,4 @@
-"""Every conversation in a door's folder, however its bytes arrive: whole, one by one, in pieces that begin anywhere."""
+"""Plays every transcript of a protocol's folder with its bytes whole, one by one, and cut at every position."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,26 +13,26 @@ each_transcript = pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: 
 
 
 def protocol(path: Path) -> str:
-    """Resqu's conversations are with the Redis door."""
+    """Resqu's transcripts use the Redis protocol."""
     return {"resqu": "redis"}.get(path.parent.name, path.parent.name)
 
 
 @each_transcript
-def test_whole(path: Path) -> None:
+def test_transcript_with_whole_input(path: Path) -> None:
     play_whole(path, protocol(path))
 
 
 @each_transcript
-def test_byte_by_byte(path: Path) -> None:
+def test_transcript_byte_by_byte(path: Path) -> None:
     play_byte_by_byte(path, protocol(path))
 
 
 @each_transcript
-def test_cut_at_every_position(path: Path) -> None:
+def test_transcript_cut_at_every_position(path: Path) -> None:
     play_cut_everywhere(path, protocol(path))
 
 
-def test_there_are_transcripts() -> None:
+def test_transcripts_exist() -> None:
     count = Counter(path.parent.name for path in TRANSCRIPTS)
     assert all(count[name] > 20 for name in ("faktory", "masenko", "redis", "workq"))
     assert count["resqu"] >= 8

@@ -1,4 +1,4 @@
-"""A desk without disk or sockets, and what stands at it. Tests of the turn and of the scribe have others."""
+"""A dispatcher without disk or sockets, and clients of it."""
 
 import pytest
 
@@ -20,13 +20,13 @@ def protocol(dispatcher: PlainDispatcher) -> ClockedFaktory:
 
 @pytest.fixture
 def all_protocols() -> AllProtocols:
-    """All doors."""
+    """All protocols on one engine."""
     return AllProtocols()
 
 
 @pytest.fixture
 def bench() -> Bench:
-    """The engine alone."""
+    """The engine without a protocol."""
     return Bench()
 
 

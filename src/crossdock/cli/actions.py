@@ -85,7 +85,7 @@ def _by_id(client: AdminClient, action: JobAction, ids: tuple[str, ...], more: d
 
 def _by_filter(client: AdminClient, action: JobAction, filters: dict[str, Any], yes: bool, as_json: bool) -> None:
     """Counts first, and acts on the counted jobs only: jobs that arrive in between are not touched."""
-    steps = list(client.steps(action.do, dry=True, **filters))
+    steps = list(client.steps(action.do, dry_run=True, **filters))
     matched, as_of = sum(step["count"] for step in steps), steps[0]["as_of"]
     expect(matched, steps[0], filters)
     done, cut = 0, None
@@ -138,7 +138,7 @@ class NamedAction(NamedTuple):
     examples: str
     listed_by: str  #: the command that lists these things
     complete: completion.Completer
-    member: str = ""  #: of the request that holds the names, if it is not the plural of `thing`
+    member: str = "names"  #: of the request that holds the names
     has_all: bool = True
 
 
@@ -147,7 +147,7 @@ def named_action(action: NamedAction) -> click.Command:
         if bool(names) is everything:
             how = "IDs" if action.member == "ids" else "names"
             raise click.UsageError(f"choose {action.thing}s: their {how}{', or --all' if action.has_all else ''}")
-        member = action.member or f"{action.thing}s"
+        member = action.member
         with server(values) as client:
             answer = client.ask(action.do, all=True) if everything else client.ask(action.do, **{member: names})
         if as_json:

@@ -137,8 +137,14 @@ _LAKE: Final = Noun(
 Examples:
   crossdock lake status
   crossdock lake status --data /var/lib/crossdock --json
+  crossdock lake erase --payload-contains anna@example.org --dry-run
 """,
-    {"status": Entry("Show the lake's size, its lag behind the journal, and its faults.", "lake:status")},
+    {
+        "status": Entry("Show the lake's size, its lag behind the journal, and its faults.", "lake:status"),
+        "erase": Entry(
+            "Erase a person's data from the server's state, its journal, the lake and the tables.", "erase:erase"
+        ),
+    },
 )
 
 _PIPELINE: Final = Noun(
@@ -150,15 +156,18 @@ Examples:
   crossdock pipeline status
 """,
     {
-        "run": Entry("Ingest every new segment, update the tables, and stop.", "pipeline:run"),
-        "stream": Entry("Ingest segments as they are written, until Ctrl-C or SIGTERM.", "pipeline:stream"),
-        "rebuild": Entry("Rebuild all tables from the events, or those of some days.", "pipeline:rebuild"),
-        "status": Entry("Show the tables, their lag behind the lake, and rejected segments.", "pipeline:status"),
+        "run": Entry("Ingest everything new, update the tables, and stop.", "pipeline:run"),
+        "stream": Entry("Ingest files as they are written, until Ctrl-C or SIGTERM.", "pipeline:stream"),
+        "rebuild": Entry("Make all tables again from the events in the lakes.", "pipeline:rebuild"),
+        "status": Entry("Show the tables, and how far they are behind each lake.", "pipeline:status"),
+        "check": Entry("Check that the tables agree with the lakes and with each other.", "pipeline:check"),
+        "add": Entry("Add the lake of another server to the tables.", "pipeline:add_lake"),
+        "skip": Entry("Leave out a damaged file of a lake.", "pipeline:skip"),
     },
 )
 
 _REPORT: Final = Noun(
-    "Reports about queues, failures, workers and slow jobs, from the pipeline's tables.",
+    "Reports about queues, failures, workers, objectives and cost, from the pipeline's tables.",
     """\b
 Examples:
   crossdock report queue
@@ -166,10 +175,14 @@ Examples:
   crossdock report failures --html failures.html
 """,
     {
-        "queue": Entry("Throughput, waits, runs, failures and retries of all queues or one.", "report:of_queue"),
-        "failures": Entry("Failure groups: since when, how often, on which days, and examples.", "report:of_failures"),
+        "queue": Entry("Throughput, outcomes, waits, runs and outlook of all queues or one.", "report:of_queue"),
+        "failures": Entry("Deaths, failures and retries, their top causes, and examples.", "report:of_failures"),
         "workers": Entry("Utilisation of workers and the outcomes of their attempts.", "report:of_workers"),
         "slow": Entry("The slowest kinds, the longest runs and waits, and the longest flows.", "report:of_slow"),
+        "slo": Entry("Objectives of queues: jobs in time, error budgets and burn rates.", "report:of_slo"),
+        "capacity": Entry("Workers that each queue needs in its busiest hour.", "report:of_capacity"),
+        "cost": Entry("Cost of each queue's run time, and of its failed attempts.", "report:of_cost"),
+        "flaky": Entry("Kinds whose jobs often need several attempts.", "report:of_flaky"),
     },
 )
 

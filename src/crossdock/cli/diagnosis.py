@@ -1,4 +1,4 @@
-"""What `crossdock doctor` looks at. Each check only looks: nothing is created, changed or held."""
+"""The checks of `crossdock doctor`. They read only: nothing is created, changed or locked."""
 
 import os
 import re
@@ -8,27 +8,26 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from crossdock.journal.completeness import begins_empty, lost_journal
 from crossdock.journal.data_dir import existing, in_use_by, not_a_directory
-from crossdock.journal.errors import NoJournal
 from crossdock.journal.files import Progress, free_bytes
 from crossdock.journal.open import open_reader, unusable_store
-from crossdock.lake.segments import look, verify
+from crossdock.journal.port import NoJournal
+from crossdock.lake.location import folder
 from crossdock.lake.status import status
+from crossdock.lake.verify import Verified, verify
 from crossdock.model.errors import BadSetting, CrossdockError, Damaged, Newer
 from crossdock.server import admission, static_config
 from crossdock.server.endpoints import addresses
-from crossdock.server.lake_keeper import BEHIND_BYTES, folder_of, last_batch
+from crossdock.server.lake_keeper import BEHIND_BYTES, LakeKeeper, last_entry, location_of
 from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
 from crossdock.settings.table import TABLE
 
-#: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.
+#: Less free space is worth a warning above the watermark too, because a compaction writes a second copy of all jobs.
 _LITTLE_DISK_MIB: Final = 1_024
 
-#: What the server needs beside its connections: journal, snapshots, doors, the compactor's pipes.
+#: Descriptors that the server needs besides connections: journal, snapshots, listeners, pipes to child processes.
 _OWN_DESCRIPTORS: Final = 100
 
 
@@ -49,7 +48,7 @@ def warnings(loaded: Loaded) -> list[str]:
 
 
 def notes(settings: Settings) -> list[str]:
-    """Worth knowing, and nothing wrong."""
+    """Facts that are not problems."""
     data = settings.server.data
     holder = in_use_by(data)
     if holder:
@@ -61,7 +60,7 @@ def notes(settings: Settings) -> list[str]:
 
 
 def bad_settings(settings: Settings) -> list[str]:
-    """What `crossdock up` refuses in settings that are well written each by itself."""
+    """Settings that are each valid but that `crossdock up` refuses."""
     found = []
     for read in (addresses, static_config.throttles, static_config.schedules, static_config.mapping):
         try:
@@ -77,22 +76,22 @@ def _secret_file(loaded: Loaded) -> Iterator[str]:
         return
     held = [name for name, setting in TABLE.items() if setting.is_secret and loaded.sources[name] == f"file {file}"]
     if held:
-        yield f"{file} holds {', '.join(held)} and is readable by everybody on this machine; chmod 600 {file}"
+        yield f"{file} holds {', '.join(held)} and every user of this machine can read it; run chmod 600 {file}"
 
 
 def _durability(settings: Settings) -> Iterator[str]:
     if settings.journal.durability == "everysec":
-        yield "journal.durability = everysec: a power cut loses up to a second of answered requests; always loses none"
+        yield "journal.durability = everysec: a power cut can lose the last second of requests; always loses none"
 
 
 def _unusable(settings: Settings) -> str:
     data = settings.server.data
     try:
-        if gone := lost_journal(data):
-            return gone
+        if lost := lost_journal(data):
+            return lost
         with closing(open_reader(data)) as reader:
             reader.refuse_newer()
-            reader.refuse_incomplete(last_batch(settings))
+            reader.refuse_incomplete(last_entry(settings))
     except NoJournal:
         pass
     except Damaged as error:
@@ -106,9 +105,9 @@ def _folder(settings: Settings) -> Iterator[str]:
     if wrong := not_a_directory(data):
         yield f"the server will not start: {wrong}"
     elif not os.access(there, os.W_OK | os.X_OK):
-        yield f"the server will not start: {there} may not be written to by this user"
-    elif gone := _unusable(settings):
-        yield f"the server will not start: {gone}"
+        yield f"the server will not start: this user cannot write to {there}"
+    elif unusable := _unusable(settings):
+        yield f"the server will not start: {unusable}"
     kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
     if kind in IN_MEMORY:
         yield f"the data folder is on {kind}, in memory: a reboot loses every job; set server.data to a disk"
@@ -123,7 +122,7 @@ def _disk(settings: Settings) -> Iterator[str]:
     if refusal is not None:
         yield f"new jobs will be refused: {refusal}"
     elif free < _LITTLE_DISK_MIB:
-        yield f"only {free} MiB of disk are free for the data folder; {_LITTLE_DISK_MIB} MiB or more are comfortable"
+        yield f"only {free} MiB of disk are free for the data folder; {_LITTLE_DISK_MIB} MiB or more are recommended"
 
 
 def _descriptors(settings: Settings) -> Iterator[str]:
@@ -141,11 +140,11 @@ def _store() -> Iterator[str]:
         yield f"the server will not start: {unusable}"
 
 
-# What `crossdock doctor` and `crossdock check` say about the lake. Both only look.
+# The lake, for `crossdock doctor` and `crossdock check`.
 
 
-#: Faults that doctor tells one by one.
-_TOLD: Final = 5
+#: Faults that doctor lists one by one.
+_LISTED: Final = 5
 
 LAKE_CURE: Final = (
     "the server and its jobs are not affected. Put what is damaged or missing in the lake back from a copy of it, and "
@@ -153,60 +152,53 @@ LAKE_CURE: Final = (
 )
 
 
-class VerifiedLake(msgspec.Struct):
-    segments: int = 0
-    rows: int = 0
-    faults: list[str] = []
-
-
 def lake_warnings(settings: Settings) -> Iterator[str]:
     if not settings.lake.on:
         return
-    folder = folder_of(settings)
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        if folder.parent != settings.server.data:  # else the data folder's own warning says it
-            yield f"the lake cannot be written: {there} is no folder this user may write to; set lake.dir to another"
-        return
+    location = location_of(settings)
+    local = folder(location)
+    if local is not None:
+        there = next(each for each in (local, *local.parents) if each.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            if local.parent != settings.server.data.absolute():  # else the data folder's own warning says it
+                yield f"the lake cannot be written: this user cannot write to {there}; set lake.dir to another"
+            return
     try:
-        told = status(look(folder), settings.server.data, on=True)
+        LakeKeeper.refuse_newer(settings)
+        found = status(location, settings.server.data, on=True)
     except Newer as error:
         yield f"the server will not start: {error}"
         return
     except (CrossdockError, OSError) as error:
         yield f"the lake cannot be written: {error}"
         return
-    if told.lag is not None and told.lag.bytes > BEHIND_BYTES:
+    if found.lag is not None and found.lag.bytes > BEHIND_BYTES:
         yield (
-            f"the lake is {told.lag.bytes // admission.MIB} MiB behind the journal, which cannot be trimmed until it "
-            "has caught up; the server's log says what keeps it"
+            f"the lake is {found.lag.bytes // admission.MIB} MiB behind the journal, which cannot be trimmed until the "
+            "lake has caught up; see the server's log for the cause"
         )
-    yield from told.faults[:_TOLD]
-    if len(told.faults) > _TOLD:
-        yield f"{len(told.faults) - _TOLD} faults more in the lake; crossdock lake status names them all"
+    yield from found.faults[:_LISTED]
+    if len(found.faults) > _LISTED:
+        yield f"{len(found.faults) - _LISTED} more faults in the lake; crossdock lake status lists all"
 
 
-def verify_lake(settings: Settings, progress: Progress) -> VerifiedLake:
-    """Of whatever lake is in the folder, whether it is written to now or not."""
-    folder = folder_of(settings)
+def verify_lake(settings: Settings, progress: Progress) -> Verified:
+    """Verify the lake, whether or not lake.on is set."""
     try:
-        found = look(folder)
-    except (Damaged, OSError) as error:
-        return VerifiedLake(faults=[str(error)])
-    rows = sum(segment.rows for segment in found.segments)
-    return VerifiedLake(len(found.segments), rows, [*found.faults, *verify(found, progress)])
+        return verify(location_of(settings), settings.server.data, progress)
+    except (CrossdockError, OSError) as error:
+        return Verified(faults=[str(error)])
 
 
-# Which kind of file system a path is on, and whether a journal may live there.
+# File systems that a journal can or cannot be on.
 
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 
-#: Gone with the power.
+#: Lost at a reboot.
 IN_MEMORY: Final = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
-#: SQLite's write-ahead log needs shared memory and locks that such file systems do not give; neither do all of them
-#: pass a sync on to a disk.
+#: SQLite's write-ahead log needs shared memory and locks that these file systems lack. Not all of them sync to a disk.
 NETWORK: Final = frozenset(
     {
         "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.cifs",
@@ -218,7 +210,7 @@ NETWORK: Final = frozenset(
 
 
 def file_system(path: Path, mountinfo: str) -> str:
-    """The type of the file system that holds this absolute path, as /proc/self/mountinfo tells it."""
+    """The type of the file system that holds this absolute path, by /proc/self/mountinfo."""
     found, depth = "", -1
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
@@ -230,5 +222,5 @@ def file_system(path: Path, mountinfo: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """The kernel writes blanks and backslashes in a path as three octal digits."""
+    """Decode the octal escapes that the kernel writes for spaces and backslashes in a path."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

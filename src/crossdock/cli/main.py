@@ -47,7 +47,7 @@ class CatalogGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.entries.get(cmd_name)
         if entry is None:
-            if ctx.resilient_parsing:  # tab completion of a line that is wrong
+            if ctx.resilient_parsing:  # tab completion of an invalid line
                 return None
             path = " ".join([*_path(ctx), cmd_name])
             raise click.UsageError(f"No such command {path!r}.{_hint_for(_path(ctx), cmd_name)}")
@@ -60,7 +60,7 @@ class CatalogGroup(click.Group):
         return command if isinstance(command, click.Command) else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """From the catalog: click's own way would import every command."""
+        """Complete from the catalog, because click would import every command."""
         names = [name for name in self.entries if name.startswith(incomplete)]
         found = [CompletionItem(name, help=self.entries[name].help) for name in names]
         return found + click.Command.shell_complete(self, ctx, incomplete)
@@ -78,7 +78,7 @@ def _path(ctx: click.Context) -> list[str]:
 
 
 def _hint_for(path: list[str], name: str) -> str:
-    """What was meant by a name that is not in this group."""
+    """A suggestion for a name that is not in this group."""
     found = _meant(path, name)
     if found:
         return f" Did you mean {' or '.join(repr(each) for each in found)}?"
@@ -113,7 +113,7 @@ crossdock = CatalogGroup(
     "crossdock",
     entries=COMMANDS,
     callback=_show_help,
-    help="A durable job server that unmodified clients of other job servers use.",
+    help="A durable job server for clients of Faktory, Workq, Masenko, qless and Resqu.",
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
@@ -123,7 +123,7 @@ crossdock = click.version_option(__version__, prog_name="crossdock", message="%(
 def main(arguments: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"]:
-        # Before the server's code is loaded, which takes a while; from then on server/app.py logs it.
+        # Loading the server's code takes a while. server/app.py handles the signal afterwards.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         return crossdock.main(arguments, prog_name="crossdock", standalone_mode=False) or 0
@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _see_help(error: click.ClickException) -> str:
-    """Where to look, after a sentence of click's own, which does not say."""
+    """A pointer to --help, which click's own messages lack."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     own = isinstance(error, click.NoSuchOption | click.MissingParameter) or error.message.startswith("Got unexpected")
     return f" See {context.command_path} --help." if own and context is not None else ""

@@ -1,4 +1,4 @@
-"""The flags of every verb that takes settings, made from the table, and what was given with them."""
+"""Flags of commands that take settings or ask a running server, and the settings they result in."""
 
 import os
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from crossdock.settings.loading import Found, Loaded, load
 from crossdock.settings.table import TABLE, Setting
 
 #: click's name of each setting: that of its flag, with underscores.
-_PARAMETERS = {f"{setting.section}_{setting.key}": setting for setting in TABLE.values()}
+PARAMETERS = {f"{setting.section}_{setting.key}": setting for setting in TABLE.values()}
 
 
 class SettingsCommand(click.Command):
-    """A verb with all settings as flags, listed by section."""
+    """A command with all settings as flags, listed by section."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,7 +30,7 @@ class SettingsCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                setting = _PARAMETERS.get(param.name or "")
+                setting = PARAMETERS.get(param.name or "")
                 groups.setdefault(f"Settings [{setting.section}]" if setting else "Options", []).append(record)
         for title, records in groups.items():
             with formatter.section(title):
@@ -43,14 +43,14 @@ def _short_forms() -> list[click.Option]:
             ["--config"],
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Settings in TOML. Without it CROSSDOCK_CONFIG, or crossdock.toml in this folder if it is there.",
+            help="Settings file (TOML). Default: $CROSSDOCK_CONFIG, else crossdock.toml in this folder if it exists.",
         ),
         click.Option(["--data"], metavar="DIR", help="Short for --server-data."),
         click.Option(
             ["--listen"],
             multiple=True,
-            metavar="DOOR=ADDRESS",
-            help="Short for --listen-DOOR. May be repeated; DOOR=off closes a door.",
+            metavar="PROTOCOL=ADDRESS",
+            help="Short for --listen-PROTOCOL. May be repeated. PROTOCOL=off disables a listener.",
         ),
     ]
 
@@ -72,69 +72,69 @@ def _metavar(setting: Setting) -> str:
 
 def _refuse_secret(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value is not None:
-        setting = _PARAMETERS[str(param.name)]
+        setting = PARAMETERS[str(param.name)]
         raise click.UsageError(
-            f"{setting.flag} is not a flag, since a command line is readable by everybody on this machine: "
-            f"set {setting.name} in the configuration file, or {setting.variable}"
+            f"{setting.flag} is not a flag, because every user of this machine can read command lines; "
+            f"set {setting.name} in the settings file, or {setting.variable}"
         )
 
 
 def loaded(values: dict[str, Any]) -> Loaded:
-    """The settings from what click parsed. Raises BadSetting or click.UsageError."""
+    """Load the settings with the flags that click parsed. Raises BadSetting or click.UsageError."""
     flags: dict[str, Found] = {}
     for name, value in values.items():
-        setting = _PARAMETERS.get(name)
+        setting = PARAMETERS.get(name)
         if setting is not None and value is not None:
             flags[setting.name] = Found(value, f"flag {setting.flag}")
     if values["data"] is not None:
-        _give(flags, "server.data", Found(values["data"], "flag --data"))
+        _set(flags, "server.data", Found(values["data"], "flag --data"))
     for text in values["listen"]:
-        door, equals, where = text.partition("=")
-        name = f"listen.{door}"
+        protocol, equals, where = text.partition("=")
+        name = f"listen.{protocol}"
         if not equals or name not in TABLE:
-            doors = ", ".join(setting.key for setting in TABLE.values() if setting.section == "listen")
-            raise click.UsageError(f"--listen {text} is not DOOR=ADDRESS; the doors are {doors}")
-        _give(flags, name, Found(where, "flag --listen"))
+            protocols = ", ".join(setting.key for setting in TABLE.values() if setting.section == "listen")
+            raise click.UsageError(f"--listen {text} is not PROTOCOL=ADDRESS; the protocols are {protocols}")
+        _set(flags, name, Found(where, "flag --listen"))
     return load(flags, os.environ, values["config"])
 
 
-def _give(flags: dict[str, Found], name: str, found: Found) -> None:
+def _set(flags: dict[str, Found], name: str, found: Found) -> None:
     if name in flags:
         raise click.UsageError(f"{name} is given twice")
     flags[name] = found
 
 
-# What the operator's verbs share: how they find the server, and how they tell what it said.
+# Commands that ask a running server.
 
 
 class AdminCommand(click.Command):
-    """A verb that asks a running server: where its data folder is, and whether a program reads the answer."""
+    """A command that asks a running server, with the flags that find the server and choose the output."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [
             *self.params,
             click.Option(
-                ["--data"], metavar="DIR", help="The server's data folder; without it the one that the settings name."
+                ["--data"], metavar="DIR", help="Data folder of the server. Default: the one in the settings."
             ),
             click.Option(
                 ["--config"],
                 type=click.Path(path_type=Path),
                 metavar="FILE",
-                help="The server's settings. Without it CROSSDOCK_CONFIG, or crossdock.toml in this folder.",
+                help="Settings file of the server. Default: $CROSSDOCK_CONFIG, else crossdock.toml in this folder.",
             ),
-            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object instead."),
+            click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
         ]
 
 
 def settings_of(values: dict[str, Any]) -> Loaded:
-    """The settings as the server on that folder has them, if it was given the same file and variables."""
+    """The settings of the server on that folder, if it was started with the same file and variables."""
     return loaded({"listen": (), **values})
 
 
 @contextmanager
 def server(values: dict[str, Any]) -> Iterator[AdminClient]:
-    """The running server these flags mean. Raises NoServer with what to do."""
+    """Connect to the running server that the flags select. Raises NoServer, which says what to do."""
     folder = settings_of(values).settings.server.data
     try:
         client = AdminClient(folder)
@@ -142,7 +142,7 @@ def server(values: dict[str, Any]) -> Iterator[AdminClient]:
         holder = in_use_by(folder)
         if holder:
             raise NoServer(
-                f"process {holder} has {folder} open and does not answer yet; it may still be starting: try again"
+                f"process {holder} has {folder} open and does not answer yet; it may still be starting, so try again"
             ) from error
         raise
     with client:

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -39,12 +40,13 @@ def agreed(question: str) -> bool:
 
 
 @contextmanager
-def meter() -> "Iterator[Progress]":
-    """Progress of long work, on one line of a terminal that is cleared at the end. Without a terminal it is silent.
+def meter(*, lines: bool = False) -> "Iterator[Progress]":
+    """Progress of long work, on one line of a terminal that is cleared at the end. Without a terminal it is silent, or
+    prints a line per step if `lines` is set.
 
     SIGTERM interrupts the work as Ctrl-C does, so that unfinished files are removed.
     """
-    shown = 0
+    shown, logged = 0, ""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def show(what: str, done: int, of: int) -> None:
@@ -57,8 +59,14 @@ def meter() -> "Iterator[Progress]":
     def nothing(what: str, done: int, of: int) -> None:
         pass
 
+    def log(what: str, done: int, of: int) -> None:
+        nonlocal logged
+        if what != logged:
+            logged = what
+            note(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {what}")
+
     try:
-        yield show if sys.stderr.isatty() else nothing
+        yield show if sys.stderr.isatty() else log if lines else nothing
     finally:
         signal.signal(signal.SIGTERM, before)
         if shown:

@@ -29,7 +29,7 @@ class Span(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = span(value) if isinstance(value, str) else float(value)
         if seconds is None:
-            self.fail(f"{value!r} is no span of time; write for example 45s, 10m, 2h or 7d", param, ctx)
+            self.fail(f"{value!r} is not a span of time; write for example 45s, 10m, 2h or 7d", param, ctx)
         return seconds
 
 
@@ -44,19 +44,19 @@ class Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = super().convert(value, param, ctx)
         if found != found:
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
         return found
 
 
 class Name(click.ParamType[str]):
-    """A text that is not empty: an unset shell variable must neither choose every job nor name a new one."""
+    """A text that is not empty, so that an unset shell variable neither selects every job nor names a new one."""
 
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value:
             flag = isinstance(param, click.Option) and not param.required
-            self.fail(f"it is empty; name one{', or leave the flag out' if flag else ''}", param, ctx)
+            self.fail(f"it is empty; give a name{', or leave the flag out' if flag else ''}", param, ctx)
         return str(value)
 
 
@@ -74,7 +74,7 @@ class PastTime(click.ParamType[float]):
         try:
             found = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no time; write 2026-11-01, 2026-11-01T12:00:00Z, or 2h (ago)", param, ctx)
+            self.fail(f"{value!r} is not a time; write 2026-11-01, 2026-11-01T12:00:00Z, or 2h (ago)", param, ctx)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
@@ -131,7 +131,7 @@ _NOT_FOUND: Final = {
 
 
 def json_text(what: str, text: str, begins: str) -> msgspec.Raw:
-    """Checked here, and sent as it was written. `begins` is the character it must begin with; empty: any JSON."""
+    """Check JSON text and keep it as written. `begins` is the character it must begin with; empty: any JSON."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
         if not text.lstrip().startswith(begins):
@@ -176,7 +176,7 @@ def _instant(flag: str, text: str) -> datetime:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        why = "is no time" if at is None else "names no time zone"
+        why = "is not a time" if at is None else "names no time zone"
         raise click.UsageError(
             f"{flag} {text!r} {why}; write a date and time with its zone, 2026-12-01T03:00:00Z or "
             "2026-12-01T03:00:00+01:00, or a span from now, 45s, 10m, 2h or 7d"

@@ -1,4 +1,4 @@
-"""How the verbs reach a door: where the settings say it is, or where the running server says."""
+"""Clients of each protocol for the command line, connected to the address of the server's listener."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -11,6 +11,7 @@ from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
 from crossdock.settings.address import Address, parse_address
+from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
 
 
@@ -35,20 +36,13 @@ def qless(values: dict[str, Any]) -> QlessClient:
 
 
 def loader(values: dict[str, Any], run: str) -> Loader:
-    """Bulk pushes, through the Redis door."""
-    return _open("redis", values, lambda at, settings: Loader(_redis(at, settings), run))
+    """A client for bulk loads, over the Redis protocol."""
+    return _open(
+        "redis", values, lambda at, settings: Loader(Where(at.host, at.port, at.path, settings.redis.password), run)
+    )
 
 
-def redis(values: dict[str, Any]) -> Where:
-    """For those who reach it by themselves."""
-    return _open("redis", values, _redis)
-
-
-def _redis(at: Address, settings: Settings) -> Where:
-    return Where(at.host, at.port, at.path, settings.redis.password)
-
-
-#: Clients that can take a job and settle it, by door.
+#: Clients that can take a job and settle it, by protocol.
 WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
     "faktory": faktory,
     "workq": workq,
@@ -60,18 +54,29 @@ WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
 T = TypeVar("T")
 
 
-def _open(door: str, values: dict[str, Any], connect: Callable[[Address, Settings], T]) -> T:
-    settings = settings_of(values).settings
-    where = parse_address(getattr(settings.listen, door))
-    title = door.capitalize()
+def _open(protocol: str, values: dict[str, Any], connect: Callable[[Address, Settings], T]) -> T:
+    loaded = settings_of(values)
+    where = _listener(protocol, values, loaded)
     if where is None:
-        raise Refused(f"the {title} door is closed: listen.{door} is off; open it, and start the server anew")
-    if not where.path and not where.port:  # the server took one that was free; it knows which
-        with server(values) as control:
-            where = parse_address(control.ask("status")["status"]["listeners"].get(door, "off"))
-    if where is None:
-        raise Refused(f"the server has no {title} door")
+        raise Refused(f"listen.{protocol} is off: set it to an address and restart the server")
     try:
-        return connect(where, settings)
+        return connect(where, loaded.settings)
     except NoServer as error:
-        raise NoServer(f"{error}; start it with crossdock up, or say where it is with --listen {door}=…") from error
+        raise NoServer(
+            f"{error}; start the server with crossdock up, or name its address with --listen {protocol}=…"
+        ) from error
+
+
+def _listener(protocol: str, values: dict[str, Any], loaded: Loaded) -> Address | None:
+    """A flag wins. Otherwise the running server is asked, because it may have been started with other flags."""
+    where = parse_address(getattr(loaded.settings.listen, protocol))
+    chosen = where is None or bool(where.path or where.port)  #: not port 0
+    if chosen and loaded.sources[f"listen.{protocol}"].startswith("flag"):
+        return where
+    try:
+        with server(values) as admin:
+            return parse_address(admin.ask("status")["status"]["listeners"].get(protocol, "off"))
+    except NoServer:
+        if not chosen or values.get("data") is not None:  # only that server knows its port, or is meant
+            raise
+        return where

@@ -1,4 +1,4 @@
-"""A blocking client of the admin protocol: one JSON object a line each way (docs/reference/admin.md)."""
+"""A blocking client of the admin protocol: one JSON object per line in each direction (admin.md)."""
 
 import socket
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ import msgspec
 from crossdock.client.base import Broken, Closes, NoServer, Refused, Stream
 from crossdock.protocols.admin.socket_path import reachable
 
-#: A server under load answers in milliseconds; one that is stuck for so long is not going to.
+#: A busy server answers in milliseconds. After this long it is stuck.
 TIMEOUT_S: Final = 60.0
 _PAGE: Final = 200
 
 
 class AdminClient(Closes):
     def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
-        """Raises NoServer if none runs on that data folder."""
+        """Raises NoServer if no server runs on that data folder."""
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout_s)
         try:
@@ -25,17 +25,19 @@ class AdminClient(Closes):
                 sock.connect(path)
         except PermissionError as error:
             sock.close()
-            raise NoServer(f"the server on {folder} is another user's; run this as that user, or as root") from error
+            raise NoServer(
+                f"the server on {folder} belongs to another user; run this command as that user or as root"
+            ) from error
         except OSError as error:
             sock.close()
             raise NoServer(
-                f"no server runs on {folder}; start it with crossdock up --data {folder}, "
-                "or name the folder of the one that runs with --data or --config"
+                f"no server runs on {folder}; start one with crossdock up --data {folder}, "
+                "or name the data folder of the running server with --data or --config"
             ) from error
         self._stream = Stream(sock)
 
     def ask(self, do: str, **fields: Any) -> dict[str, Any]:
-        """One request, its answer. Members that are None are left out. Raises Refused with the server's words."""
+        """Send one request. Members that are None are omitted. Raises Refused with the server's error."""
         return {name: _value(raw) for name, raw in self._ask(do, fields).items()}
 
     def _ask(self, do: str, fields: dict[str, Any]) -> dict[str, msgspec.Raw]:
@@ -47,7 +49,7 @@ class AdminClient(Closes):
         return answer
 
     def job(self, ident: int | str) -> dict[str, Any]:
-        """One job. Its `payload` and `custom` are texts in JSON: a number in them may be too long for any type."""
+        """One job. `payload` and `custom` stay JSON texts, because a number in them may fit no type."""
         answer = self._ask("job", {"id": ident})
         found = {name: _value(raw) for name, raw in answer.items() if name != "job"}
         members = {} if _is_null(answer["job"]) else _members(answer["job"])
@@ -56,8 +58,13 @@ class AdminClient(Closes):
         shown = {name: _value(raw) for name, raw in members.items()} | texts
         return {"job": shown or None} | found
 
+    def states(self, numbers: list[int]) -> list[str | None]:
+        """The state of each of up to 1,000 jobs. None: the server does not have it."""
+        found: list[str | None] = self.ask("states", numbers=numbers)["states"]
+        return found
+
     def rows(self, what: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        """All rows of a listing, page after page. `what` is the verb, and the member that holds the rows."""
+        """All rows of a list, page by page. `what` is the verb and the member that holds the rows."""
         after = None
         while True:
             page = self.ask(what, limit=_PAGE, after=after, **fields)
@@ -67,7 +74,7 @@ class AdminClient(Closes):
                 return
 
     def steps(self, do: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        """The same request again and again, each from where the last one stopped and as of the same instant."""
+        """Repeat a request until it is complete. Each continues where the last one stopped, as of the same instant."""
         step: dict[str, Any] = {"after": None, "as_of": fields.pop("as_of", None)}
         while True:
             step = self.ask(do, after=step["after"], as_of=step["as_of"], **fields)
@@ -87,11 +94,11 @@ def _members(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
     try:
         return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError as error:
-        raise Broken(f"the server's answer is not what it should be: {error}") from error
+        raise Broken(f"invalid reply from the server: {error}") from error
 
 
 def _value(text: msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise Broken(f"the server's answer is not what it should be: {error}") from error
+        raise Broken(f"invalid reply from the server: {error}") from error

@@ -1,4 +1,4 @@
-"""A blocking stream of lines, and of blocks of known length, over a socket."""
+"""What the clients of all protocols share: a blocking stream over a socket, errors, and the worker interface."""
 
 import socket
 from abc import ABC, abstractmethod
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from crossdock.model.errors import CrossdockError
 
-#: A job of the largest size a door takes, and what is told around it.
+#: Longest reply: a job of the largest size, and its framing.
 LINE_BYTES: Final = 300 * 1024 * 1024
 _CHUNK: Final = 256 * 1024
 
@@ -21,29 +21,29 @@ class Stream:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise Broken(f"the server hung up: {error.strerror or error}") from error
+            raise Broken(f"the server closed the connection: {error.strerror or error}") from error
 
     def line(self) -> bytes:
-        """The next line, without its end. Raises Broken."""
+        """The next line, without its line end. Raises Broken."""
         seen = 0
         while (end := self._read.find(b"\n", seen)) < 0:
             seen = len(self._read)
             if seen > LINE_BYTES:
-                raise Broken("the server's answer is too long")
+                raise Broken("the server's reply is too long")
             self._more()
         line = bytes(self._read[:end]).removesuffix(b"\r")
         del self._read[: end + 1]
         return line
 
     def block(self, size: int) -> bytes:
-        """The next so many bytes, and the line end behind them. Raises Broken."""
+        """The next `size` bytes, and the line end after them. Raises Broken."""
         if size > LINE_BYTES:
-            raise Broken("the server's answer is too long")
+            raise Broken("the server's reply is too long")
         while len(self._read) < size + 2:
             self._more()
         block = bytes(self._read[:size])
         if self._read[size : size + 2] != b"\r\n":
-            raise Broken("the server's answer is not as long as it says")
+            raise Broken("the length of the server's reply is wrong")
         del self._read[: size + 2]
         return block
 
@@ -51,15 +51,15 @@ class Stream:
         try:
             data = self._socket.recv(_CHUNK)
         except TimeoutError as error:
-            raise Broken("the server did not answer in time") from error
+            raise Broken("the server did not reply in time") from error
         except OSError as error:
             raise Broken(f"the connection was lost: {error.strerror or error}") from error
         if not data:
-            raise Broken("the server ended the connection")
+            raise Broken("the server closed the connection")
         self._read += data
 
-    def patience(self, seconds: float) -> None:
-        """How long an answer may take from now on."""
+    def set_timeout(self, seconds: float) -> None:
+        """Seconds that a reply may take from now on."""
         self._socket.settimeout(seconds)
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Stream:
 
 
 def connect(what: str, host: str, port: int, path: str, timeout_s: float) -> Stream:
-    """To a door, by a UNIX socket if there is a path. `what` is the door's name in the error. Raises NoServer."""
+    """Connect, over a UNIX socket if there is a path. `what` names the protocol in the error. Raises NoServer."""
     try:
         if path:
             sock = socket.socket(socket.AF_UNIX)
@@ -77,11 +77,11 @@ def connect(what: str, host: str, port: int, path: str, timeout_s: float) -> Str
             sock = socket.create_connection((host, port), timeout_s)
     except OSError as error:
         where = f"unix:{path}" if path else f"{host}:{port}"
-        raise NoServer(f"no {what} door answers at {where}: {error.strerror or error}") from error
+        raise NoServer(f"no {what} server at {where}: {error.strerror or error}") from error
     return Stream(sock)
 
 
-# What is closed at the end of its `with` block.
+# Base of clients that a `with` block closes.
 
 
 class Closes(ABC):
@@ -97,57 +97,57 @@ class Closes(ABC):
         self.close()
 
 
-# What can go wrong between a client and a server.
+# Errors.
 #
 # CrossdockError
 # └── ClientError
-#     ├── NoServer       nobody answers there
-#     ├── Refused        the server said no; the text is its own
-#     └── Broken         the connection ended, or what came over it was no answer
+#     ├── NoServer       no server answers at the address
+#     ├── Refused        the server returned an error; the text is the server's
+#     └── Broken         the connection was lost, or a reply was invalid
 
 
 class ClientError(CrossdockError):
-    """Something between this client and its server."""
+    """Base of all errors of clients."""
 
 
 class NoServer(ClientError):
-    """Nobody answers where the server should be."""
+    """No server answers at the address."""
 
 
 class Refused(ClientError):
-    """The server did not do it; the text is its own."""
+    """The server returned an error. The text is the server's."""
 
 
 class Broken(ClientError):
-    """Whether the last request was carried out is not known."""
+    """The connection was lost or a reply was invalid. The result of the last request is not known."""
 
 
-# What a worker does with a job, whatever the door: take it, then say what became of it.
+# Taking and settling a job, over any protocol.
 
 
 class Taken(NamedTuple):
-    """A job that was leased."""
+    """A leased job."""
 
-    ident: str  #: as the door names it
+    ident: str  #: the job's ID in this protocol
     queue: str
     kind: str
     payload: bytes
 
 
-#: Of a job that nobody settles, while its lease has nothing to do with the connection.
-LEFT: Final = "it comes back when its lease ends"
+#: For protocols whose leases do not end with the connection.
+LEFT: Final = "it returns to its queue when its lease expires"
 
 
 class Worker(Protocol):
-    left: str  #: what becomes of a job that is not settled before `close`
+    left: str  #: what happens to a job that is not settled before `close`
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
-        """Lease a job of these queues; None: none came in that time. Raises ClientError."""
+        """Lease a job of these queues; None: no job within that time. Raises ClientError."""
 
     def done(self, job: Taken) -> None:
-        """Raises ClientError, also if the lease is over."""
+        """Raises ClientError, also if the lease has expired."""
 
     def failed(self, job: Taken, message: str) -> None:
-        """Raises ClientError, also if the lease is over."""
+        """Raises ClientError, also if the lease has expired."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What clients of Crossdock's own functions on the Redis door share: where it is, how to reach it, how to call one."""
+"""Blocking clients of Crossdock's own functions on the Redis listener: bulk loads and live jobs (redis.md)."""
 
 import random
 import time
@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 60.0
 
 
 class Where(NamedTuple):
-    """A Redis door."""
+    """Address and password of a Redis listener."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Where(NamedTuple):
 
 
 def reach(where: Where) -> Stream:
-    """A connection that has said the password. Raises NoServer, Broken or Refused."""
+    """An authenticated connection. Raises NoServer, Broken or Refused."""
     stream = connect("Redis", where.host, where.port, where.path, TIMEOUT_S)
     try:
         if where.password:
@@ -47,27 +47,24 @@ def function(name: bytes, *args: bytes) -> bytes:
 def refusal(line: bytes) -> Refused:
     code, _, text = line[1:].decode("utf-8", "replace").partition(" ")
     if code == "NOAUTH":
-        return Refused("the Redis door wants a password; give redis.password, or option password")
+        return Refused("the Redis listener requires a password; set redis.password, or the option password")
     return Refused(text if code in ("ERR", "LIMIT") else f"{code} {text}")
 
 
-# A blocking client of loads, on the Redis door: jobs in calls sent ahead, each of them until it was answered.
-#
-# A call whose answer was lost is sent again, on a new connection: the run's jids make that harmless. A server that
-# has no
-# room now is asked again, later and later.
+# Bulk loads. Calls are sent ahead of their replies. A call whose reply was lost is sent again on a new connection. This
+# is safe because the load ignores jids that it knows. A server that is full is asked again with growing delays.
 
 
-#: How long a server may be away, or have no room, before it is given up.
+#: Give up after the server was away or full for this long.
 PATIENCE_S: Final = 300.0
 
-#: Calls that are on their way: the server decodes one while the next comes.
+#: Calls without a reply: the server decodes one while the next arrives.
 AHEAD: Final = 4
 
-#: Of the jobs of a call, however few that are: no server takes a request of any length (`redis.request_mib`).
+#: Bytes of the jobs in one call, because the server limits requests (`redis.request_mib`).
 CALL_BYTES: Final = 4 * 1024 * 1024
 
-#: States of a load that takes in nothing more: it was completed, or left alone for too long.
+#: States of a load that accepts no more jobs.
 _ENDED: Final = ("closed", "lapsed")
 
 _FIRST_WAIT_S: Final = 0.05
@@ -76,21 +73,20 @@ _LONGEST_WAIT_S: Final = 5.0
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class Told(NamedTuple):
+class LoadProgress(NamedTuple):
     state: str  #: open, closed, lapsed or unknown
-    new: int  #: of the call
+    new: int  #: jobs of this call
     known: int
-    total_new: int  #: of the whole load, up to the call
+    total_new: int  #: jobs of the whole load so far
     total_known: int
 
 
 class Later(ClientError):
-    """The server has no room now; the text is its own."""
+    """The server is full. The text is the server's."""
 
 
 def calls(jobs: Iterable[tuple[Any, ...]], many: int) -> Iterator[tuple[int, bytes]]:
-    """Jobs (docs/reference/redis.md) as `Loader.put` takes them, at most so many at a time, each time with how many
-    they are. One that is longer than a call may be goes alone."""
+    """Split jobs into calls for `Loader.put`, each with its number of jobs. A job longer than a call goes alone."""
     some: list[msgspec.Raw] = []
     size = 0
     for job in jobs:
@@ -105,30 +101,32 @@ def calls(jobs: Iterable[tuple[Any, ...]], many: int) -> Iterator[tuple[int, byt
 
 
 class Loader(Closes):
-    """Raises NoServer or Refused. What gets no answer within `patience_s` raises what went wrong last."""
+    """A bulk load. Raises NoServer or Refused. After `patience_s` without a reply, the last error is raised."""
 
     def __init__(
         self,
         where: Where,
         run: str,
         patience_s: float = PATIENCE_S,
-        tell: Callable[[Told], None] = lambda told: None,
+        tell: Callable[[LoadProgress], None] = lambda progress: None,
         *,
         once: bool = False,
     ) -> None:
-        """`once`: what the server knows by its jid from elsewhere is not taken in either."""
+        """`once`: also ignore jids that the server knows from other sources."""
         self._where = where
         self._run = run.encode()
         self._more = (b"once",) if once else ()
         self._patience_s = patience_s
-        self._tell = tell  #: is called with each answer
-        self._sent: deque[bytes] = deque()  #: calls without an answer, the oldest first
+        self._tell = tell  #: called with each reply
+        self._sent: deque[bytes] = deque()  #: calls without a reply, oldest first
         self._stream: Stream | None = None
-        self.ended = ""  #: closed or lapsed: the load was, when one of these calls came, and did not take in its jobs
+        self.ended = (
+            ""  #: closed or lapsed, if the load had ended before one of these calls, whose jobs were then ignored
+        )
         self._connect()
 
     def put(self, jobs: bytes) -> None:
-        """Jobs as the function takes them. They have arrived when `drain` returns."""
+        """Send encoded jobs. They are durable when `drain` returns."""
         while len(self._sent) >= AHEAD:
             self._settle()
         self._send(function(b"crossdock.load", self._run, jobs, *self._more))
@@ -137,10 +135,10 @@ class Loader(Closes):
         while self._sent:
             self._settle()
 
-    def loaded(self) -> Told:
+    def loaded(self) -> LoadProgress:
         return self._ask(b"crossdock.loaded")
 
-    def finish(self) -> Told:
+    def finish(self) -> LoadProgress:
         """Close the load."""
         return self._ask(b"crossdock.close")
 
@@ -149,13 +147,13 @@ class Loader(Closes):
             self._stream.close()
             self._stream = None
 
-    def _ask(self, name: bytes) -> Told:
+    def _ask(self, name: bytes) -> LoadProgress:
         self.drain()
         before = self.ended
         self._send(function(name, self._run))
-        told = self._settle()
+        progress = self._settle()
         self.ended = before
-        return told
+        return progress
 
     def _send(self, call: bytes) -> None:
         self._sent.append(call)
@@ -165,30 +163,30 @@ class Loader(Closes):
             except Broken:
                 self.close()
 
-    def _settle(self) -> Told:
-        """The answer to the oldest call, however often that has to be sent."""
+    def _settle(self) -> LoadProgress:
+        """The reply to the oldest call, which is sent again as often as needed."""
         give_up, wait = time.monotonic() + self._patience_s, _FIRST_WAIT_S
         while True:
             try:
                 if self._stream is None:
                     self._connect()
-                told = self._answer()
+                progress = self._answer()
                 self._sent.popleft()
-                self.ended = self.ended or (told.state if told.state in _ENDED else "")
-                self._tell(told)
-                return told
+                self.ended = self.ended or (progress.state if progress.state in _ENDED else "")
+                self._tell(progress)
+                return progress
             except (NoServer, Broken, Later) as error:
                 if time.monotonic() + wait > give_up:
                     raise
-                time.sleep(wait * random.uniform(0.5, 1.0))  # so that many clients do not come back at once
+                time.sleep(wait * random.uniform(0.5, 1.0))  # jitter, so that many clients do not return at once
                 wait = min(2 * wait, _LONGEST_WAIT_S)
                 if isinstance(error, Later):
-                    self._send(self._sent.popleft())  # those behind it were sent already, and are answered next
+                    self._send(self._sent.popleft())  # the calls after it were sent, and their replies come next
                 else:
                     self.close()
 
     def _connect(self) -> None:
-        """And say again what was not answered."""
+        """Reconnect and resend the calls without a reply."""
         stream = reach(self._where)
         try:
             for call in self._sent:
@@ -198,24 +196,24 @@ class Loader(Closes):
             raise
         self._stream = stream
 
-    def _answer(self) -> Told:
+    def _answer(self) -> LoadProgress:
         if self._stream is None:
             raise Broken("the connection was lost")
         line = self._stream.line()
         if line.startswith(b"-"):
             raise _refused(line)
         if line != b"*5" or not (head := self._stream.line()).startswith(b"$") or not head[1:].isdigit():
-            raise Refused(f"{self._where} is no Redis door of Crossdock: {line[:80]!r}")
+            raise Refused(f"{self._where} is not a Crossdock Redis listener: {line[:80]!r}")
         state = self._stream.block(int(head[1:])).decode()
         new, known, total_new, total_known = (int(self._stream.line().removeprefix(b":")) for _ in range(4))
-        return Told(state, new, known, total_new, total_known)
+        return LoadProgress(state, new, known, total_new, total_known)
 
 
 def _refused(line: bytes) -> ClientError:
     return Later(line[5:].decode("utf-8", "replace")) if line.startswith(b"-OOM ") else refusal(line)
 
 
-# A blocking client of live jobs through the Redis door: pages by cursor, from any machine that reaches it.
+# Live jobs, in pages by cursor.
 
 
 class LiveJobs(Closes):
@@ -226,7 +224,7 @@ class LiveJobs(Closes):
         self._stream = reach(where)
 
     def rows(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """All jobs that the filters let pass, as the control door's `jobs` shows them. Raises Broken."""
+        """All jobs that match the filters, in the form of the admin protocol's `jobs`. Raises Broken."""
         after = None
         while True:
             page = self.page(after=after, **filters)
@@ -242,11 +240,11 @@ class LiveJobs(Closes):
         if line.startswith(b"-"):
             raise refusal(line)
         if not line.startswith(b"$") or not line[1:].isdigit():
-            raise Refused(f"{self._where} is no Redis door of Crossdock: {line[:80]!r}")
+            raise Refused(f"{self._where} is not a Crossdock Redis listener: {line[:80]!r}")
         try:
             return msgspec.json.decode(self._stream.block(int(line[1:])), type=dict[str, Any])
         except msgspec.DecodeError as error:
-            raise Broken(f"the server's answer is not what it should be: {error}") from error
+            raise Broken(f"invalid reply from the server: {error}") from error
 
     def close(self) -> None:
         self._stream.close()

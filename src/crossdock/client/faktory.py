@@ -1,4 +1,4 @@
-"""A blocking client of the Faktory door, as much of it as the command line needs: PUSH, FETCH, ACK and FAIL."""
+"""A blocking Faktory client with what the command line needs: PUSH, FETCH, ACK and FAIL."""
 
 import time
 from typing import Any, Final
@@ -28,7 +28,7 @@ class FaktoryClient(Closes):
     left = LEFT
 
     def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect, by a UNIX socket if there is a path, and say who we are. Raises NoServer or Refused."""
+        """Connect, over a UNIX socket if there is a path, and send HELLO. Raises NoServer or Refused."""
         self._stream = connect("Faktory", host, port, path, timeout_s)
         try:
             self._hello(f"unix:{path}" if path else f"{host}:{port}", password)
@@ -40,14 +40,14 @@ class FaktoryClient(Closes):
         line = self._stream.line()
         try:
             if not line.startswith(b"+HI "):
-                raise Broken(f"{where} does not speak Faktory's protocol")
+                raise Broken(f"{where} does not speak the Faktory protocol")
             greeting = msgspec.json.decode(line[4:], type=_Greeting)
         except msgspec.DecodeError as error:
-            raise Broken(f"{where} does not speak Faktory's protocol") from error
+            raise Broken(f"{where} does not speak the Faktory protocol") from error
         hello: dict[str, Any] = {"v": 2}
         if greeting.s:
             if not password:
-                raise Refused(f"{where} wants a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD")
+                raise Refused(f"{where} requires a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD")
             hello["pwdhash"] = digest(password.encode(), greeting.s, greeting.i)
         try:
             self._call(b"HELLO", hello)
@@ -55,15 +55,15 @@ class FaktoryClient(Closes):
             if str(error) != "Invalid password":
                 raise
             raise Refused(
-                f"{where} has another password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
+                f"wrong password for {where}; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
             ) from error
 
     def push(self, job: dict[str, Any]) -> None:
-        """Returns once the server has it on disk. Raises Refused with the server's words."""
+        """Return when the job is durable. Raises Refused with the server's error."""
         self._call(b"PUSH", job)
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
-        """Lease a job of these queues; None: none came in that time. A FETCH that finds none takes two seconds."""
+        """Lease a job of these queues; None: no job within that time. A FETCH without a job takes two seconds."""
         give_up = time.monotonic() + wait_s
         while True:
             self._stream.send(f"FETCH {' '.join(queues)}\r\n".encode())
@@ -71,7 +71,7 @@ class FaktoryClient(Closes):
             if head.startswith(b"-"):
                 raise _refused(head)
             if not head.startswith(b"$") or not head[1:].removeprefix(b"-").isdigit():
-                raise Broken(f"an unexpected answer to FETCH: {head[:80]!r}")
+                raise Broken(f"unexpected reply to FETCH: {head[:80]!r}")
             if head != b"$-1":
                 job = msgspec.json.decode(self._stream.block(int(head[1:])), type=_Fetched)
                 return Taken(job.jid, job.queue, job.jobtype, bytes(job.args))
@@ -90,7 +90,7 @@ class FaktoryClient(Closes):
         if line.startswith(b"-"):
             raise _refused(line)
         if line != b"+OK":
-            raise Broken(f"an unexpected answer to {verb.decode()}: {line[:80]!r}")
+            raise Broken(f"unexpected reply to {verb.decode()}: {line[:80]!r}")
 
     def close(self) -> None:
         self._stream.close()

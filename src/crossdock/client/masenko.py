@@ -1,4 +1,4 @@
-"""A blocking client of the Masenko door, as much of it as the command line needs: PUSH, FETCH, ACK and NACK."""
+"""A blocking Masenko client with what the command line needs: PUSH, FETCH, ACK and NACK."""
 
 import time
 from typing import Any, Final
@@ -10,7 +10,7 @@ from crossdock.protocols.masenko import messages
 
 TIMEOUT_S: Final = 30.0
 
-#: One FETCH waits no longer than this: a server may allow so little, and each is a heartbeat.
+#: Longest wait of one FETCH. Each FETCH is a heartbeat, and the server's heartbeat may be this short.
 _FETCH_S: Final = 1.0
 
 
@@ -23,18 +23,18 @@ class _Reply(msgspec.Struct):
 
 
 class MasenkoClient(Closes):
-    left = "it counts as failed, for its connection has ended"
+    left = "it counts as failed, because its connection has ended"
 
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect, by a UNIX socket if there is a path. Raises NoServer."""
+        """Connect, over a UNIX socket if there is a path. Raises NoServer."""
         self._stream = connect("Masenko", host, port, path, timeout_s)
 
     def push(self, task: dict[str, Any]) -> int:
-        """Its id, once the server has it on disk. Raises Refused with the server's words."""
+        """Return the task's id when it is durable. Raises Refused with the server's error."""
         return self._call("PUSH", task, messages.OK).id
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
-        """Lease a task of these queues; None: none came in that time. Raises Refused."""
+        """Lease a task of these queues; None: no task within that time. Raises Refused."""
         give_up = time.monotonic() + wait_s
         while True:
             left = max(1, round(min(give_up - time.monotonic(), _FETCH_S) * 1e9))
@@ -48,22 +48,22 @@ class MasenkoClient(Closes):
         self._call("ACK", {"id": int(job.ident)}, messages.OK)
 
     def failed(self, job: Taken, message: str) -> None:
-        """The protocol has no room for the message."""
+        """The protocol cannot carry the message."""
         self._call("NACK", {"id": int(job.ident)}, messages.OK)
 
     def _call(self, verb: str, body: dict[str, Any], *expected: bytes) -> _Reply:
-        """`expected` are replies of the door; their verbs count."""
+        """`expected` are the verbs of valid replies."""
         self._stream.send(verb.encode() + b" " + msgspec.json.encode(body) + b"\n")
         line = self._stream.line()
         answer, _, text = line.partition(b" ")
         try:
             reply = msgspec.json.decode(text, type=_Reply)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Broken(f"an unexpected answer to {verb}: {line[:80]!r}") from error
+            raise Broken(f"unexpected reply to {verb}: {line[:80]!r}") from error
         if answer == messages.ERR:
             raise Refused(reply.msg)
         if answer not in [each.partition(b" ")[0] for each in expected]:
-            raise Broken(f"an unexpected answer to {verb}: {line[:80]!r}")
+            raise Broken(f"unexpected reply to {verb}: {line[:80]!r}")
         return reply
 
     def close(self) -> None:

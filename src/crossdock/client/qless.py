@@ -1,4 +1,4 @@
-"""A blocking client of qless on the Redis door, as much of it as the command line needs: put, pop, complete and fail.
+"""A blocking qless client with what the command line needs: put, pop, complete and fail.
 
 It calls FCALL with the unified form, so nothing has to be loaded first.
 """
@@ -16,10 +16,10 @@ from crossdock.protocols.redis.resp.encode import encode
 
 TIMEOUT_S: Final = 30.0
 
-#: Nobody waits at this door: a worker asks again after so long.
+#: qless has no blocking pop: a worker asks again after this many seconds.
 _POLL_S: Final = 0.1
 
-#: What the error of a script or a function is wrapped in.
+#: The wrapping that Redis adds to the error of a script or function.
 _WRAPPED: Final = re.compile(
     r"(?:ERR )?(?:user_(?:script|function):\d+: )?(.*?)(?: script: \S*, on @user_(?:script|function):\d+\.)?", re.DOTALL
 )
@@ -36,10 +36,10 @@ class QlessClient(Closes):
     left = LEFT
 
     def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect, by a UNIX socket if there is a path, and say the password. Raises NoServer or Refused."""
+        """Connect, over a UNIX socket if there is a path, and authenticate. Raises NoServer or Refused."""
         self._stream = connect("Redis", host, port, path, timeout_s)
-        self._worker = f"crossdock-try-{socket.gethostname()}-{os.getpid()}"
-        self._data: dict[str, str] = {}  #: of jobs taken: it is sent back unchanged
+        self._worker = f"crossdock-take-{socket.gethostname()}-{os.getpid()}"
+        self._data: dict[str, str] = {}  #: data of leased jobs, which is sent back unchanged
         try:
             self._hello(f"unix:{path}" if path else f"{host}:{port}", password)
         except BaseException:
@@ -51,27 +51,27 @@ class QlessClient(Closes):
             self._ask(*("AUTH", password) if password else ("PING",))
         except Refused as error:
             if not password:
-                raise Refused(f"{where} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD") from error
+                raise Refused(f"{where} requires a password; set redis.password or CROSSDOCK_REDIS_PASSWORD") from error
             if "WRONGPASS" not in str(error):
                 raise
             raise Refused(
-                f"{where} has another password; set redis.password or CROSSDOCK_REDIS_PASSWORD to the server's"
+                f"wrong password for {where}; set redis.password or CROSSDOCK_REDIS_PASSWORD to the server's"
             ) from error
 
     def put(self, queue: str, jid: str, kind: str, data: bytes, delay_s: float = 0.0, **options: Any) -> None:
-        """Returns once the server has it on disk. Raises Refused with the script's words."""
+        """Return when the job is durable. Raises Refused with the script's error."""
         pairs = [word for name, value in options.items() for word in (name, _word(value))]
         self._call("put", self._worker, queue, jid, kind, data, repr(delay_s), *pairs)
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
-        """Lease a job of the first of these queues that has one; None: none came in that time. Raises Refused."""
+        """Lease a job of the first of these queues that has one; None: no job within that time. Raises Refused."""
         give_up = time.monotonic() + wait_s
         while True:
             for queue in queues:
                 found = self._call("pop", queue, self._worker, "1")
                 if not isinstance(found, bytes):
-                    raise Broken(f"an unexpected answer to pop: {found!r}")
-                if found != b"{}":  # so the scripts write an empty list
+                    raise Broken(f"unexpected reply to pop: {found!r}")
+                if found != b"{}":  # the scripts write an empty list like this
                     (job,) = msgspec.json.decode(found, type=list[_Popped])
                     self._data[job.jid] = job.data
                     return Taken(job.jid, job.queue, job.klass, job.data.encode())
@@ -84,7 +84,7 @@ class QlessClient(Closes):
         self._call("complete", job.ident, self._worker, job.queue, self._data[job.ident])
 
     def failed(self, job: Taken, message: str) -> None:
-        """For good, as a worker of qless does it: somebody has to look after it."""
+        """Fail the job for good, as a qless worker does. An operator has to retry it."""
         self._call("fail", job.ident, self._worker, "Failed", message, self._data[job.ident])
 
     def _call(self, command: str, *args: str | bytes) -> Any:
@@ -96,7 +96,7 @@ class QlessClient(Closes):
         return self._reply()
 
     def _reply(self) -> bytes | int | None:
-        """As simple as this client's questions: no answer to them is nested."""
+        """Read a reply. Replies to this client's commands are never nested."""
         line = self._stream.line()
         kind, rest = line[:1], line[1:]
         if kind == b"-":
@@ -108,7 +108,7 @@ class QlessClient(Closes):
             if kind == b":":
                 return size
             return self._stream.block(size) if size >= 0 else None
-        raise Broken(f"an unexpected answer: {line[:80]!r}")
+        raise Broken(f"unexpected reply: {line[:80]!r}")
 
     def close(self) -> None:
         self._stream.close()

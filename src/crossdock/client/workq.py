@@ -1,4 +1,4 @@
-"""A blocking client of the Workq door, as much of it as the command line needs: jobs in, leased, settled."""
+"""A blocking Workq client with what the command line needs: add, schedule, lease, complete and fail."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from crossdock.protocols.workq.codec import Codec
 
 TIMEOUT_S: Final = 30.0
 
-#: The stream gives lines without it, the door's messages end in it.
+#: The codec's messages end with it; the stream returns lines without it.
 END: Final = b"\r\n"
 
 
@@ -16,30 +16,30 @@ class WorkqClient(Closes):
     left = LEFT
 
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect, by a UNIX socket if there is a path. Raises NoServer."""
+        """Connect, over a UNIX socket if there is a path. Raises NoServer."""
         self._stream = connect("Workq", host, port, path, timeout_s)
         self._timeout_s = timeout_s
 
     def add(
         self, ident: str, name: str, payload: bytes, *, ttr_ms: int, ttl_ms: int, time: str = "", flags: str = ""
     ) -> None:
-        """`add`, or with a time `schedule`. Returns once the server has it on disk. Raises Refused."""
+        """`add`, or with a time `schedule`. Returns when the job is durable. Raises Refused."""
         line = f"schedule {ident} {name} {ttr_ms} {ttl_ms} {time}" if time else f"add {ident} {name} {ttr_ms} {ttl_ms}"
         self._ok(f"{line} {len(payload)} {flags}", payload)
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
-        """Lease a job of these names; None: none came in that time. Raises Refused."""
-        self._stream.patience(wait_s + self._timeout_s)
+        """Lease a job of these names; None: no job within that time. Raises Refused."""
+        self._stream.set_timeout(wait_s + self._timeout_s)
         self._send(f"lease {' '.join(queues)} {round(wait_s * 1_000)}")
         line = self._stream.line()
-        self._stream.patience(self._timeout_s)
+        self._stream.set_timeout(self._timeout_s)
         if line + END == codec.TIMEOUT:
             return None
         _expect(line, codec.ONE)
         head = self._stream.line()
         words = head.decode("ascii", "replace").split(" ")
-        if len(words) not in (3, 4) or not words[-1].isdecimal():  # the TTR is told or not, as the server is set
-            raise Broken(f"an unexpected answer to lease: {head[:80]!r}")
+        if len(words) not in (3, 4) or not words[-1].isdecimal():  # workq.lease_ttr decides whether the TTR is included
+            raise Broken(f"unexpected reply to lease: {head[:80]!r}")
         return Taken(words[0], words[1], words[1], self._stream.block(int(words[-1])))
 
     def done(self, job: Taken, result: bytes = b"") -> None:
@@ -50,11 +50,11 @@ class WorkqClient(Closes):
         self._ok(f"fail {job.ident} {len(result)}", result)
 
     def _send(self, line: str, block: bytes | None = None) -> None:
-        """Read by the door's own codec first: a line break in a word would be a second command."""
+        """Parse the line with the server's codec first, because a line break in a word would start a second command."""
         data = line.encode("utf-8", "replace") + (b"\r\n" if block is None else b"\r\n%b\r\n" % block)
         read = Codec().receive(data)
         if len(read) != 1 or read[0] is None or not line.isprintable():
-            raise Refused(f"Workq's words are printable ASCII: {line!r}")
+            raise Refused(f"Workq accepts printable ASCII only: {line!r}")
         if isinstance(read[0], bytes):
             raise _refused(read[0])
         self._stream.send(data)
@@ -71,7 +71,7 @@ def _expect(line: bytes, wanted: bytes) -> None:
     if line.startswith(b"-"):
         raise _refused(line)
     if line + END != wanted:
-        raise Broken(f"an unexpected answer: {line[:80]!r}")
+        raise Broken(f"unexpected reply: {line[:80]!r}")
 
 
 def _refused(reply: bytes) -> Refused:

@@ -1,17 +1,18 @@
-"""The engine: a pure state machine. `decide` looks and says what would happen; `apply` makes it so.
+"""The engine: a pure state machine. `decide` reads the state and returns events. `apply` changes the state by events.
 
-No clock, socket, thread, SQL or randomness inside: `now` and a seeded random source are handed in. So the whole of it
+It contains no clock, socket, thread, SQL or source of randomness. `now` and a seeded random source are arguments. So it
 can be replayed from its events, simulated, and compared with a model.
 """
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from math import inf
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from crossdock.engine import follow_ups, hooks, timers
-from crossdock.engine.decision import Decision, Topic
+from crossdock.engine.decision import Decision, FollowUps, Topic
 from crossdock.engine.jobs import admin as jobs_admin
 from crossdock.engine.jobs import complete, enqueue, fail, lease, release
 from crossdock.engine.keyspace import commands
@@ -56,7 +57,7 @@ from crossdock.model.protocol_data import QlessData, ResquData
 
 T = TypeVar("T")
 
-Apply: TypeAlias = Callable[[EngineState, Any], None]
+Apply: TypeAlias = Callable[[EngineState, FollowUps, Any], None]
 
 
 # What the protocols add: one table per hook, by the class of a job's protocol data.
@@ -82,28 +83,53 @@ hooks.LOCK_FREED[:] = [resqu_hooks.lock_freed]
 hooks.NOT_MOVABLE[:] = [resqu_hooks.not_movable]
 
 
-def _each(*parts: Apply) -> Apply:
-    """An event that several parts fold, in this order."""
+def _alone(apply: Callable[[EngineState, Any], None]) -> Apply:
+    """A function that affects no other record."""
+    return lambda state, follow_ups, event: apply(state, event)
 
-    def apply(state: EngineState, event: e.AnyEvent) -> None:
+
+def _each(*parts: Apply) -> Apply:
+    """Apply an event by several functions, in this order."""
+
+    def apply(state: EngineState, follow_ups: FollowUps, event: e.AnyEvent) -> None:
         for part in parts:
-            part(state, event)
+            part(state, follow_ups, event)
 
     return apply
 
 
-_APPLY: dict[type[e.Event], Apply] = {
+#: The functions that apply events which may affect other records, so that more events follow in the same change.
+_FOLLOWED: dict[type[e.Event], Apply] = {
     e.Pushed: enqueue.pushed,
     e.Leased: lease.leased,
     e.Succeeded: complete.succeeded,
     e.Failed: fail.failed,
     e.LeaseExpired: fail.lease_expired,
     e.Returned: release.returned,
-    e.Readied: jobs_admin.readied,
-    e.Scheduled: dependencies.scheduled,
-    e.Buried: _each(buffers.buried, jobs_admin.buried),
+    e.Buried: _each(_alone(buffers.buried), jobs_admin.buried),
     e.Removed: jobs_admin.removed,
     e.Rerouted: jobs_admin.rerouted,
+    e.Started: _each(timers.started, unique_ids.started),
+    e.Expired: timers.expired,
+    e.BatchCommitted: batches.batch_committed,
+    e.BatchCallbackPushed: batches.callback_pushed,
+    e.BatchFinished: batches.batch_finished,
+    e.ProgressSet: progress.progress_set,
+    e.ThrottlesSet: throttles.throttles_set,
+    e.Spawned: schedules.spawned,
+    e.Moved: put.moved,
+    e.Advanced: advance.advanced,
+    e.Stalled: advance.stalled,
+    e.Recurred: intervals.recurred,
+    e.Surfaced: surfacing.surfaced,
+    e.ThrottleFreed: qless_throttles.throttle_freed,
+    **resqu.APPLY_FOLLOWED,
+}
+
+#: The functions that apply all other events.
+_PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
+    e.Readied: jobs_admin.readied,
+    e.Scheduled: dependencies.scheduled,
     e.DependentsPostponed: postponed.dependents_postponed,
     e.DependentsResolved: postponed.dependents_resolved,
     e.QueueSeen: lease.queue_seen,
@@ -111,19 +137,11 @@ _APPLY: dict[type[e.Event], Apply] = {
     e.QueueResumed: queues.queue_resumed,
     e.QueueForgotten: queues.queue_forgotten,
     e.Flushed: queues.flushed,
-    e.Started: _each(timers.started, unique_ids.started),
-    e.Expired: timers.expired,
-    e.BatchOpened: batches.group_opened,
-    e.BatchCommitted: batches.group_committed,
-    e.BatchCallbackPushed: batches.group_called,
-    e.BatchFinished: batches.group_finished,
-    e.ProgressSet: progress.progress_set,
+    e.BatchOpened: batches.batch_opened,
     e.Renewed: progress.renewed,
-    e.ThrottlesSet: throttles.throttles_set,
-    e.SchedulesSet: schedules.recurrences_set,
-    e.Spawned: schedules.spawned,
+    e.SchedulesSet: schedules.schedules_set,
     e.NumbersDrawn: transaction.numbers_drawn,
-    e.ProgressDated: progress.tracks_dated,
+    e.ProgressDated: progress.progress_dated,
     KeySet: commands.key_set,
     KeysDropped: commands.keys_dropped,
     KeyKept: commands.key_kept,
@@ -131,14 +149,11 @@ _APPLY: dict[type[e.Event], Apply] = {
     MembersChanged: commands.members_changed,
     ScriptKnown: commands.script_known,
     ScriptsForgotten: commands.scripts_forgotten,
-    e.Moved: put.moved,
-    e.Advanced: advance.advanced,
-    e.Stalled: advance.stalled,
     e.Warned: catch_up.warned,
     e.Revived: edit.revived,
     e.Reprioritised: edit.reprioritised,
     e.Tagged: edit.tagged,
-    e.DependenciesEdited: edit.needs_edited,
+    e.DependenciesEdited: edit.dependencies_edited,
     e.Noted: edit.noted,
     e.Configured: settings.configured,
     e.Watched: settings.watched,
@@ -147,16 +162,16 @@ _APPLY: dict[type[e.Event], Apply] = {
     e.WorkersForgotten: settings.workers_forgotten,
     e.IntervalSet: intervals.interval_set,
     e.IntervalCleared: intervals.interval_cleared,
-    e.Recurred: intervals.recurred,
     e.Held: qless_throttles.is_held,
     e.Unheld: qless_throttles.unheld,
-    e.Surfaced: surfacing.surfaced,
     e.ThrottleSet: qless_throttles.throttle_set,
-    e.ThrottleFreed: qless_throttles.throttle_freed,
-    **resqu.APPLY,
     e.JobsLoaded: bulk_load.jobs_loaded,
     e.LoadClosed: bulk_load.load_closed,
+    **resqu.APPLY,
 }
+
+
+_APPLY: dict[type[e.Event], Apply] = _FOLLOWED | {kind: _alone(apply) for kind, apply in _PLAIN.items()}
 
 #: Commands that postpone dependents themselves.
 _POSTPONE = frozenset({c.Transaction, c.ResolveDependents})
@@ -170,10 +185,12 @@ class Engine:
         redact: Redact | None = None,
         room: Callable[[], float] = lambda: inf,
     ) -> None:
-        """`redact` says how words about a job go into history, where its payload has secrets. `room` says how many more
-        jobs may be held that no client pushes."""
+        """`redact` removes the secrets of a payload from texts about the job. `room` returns how many more jobs the
+        server may hold that no client pushes.
+        """
         self.state = state
-        #: What decides a command; None is said of one that has to be carried out in steps
+        self.follow_ups: FollowUps = []
+        #: The function that decides each command. It returns None if the command has to be executed in steps.
         self._decide: dict[type[c.Command[Any]], Callable[[EngineState, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
@@ -185,6 +202,7 @@ class Engine:
             admin.Bury: jobs_admin.bury,
             admin.Remove: jobs_admin.remove,
             admin.Reroute: jobs_admin.reroute,
+            admin.ForgetProgress: progress.forget_progress,
             admin.PauseQueues: queues.pause,
             admin.ResumeQueues: queues.resume,
             admin.ForgetQueue: queues.forget,
@@ -192,16 +210,16 @@ class Engine:
             c.Tick: lambda state, command, now: None if state.lazy.queues else timers.tick(state, command, now, random),
             m.TickNow: lambda state, command, now: timers.tick(state, command, now, random),
             c.Start: timers.start,
-            c.OpenBatch: batches.open_group,
-            c.CommitBatch: batches.commit_group,
+            c.OpenBatch: batches.open_batch,
+            c.CommitBatch: batches.commit_batch,
             c.Follow: follow_ups.follow,
             c.Resolve: dependencies.resolve,
             c.ResolveDependents: postponed.resolve_dependents,
             c.Transaction: transaction.transact,
             c.DrawNumbers: transaction.draw_numbers,
-            c.SetProgress: progress.set_track,
+            c.SetProgress: progress.set_progress,
             c.SetThrottles: throttles.set_throttles,
-            c.SetSchedules: schedules.set_recurrences,
+            c.SetSchedules: schedules.set_schedules,
             k.SetKey: commands.set_key,
             k.DropKeys: commands.drop_keys,
             k.KeepKey: commands.keep_key,
@@ -222,7 +240,7 @@ class Engine:
             m.Cancel: edit.cancel,
             m.SetPriority: edit.set_priority,
             m.EditTags: edit.edit_tags,
-            m.EditDependencies: edit.edit_needs,
+            m.EditDependencies: edit.edit_dependencies,
             m.Note: partial(edit.note, redact=redact),
             m.Configure: settings.configure,
             m.Watch: settings.watch,
@@ -237,7 +255,7 @@ class Engine:
             bulk.LoadJobs: bulk_load.load_jobs,
             bulk.CloseLoad: bulk_load.close_load,
         }
-        #: Commands of several steps, each applied before the next is decided
+        #: Commands that are executed in steps, each applied before the next is decided.
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
             m.Pop: pop.pop_in_steps,
             c.LeaseNext: catch_up.lease_in_steps,
@@ -245,34 +263,35 @@ class Engine:
         }
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """What this command would change, and its outcome. Nothing is changed yet."""
+        """The events and the outcome of this command. Nothing is changed."""
         decision = self._decide[type(command)](self.state, command, now)
         if decision is None:
-            raise UsageError(f"{type(command).__name__} is decided in steps, by execute")
+            raise UsageError(f"{type(command).__name__} is executed in steps: call execute")
         return decision
 
     def apply(self, event: e.AnyEvent) -> None:
         state = self.state
         state.counters.at = event.at
-        _APPLY[type(event)](state, event)
+        _APPLY[type(event)](state, self.follow_ups, event)
 
     def execute(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
+        """Decide and apply a command, then everything that follows from it. All of it is one change."""
         state = self.state
         decision = self._decide[type(command)](state, command, now)
         if decision is None:
             return self._step_by_step(command, now)
         events, outcome, ready_queues = decision
+        follow_ups = self.follow_ups
         try:
             if state.dependents and type(command) not in _POSTPONE:
                 events = postponed.postpone(state, command, events)
                 decision = events, outcome, ready_queues
             for event in events:
                 state.counters.at = event.at
-                _APPLY[type(event)](state, event)
-            if state.follow_ups or state.resolved_dependents:
+                _APPLY[type(event)](state, follow_ups, event)
+            if follow_ups:
                 events, ready_queues = list(events), list(ready_queues)
-                while state.follow_ups or state.resolved_dependents:
+                while follow_ups:
                     more, _, woken = self.decide(self._what_follows(command), now)
                     for event in more:
                         self.apply(event)
@@ -284,7 +303,7 @@ class Engine:
         return decision
 
     def _step_by_step(self, command: c.Command[Any], now: Now) -> Decision[Any]:
-        """A later step that fails leaves the first ones done."""
+        """If a later step fails, the steps before it are done."""
         try:
             return self._in_steps[type(command)](self, command, now)
         except HalfDone:
@@ -293,15 +312,18 @@ class Engine:
             raise HalfDone(f"{type(command).__name__} failed between its steps: {error!r}") from error
 
     def _what_follows(self, command: c.Command[Any]) -> c.Follow | c.Resolve:
-        state = self.state
-        if state.resolved_dependents:
-            loose, state.resolved_dependents = state.resolved_dependents, []
-            return c.Resolve(loose, command.caller_time(), command.spares(), command.frees_first())
-        touched, state.follow_ups = state.follow_ups, []
-        return c.Follow(touched, command.caller_time())
+        """Dependents first: they may affect more records."""
+        follow_ups = self.follow_ups
+        dependents = list(chain.from_iterable([each.dependents for each in follow_ups]))
+        if dependents:
+            follow_ups[:] = [each for each in follow_ups if not each.dependents]
+            return c.Resolve(dependents, command.caller_time(), command.spares(), command.frees_first())
+        affected = follow_ups.copy()
+        follow_ups.clear()
+        return c.Follow(affected, command.caller_time())
 
     def has_work(self, topic: Topic, now: Now) -> bool:
-        """Is it worth to ask who waits on that queue, or on that key?"""
+        """Whether clients that wait on this queue or key may get something."""
         if isinstance(topic, bytes):
             return self.state.keys.live(topic, now) is not None
         return queues.has_work(self.state, topic, now)
@@ -314,7 +336,7 @@ class Engine:
         return lazily if wait is None else wait if lazily is None else min(wait, lazily)
 
 
-def apply(state: EngineState, event: e.AnyEvent) -> None:
-    """Fold one event into the state. Nothing else changes it, live or at recovery."""
+def apply(state: EngineState, event: e.AnyEvent, follow_ups: FollowUps | None = None) -> None:
+    """Change the state by one event. Nothing else changes it, in the server as in recovery."""
     state.counters.at = event.at
-    _APPLY[type(event)](state, event)
+    _APPLY[type(event)](state, [] if follow_ups is None else follow_ups, event)

@@ -1,4 +1,4 @@
-"""What follows from a change in the same step: callbacks, retention, room in throttles, deferred jobs, progress."""
+"""Decide what follows from a change: callbacks, retention, room in throttles, deferred jobs and progress."""
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
@@ -14,7 +14,7 @@ from crossdock.model.events import AnyEvent, BatchCallbackPushed
 def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
     at, touched = later(state, now), command.follow_ups
     woken: dict[str, None] = {}
-    called = batches.follow(state, dict.fromkeys(each.group for each in touched), now)
+    called = batches.follow(state, dict.fromkeys(each.batch for each in touched), now)
     number = state.counters.number + 1
     for event in called:
         if isinstance(event, BatchCallbackPushed):

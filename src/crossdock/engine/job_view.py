@@ -1,4 +1,4 @@
-"""A job by itself: what it waits for, where it stands on its shelf, and the row that tells of it."""
+"""Values derived from a single job: its dependencies, its keys in the indexes, and its row in events."""
 
 from math import inf
 
@@ -12,12 +12,14 @@ from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDU
 
 
 def dependencies_of(job: Job) -> tuple[Number, ...]:
-    """What a blocked job still waits for."""
+    """The jobs that a blocked job still waits for."""
     return job.extra.links.depends_on if job.extra is not None and job.extra.links is not None else ()
 
 
 def edges_of(job: Job) -> tuple[Number, ...]:
-    """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
+    """The dependencies of a blocked job, or of a job whose protocol keeps them. The jobs they name must know this
+    dependent.
+    """
     depends_on = dependencies_of(job)
     if not depends_on or job.state is BLOCKED:
         return depends_on
@@ -26,31 +28,32 @@ def edges_of(job: Job) -> tuple[Number, ...]:
 
 
 def group_of(job: Job) -> str:
-    """As its worker named it."""
+    """The failure group as the worker named it."""
     return job.extra.error.group if job.extra is not None and job.extra.error is not None else ""
 
 
 def listed_in(job: Job) -> str:
-    """The group of failures an operator finds it in."""
+    """The failure group in which an operator finds it."""
     return job.extra.error.listed_in if job.extra is not None and job.extra.error is not None else ""
 
 
 def qless_data(job: Job) -> QlessData | None:
-    """qless' face, of a job that has that one."""
+    """The protocol data of a qless job."""
     protocol_data = job.extra.protocol_data if job.extra is not None else None
     return protocol_data if type(protocol_data) is QlessData else None
 
 
 def state_index_key(job: Job) -> tuple[float, Number]:
-    """Where a job that is neither ready nor leased stands on its shelf: by wall, retrying and dead ones by steady. One
-    that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
+    """The key in the index of its state, for a job that is neither ready nor leased: wall time, or steady time for
+    retrying and dead jobs. A job that waits lazily comes after all timers.
+    """
     state = job.state
     if state is SCHEDULED or state is RETRYING:
         data = job.extra.protocol_data if job.extra is not None else None
         if data is not None and data.lazily_due():
             return inf, job.number
     if state is RETRYING or state is DEAD:
-        return job.due_steady or inf, job.number
+        return job.due_steady, job.number
     return job.due, job.number
 
 
@@ -66,7 +69,7 @@ def held_key(job: Job) -> tuple[float, str, Number]:
 
 def sort_key_of(job: Job) -> SortKey:
     if job.sort_key is None:
-        raise Damaged(f"job {job.number} is ready and has no place")
+        raise Damaged(f"job {job.number} is ready and has no sort key")
     return job.sort_key
 
 
@@ -76,12 +79,18 @@ def lease_of(job: Job) -> Lease:
     return job.lease
 
 
-def row(job: Job, ended: EndedLease | None = None) -> JobRow:
+def pushed_at(job: Job) -> float:
+    """When the life of the job began, by the server's clock: when it was pushed, or put again after it had ended."""
+    extra = job.extra
+    return job.created if extra is None or extra.pushed_at is None else extra.pushed_at
+
+
+def row(job: Job, ended: EndedLease | None = None, pushed_at: float | None = None) -> JobRow:
     extra, failed, over = job.extra, None, False
     protocol_data = extra.protocol_data if extra is not None else None
     if job.state in OVER:
         failed, over = failed_at(job), True
-    return JobRow(
+    return JobRow(  # positional: keywords cost a measured part of this path
         job.number,
         job.jid,
         job.queue,
@@ -94,11 +103,14 @@ def row(job: Job, ended: EndedLease | None = None) -> JobRow:
         protocol_data.last_holder() if protocol_data is not None else "",
         failed,
         over,
+        pushed_at,
     )
 
 
 def failed_at(job: Job) -> float | None:
-    """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
+    """The time under which a kept failure is counted. It is taken off the count of that day when the job is not failed
+    any more.
+    """
     extra = job.extra
     if job.state is not FAILED or extra is None or extra.protocol_data is None or extra.error is None:
         return None
@@ -109,7 +121,7 @@ def failed_at(job: Job) -> float | None:
 
 
 def without_dependencies(extra: Extra) -> Extra:
-    """Without what it waited for: a job that lost a need and failed still names it."""
+    """Without its dependencies. A job that failed because it lost a dependency still names it."""
     links = extra.links
     if links is None or not links.depends_on:
         return extra

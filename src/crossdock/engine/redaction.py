@@ -1,7 +1,7 @@
-"""What workers say of a job may quote its secrets. Their words as history may have them go into the event beside the
-words themselves: the journal is the last that knows the job's payload.
+"""Redact secrets in texts that workers send about a job.
 
-Which fields are secret, and how their values are found in a text, is handed in, as time and chance are.
+The event stores the redacted text beside the original, because the lake has no access to the payload that the text may
+quote. The function that finds secrets is an argument of the engine.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from crossdock.model.job import Failure, Job
 
-#: Texts, and the bodies they may quote: the texts without what must not be told, None if nothing of it is in them.
+#: Texts, and the payloads they may quote. Returns the redacted texts, None if there was nothing to redact.
 Redact = Callable[[Sequence[str], Sequence[bytes]], tuple[str, ...] | None]
 
 
 def shown(redact: Redact, job: Job, failure: Failure, payload: bytes | None) -> Failure | None:
-    """`payload` is what the job is to have from now on."""
+    """The redacted failure. `payload` is the new payload of the job, if it changes."""
     texts = redact((failure.group, failure.message, *failure.backtrace), _bodies(job, payload))
     if texts is None:
         return None

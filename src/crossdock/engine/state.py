@@ -1,5 +1,7 @@
-"""Everything the engine knows. A job is in `jobs` under its number and in `jids` under its name; where it stands
-besides is the affair of `placing`. Only apply functions may write here."""
+"""The state of the engine. Only apply functions may change it.
+
+A job is in `jobs` by its number and in `jids` by its jid. `index.placement` enters it into the other indexes.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,33 +24,33 @@ from crossdock.engine.qless.state import QlessState
 from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
-from crossdock.model.commands.core import FollowUp
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import Job, Number
 from crossdock.model.records import Batch, Progress, Schedule, Throttle
-from crossdock.model.states import SHELVED, State
+from crossdock.model.states import INDEXED_STATES, State
 
-#: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
+#: Names (kinds, workers) that are shared between jobs. With more distinct names than this, each job keeps its own
+#: string.
 _NAMES_AT_MOST: Final = 10_000
-_SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may have more
+_SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may be longer
 
 
-#: (-priority, due, number): scheduled jobs of a queue as they are listed
+#: (-priority, due, number): scheduled jobs of a queue, as they are listed.
 Waiting = tuple[int | float, float, Number]
 
-#: Containers that nobody needs any more.
+#: Containers that are not used any more.
 Discarded = dict[Any, Any] | SortedList[Any] | set[bytes]
 
 
 class Lock(NamedTuple):
-    """A name held by a job: no other is taken in under it."""
+    """A unique lock: no other job is enqueued under its name."""
 
     holder: Number
     end: float  #: steady
 
 
 class EngineState:
-    # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
+    # An object of more than 30 attributes without slots keeps them in a dict, which makes every path a fifth slower.
     __slots__ = (
         "batch_ends",
         "batches",
@@ -59,7 +61,6 @@ class EngineState:
         "dependents",
         "discarded",
         "failures",
-        "follow_ups",
         "foreground",
         "held_in",
         "history_limit",
@@ -81,7 +82,6 @@ class EngineState:
         "progress_ends",
         "qless",
         "queues",
-        "resolved_dependents",
         "resqu",
         "retrying_in",
         "scheduled_in",
@@ -99,17 +99,17 @@ class EngineState:
         hooks.require()
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
-        self.configured: list[str] = []  #: of them: those of the configuration
+        self.configured: list[str] = []  #: names of the configured throttles
         self.schedules: dict[str, Schedule] = {}
         self.next_runs: SortedList[tuple[float, str]] = SortedList()
-        self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
+        self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script, and its dialect; a flush keeps them
         self.keys = KeyStore()
         self.resqu = ResquState()
         self.discarded: list[Discarded] = []
         self._empty()
 
     def clear(self) -> None:
-        """Forget all but numbers and what the configuration says. What a million jobs leave is freed by `free`."""
+        """Remove everything but numbers and the configuration. `free` frees the memory afterwards."""
         self.discarded += (
             *self.jobs.blocks.values(),
             *self.jids.parts,
@@ -142,29 +142,29 @@ class EngineState:
         self.jobs = JobTable()
         self.jids = JidIndex()
         self.queues: dict[str, Queue] = {}
-        self.by_state: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
+        self.by_state: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in INDEXED_STATES}
         self.locks: dict[str, Lock] = {}
         self.batches: dict[str, Batch] = {}
         self.progress: dict[str, Progress] = {}
-        # With the holder before the name: locks of one turn end together, and are added at the end all the same.
+        # The holder comes before the name, so locks that end together are appended in order.
         self.lock_ends: SortedList[tuple[float, Number, str]] = SortedList()
         self.batch_ends: SortedList[tuple[float, str]] = SortedList()
-        self.progress_ends: SortedList[tuple[float, str]] = SortedList()  #: of those that are dated
+        self.progress_ends: SortedList[tuple[float, str]] = SortedList()  #: those that are dated
         self.job_ends: SortedList[tuple[float, Number]] = SortedList()
         self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
             throttle.holders, throttle.pending = {}, {}
-        self.pending: dict[str, SortedList[tuple[float, str]]] = {}  #: by throttle: since when, and who
-        self.owed: dict[str, tuple[int, float]] = {}  #: by throttle: how many more have room, by their caller's time
+        self.pending: dict[str, SortedList[tuple[float, str]]] = {}  #: by throttle: since when, and jid
+        #: by throttle: how many more jobs have room, and their caller's time
+        self.owed: dict[str, tuple[int, float]] = {}
         self.keys = self.keys.emptied()
-        self.follow_ups: list[FollowUp] = []  #: to look at before the command is over; empty between commands
-        self.resolved_dependents: list[tuple[Number, bool]] = []  #: as `follow_ups`, for `Resolve`
-        self.dependents: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
-        self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
+        #: by job: the jobs that wait for it, in the order they came
+        self.dependents: dict[Number, dict[Number, None]] = {}
+        self.strict: dict[Number, int] = {}  #: by job: how many dependents fail with it even if it is kept
         self.unresolved: dict[
             Key, PostponedDependents
-        ] = {}  #: dependents of ended jobs; the last ones are resolved first
-        self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
+        ] = {}  #: postponed dependents of ended jobs; the last ones are resolved first
+        self.foreground: dict[Number, None] = {}  #: jobs that end with this run of the server
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
         self.retrying_in: dict[str, SortedList[tuple[float, Number]]] = {}
         self.scheduled_in: dict[str, SortedList[Waiting]] = {}
@@ -175,8 +175,8 @@ class EngineState:
         self.qless = QlessState()
         self.tags = TagIndex()
         self.workers = WorkerIndex()
-        self.limits: dict[str, float] = {}  #: how many leases a queue may have at a time, as qless configures it
-        self.history_limit: float = job_history.DEFAULT  #: entries that a job's history keeps
+        self.limits: dict[str, float] = {}  #: qless setting: how many leases a queue may have at a time
+        self.history_limit: float = job_history.DEFAULT  #: entries that are kept of a job's history
         self.resqu = ResquState(self.resqu.mapping)
         self.loads = BulkLoads()
         self.stats = Stats()
@@ -184,7 +184,9 @@ class EngineState:
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
 
     def free(self, items: int) -> bool:
-        """Free some of what `clear` discarded. True: there is more. To free it all at once would stop the doors."""
+        """Free some of what `clear` discarded. Returns True if there is more. Freeing it all at once would block all
+        clients.
+        """
         while self.discarded and items > 0:
             container = self.discarded[-1]
             take = container.popitem if isinstance(container, dict) else container.pop
@@ -196,32 +198,32 @@ class EngineState:
         return bool(self.discarded)
 
     def queue(self, name: str, at: float, t: float | None = None) -> Queue:
-        """The queue of that name, registered if it is new."""
+        """The queue of that name. It is registered if it is new."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = Queue(name, at, first_t=t)
         elif not queue.listed:
-            del self.queues[name]  # it is new to those who list it, and comes last
+            del self.queues[name]  # to clients that list queues it is new, so it comes last
             self.queues[name] = queue
             queue.listed = True
             queue.first_seen, queue.first_t = at, at if t is None else t
         return queue
 
-    def standing(self, name: str, at: float) -> Queue:
-        """The queue of that name, to hold something; it is registered by whoever wants it known."""
+    def unlisted_queue(self, name: str, at: float) -> Queue:
+        """The queue of that name. A new one is not listed until a client or an operator registers it."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = Queue(name, at, listed=False)
         return queue
 
-    def stand_in(self, job: Job, at: float) -> Queue:
-        """The queue a job comes back to. One that was forgotten is registered again where its protocol wants that."""
+    def return_queue(self, job: Job, at: float) -> Queue:
+        """The queue a job returns to. A forgotten queue is registered again if the job's protocol wants that."""
         data = job.extra.protocol_data if job.extra is not None else None
         registers = data is None or data.registers_queue
-        return self.queue(job.queue, at) if registers else self.standing(job.queue, at)
+        return self.queue(job.queue, at) if registers else self.unlisted_queue(job.queue, at)
 
     def share(self, name: str) -> str:
-        """The one string object of that text that all jobs point to."""
+        """The string object of that text that all jobs share."""
         known = self.names.get(name)
         if known is not None:
             return known
@@ -229,9 +231,9 @@ class EngineState:
             self.names[name] = name
         return name
 
-    def know(self, job: Job) -> None:
-        """Enter it under its number and its name. Where it stands is `placing`'s affair."""
-        # `Jobs.add` and `Jids.add` alone would do; every job goes this way.
+    def add_job(self, job: Job) -> None:
+        """Enter the job by its number and its jid. `placement` enters it into the other indexes."""
+        # `JobTable.add` and `JidIndex.add` written out, because every job takes this path.
         number, jid = job.number, job.jid
         block = self.jobs.blocks.get(number >> BLOCK_BITS)
         if block is None:
@@ -241,8 +243,8 @@ class EngineState:
         if self.jids.parts[hash(jid) & PART_MASK].setdefault(jid, number) != number:
             self.jids.add(jid, number)
 
-    def drop(self, job: Job, event: AnyEvent) -> None:
-        """Take the job out altogether; it must not stand in any order any more."""
+    def remove_job(self, job: Job, event: AnyEvent) -> None:
+        """Remove the job. It must not be in the indexes of `placement` any more."""
         self.jobs.take(job.number)
         extra = job.extra
         if extra is not None:
@@ -258,7 +260,7 @@ class EngineState:
         self.jids.take(job.jid, job.number)
 
     def rename(self, job: Job, jid: str) -> None:
-        """It goes on under another jid."""
+        """The job continues under another jid."""
         self.jids.take(job.jid, job.number)
         if job.extra is not None and job.extra.tags:
             self.tags.rename(job.number, job.jid, jid, job.extra.tags)
@@ -266,7 +268,7 @@ class EngineState:
         self.jids.add(jid, job.number)
 
     def end_at(self, job: Job, end: float) -> None:
-        """Its time runs from now on."""
+        """Set the time at which the job is removed."""
         job.end = end
         self.job_ends.add((end, job.number))
 
@@ -281,23 +283,23 @@ class EngineState:
         return (self.jobs[number] for number in self.jids.all(jid))
 
 
-# What the engine counts.
+# Counters.
 
 
 @dataclass(slots=True)  # not a Struct: `at` is set at every event, which costs five times as much there
 class Counters:
-    """Plain numbers of the state; a snapshot keeps them as they are."""
+    """Plain numbers of the state. A snapshot stores them unchanged."""
 
-    number: int = 0  #: the last job's
-    token: int = 0  #: the last lease's
-    at: float = 0.0  #: the last event's
+    number: int = 0  #: of the last job
+    token: int = 0  #: of the last lease
+    at: float = 0.0  #: of the last event
     epoch: int = 0  #: how often the server has started
     first_token: int = 1  #: leases below it were given before this start
     processed: int = 0
     failures: int = 0
-    evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
-    failed: int = 0  #: the last failed job's `QlessFace.order`
-    boot: str = ""  #: these four as the last `Started` has them
+    evicted: int = 0  #: jobs removed by their time to live before they were finished, since this start
+    failed: int = 0  #: `QlessData.order` of the last failed job
+    boot: str = ""  #: these four are from the last `Started` event
     offset: float = 0.0
     held_at: float = 0.0
     held_until: float = 0.0

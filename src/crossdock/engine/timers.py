@@ -1,20 +1,19 @@
-"""Time: what falls due by itself, and the start after a recovery.
+"""Timers: what is due by time alone, and the start after a recovery.
 
-Shelves are sorted by when their jobs are next due, so looking costs nothing however many wait. What is due is carried
-out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting.
+Indexes are sorted by due time, so a look costs the same however many jobs wait. Due work is done in slices of
+`limit` jobs, so very many due jobs do not block clients.
 
-Only schedules and cron go by the wall clock. Whatever is deleted by its age goes by the steady clock, and for an hour
-after a restart with a doubtful wall clock not even that moves it (`purge_clock`).
+Only schedules and cron use the wall clock. Whatever is deleted by age uses the steady clock. For an hour after a
+restart with a doubtful wall clock, nothing is purged (`purge_clock`).
 """
 
 from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine.decision import Decision, later, purge_clock
-from crossdock.engine.index import placement
+from crossdock.engine.decision import Decision, FollowUps, later, purge_clock
 from crossdock.engine.index.sorted_list import SortedList
-from crossdock.engine.job_view import row
+from crossdock.engine.job_view import pushed_at, row
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
 from crossdock.engine.jobs.release import last_rows, undo_lease
@@ -28,12 +27,11 @@ from crossdock.model.commands.core import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, JobRow, LoadClosed, Readied, Removed, Spawned, Started
 from crossdock.model.events.keyspace import KeysDropped
 from crossdock.model.job import Job, LeaseBinding, Number
-from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 
 def due_in(state: EngineState, now: Now) -> float | None:
-    """Seconds until something is due (0: it is already), None while nothing waits for time."""
+    """Seconds until something is due (0: it is due now). None if nothing waits for time."""
     by_state = state.by_state
     wall = [each.first()[0] for each in (by_state[SCHEDULED], state.next_runs) if each]
     steady = [each.first()[0] for each in (by_state[LEASED], by_state[RETRYING], state.lock_ends) if each]
@@ -47,7 +45,7 @@ def due_in(state: EngineState, now: Now) -> float | None:
         steady.append(state.keys.ends.first()[0])
     if state.throttles:
         steady.append(throttles.next_end(state))
-    if state.unresolved or state.owed or mapping.waits(state):
+    if state.unresolved or state.owed or (state.resqu.mapping.static and mapping.waits(state)):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)
@@ -55,7 +53,7 @@ def due_in(state: EngineState, now: Now) -> float | None:
 
 
 def _purged_at(state: EngineState, end: float, now: Now) -> float:
-    """Steady: when what ends then is purged."""
+    """Steady: when something that ends then is purged."""
     return end if end <= purge_clock(state, now) else max(end, state.counters.held_until)
 
 
@@ -101,22 +99,22 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
             woken.update((job.queue, None) for job in jobs)
         readied[job_state] = len(jobs)
         left -= len(jobs)
-    lapsed = _due(state, LEASED, now.steady, left, over)
-    for job in lapsed:
+    expired_jobs = _due(state, LEASED, now.steady, left, over)
+    for job in expired_jobs:
         event = expire_lease(state, job, now, random)
         events.append(event)
         woken.update((queue, None) for queue in queues_woken_by(event, job))
-    left -= len(lapsed)
+    left -= len(expired_jobs)
     purged = _due(state, DEAD, purge, left, over)
     if purged:
-        events.append(Removed(at, "purged", "", [row(job) for job in purged]))
+        events.append(Removed(at, "purged", "", last_rows(purged, at)))
     left -= len(purged)
     runs = schedules.spawn(state, _names(state.next_runs, now.wall, left), command.room, now, random)
     events += runs
     spawned = [each for each in runs if isinstance(each, Spawned)]
     woken.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left = max(0, left - _forget(state, at, now, left, events, woken))  # each kind may take the whole slice
+    left = max(0, left - _forget(state, at, now, left, events, woken))  # each kind may use the whole slice
     left = max(0, left - _resqu(state, now, left, events, woken))
     idle = _names(state.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
@@ -126,19 +124,19 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
         events.append(KeysDropped(at, keys))
         left -= len(keys)
     done = Ticked(
-        readied[SCHEDULED],
-        readied[RETRYING],
-        len(lapsed),
-        len(purged),
-        len(spawned),
-        left <= 0,
+        scheduled=readied[SCHEDULED],
+        retried=readied[RETRYING],
+        expired=len(expired_jobs),
+        purged=len(purged),
+        spawned=len(spawned),
+        more=left <= 0,
         ended=len(ended),
     )
     return events, done, tuple(woken)
 
 
 def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
-    """Locks, groups, tracks and places in a throttle whose time is over."""
+    """Locks, batches, progress and places in throttles whose time is over."""
     purge = purge_clock(state, now)
     names = (
         _names(state.lock_ends, now.steady, limit),
@@ -153,7 +151,7 @@ def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[An
 
 
 def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
-    """Batches that were abandoned; jobs whose pool is known by now."""
+    """Resqu batches that are abandoned, and jobs whose pool is known by now."""
     if not state.resqu.batches and not state.resqu.mapping.static:
         return 0
     abandoned, done = resqu_batches.abandon(state, now, purge_clock(state, now), limit)
@@ -163,13 +161,13 @@ def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], wok
     return done + sum(len(each.rows) for each in assigned)
 
 
-def expired(state: EngineState, event: Expired) -> None:
-    """An event of the same tick may have given one of them a new end."""
+def expired(state: EngineState, follow_ups: FollowUps, event: Expired) -> None:
+    """An event of the same tick may have given a record a new end."""
     for name in event.locks:
         if name in state.locks and state.locks[name].end <= event.steady:
-            links.free(state, name)
-    records_batches.forget(state, event.batches)
-    throttles.time_over(state, event.holders)
+            links.free(state, follow_ups, name)
+    records_batches.forget(state, follow_ups, event.batches)
+    throttles.time_over(state, follow_ups, event.holders)
     progress.forget(state, event)
 
 
@@ -177,7 +175,14 @@ def start(state: EngineState, command: Start, now: Now) -> Decision[None]:
     at = later(state, now)
     fallen = [job for _, number in state.by_state[LEASED] if _falls_back(job := state.jobs[number])]
     counters = state.counters
-    started = Started(at, counters.epoch + 1, now.steady, last_rows(fallen, at), command.boot, command.offset)
+    started = Started(
+        at,
+        epoch=counters.epoch + 1,
+        steady=now.steady,
+        rows=last_rows(fallen, at),
+        boot=command.boot,
+        offset=command.offset,
+    )
     if command.hold_at is not None:
         started.held_at, started.held_until = min(purge_clock(state, now), command.hold_at), now.steady + PURGE_HOLD_S
     elif now.steady < counters.held_until:  # a restart does not end it
@@ -189,36 +194,22 @@ def start(state: EngineState, command: Start, now: Now) -> Decision[None]:
 
 
 def _after_start(state: EngineState, at: float) -> list[JobRow]:
-    """The foreground jobs, each with its lease; one bound to a connection has fallen back with the start."""
+    """The foreground jobs, with their leases. The start gives back leases that are bound to a connection."""
     jobs = [state.jobs[number] for number in state.foreground]
-    return [row(job) if _falls_back(job) else last_rows([job], at)[0] for job in jobs]
+    return [row(job, None, pushed_at(job)) if _falls_back(job) else last_rows([job], at)[0] for job in jobs]
 
 
 def _falls_back(job: Job) -> bool:
     return job.lease is not None and job.lease.bound is LeaseBinding.CONNECTION
 
 
-def started(state: EngineState, event: Started) -> None:
+def started(state: EngineState, follow_ups: FollowUps, event: Started) -> None:
     counters = state.counters
     counters.epoch = event.epoch
     counters.first_token = counters.token + 1
     counters.evicted = 0
     counters.boot, counters.offset = event.boot, event.offset
     counters.held_at, counters.held_until = event.held_at, event.held_until
-    _date(state, event)
     for job in [state.jobs[number] for _, number in state.by_state[LEASED]]:
         if _falls_back(job):
-            undo_lease(state, job, event.steady)
-    progress.keep(state, progress.undated(state), event.steady + links.TRACK_S)
-
-
-def _date(state: EngineState, event: Started) -> None:
-    """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
-    known for certain: a dead one is kept for the whole of it."""
-    for job_state in (RETRYING, DEAD):
-        for job in [state.jobs[number] for _, number in state.by_state[job_state].irange((inf, 0))]:
-            if not job.due_steady:
-                left = max(0.0, job.due - event.at) if job_state is RETRYING else DEAD_FOR
-                placement.remove(state, job)
-                job.due_steady = event.steady + left
-                placement.insert(state, job)
+            undo_lease(state, follow_ups, job, event.steady)

@@ -1,14 +1,14 @@
-"""Backups: a folder like a server's own, that holds what was durable when the backup began.
+"""Backups: a directory like a data directory, with everything that was durable when the backup began.
 
     journal.db       the entries after the snapshot, and those that a reader of the journal still needs
-    journal.mark     the number of the last one
+    journal.mark     the number of the last entry
     snapshot-SEQ     the newest snapshot at that time, if there was one
-    backup.json      what it must come to: a copy that lost its end would otherwise look whole
+    backup.json      the expected content: a copy that lost its end would otherwise look complete
 
-The journal only grows at its end, so a prefix of it is consistent whenever it is read, and the server need not know.
-What the server may do meanwhile is trim what the copy still needs: it compacts twice, or a reader that was behind has
-caught up. Then the copy begins anew from what there is. It is written beside its name, synced, read back from the disk
-and folded, and renamed last.
+The journal only grows at its end, so a prefix of it is always consistent, and the server need not take part. The server
+may trim entries that the copy still needs: when it compacts twice, or when a reader that was behind has caught up. Then
+the copy starts again. A backup is written under a temporary name, synced, read back from the disk, folded, and renamed
+last.
 """
 
 import gc
@@ -35,12 +35,12 @@ MANIFEST: Final = "backup.json"
 PARTIAL: Final = ".partial"
 _FORMAT: Final = 1
 
-#: Compactions are minutes apart; a copy that is overtaken this often goes to a disk too slow for it.
+#: Times that a copy is started. Compactions are minutes apart, so a copy that fails this often is too slow.
 _TRIES: Final = 5
 
 
 class CannotBackUp(CrossdockError):
-    """No backup was made, and nothing is left of the attempt; the text says why and what to do."""
+    """No backup was made, and no file of it is left. The message says why and what to do."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -48,20 +48,20 @@ class Manifest(msgspec.Struct, frozen=True):
     crossdock: str  #: the version that made it
     made: str  #: RFC 3339
     seq: int  #: its last entry
-    events: int  #: behind the snapshot
+    events: int  #: after the snapshot
     jobs: int
     bytes: int
 
 
 class _Overtaken(Exception):
-    """What was to be copied has been trimmed meanwhile."""
+    """The server has trimmed entries that were not copied yet."""
 
 
 def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manifest:
-    """Copy the data folder to `dest`, which must not exist. At least `keep_free` bytes stay free on the data's disk."""
+    """Copy the data directory to `dest`, which must not exist. At least `keep_free` bytes stay free on its disk."""
     dest = dest.absolute()
     if os.path.lexists(dest):
-        raise CannotBackUp(f"{dest} exists; name a new one, a backup never overwrites")
+        raise CannotBackUp(f"{dest} exists; choose a new name, a backup never overwrites")
     if not dest.parent.is_dir():
         raise CannotBackUp(f"{dest.parent} is not a folder; create it, or back up to another place")
     _refuse_incomplete(data)
@@ -70,7 +70,7 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
         partial.mkdir(mode=0o700)
     except FileExistsError:
         raise CannotBackUp(
-            f"{partial} exists: another backup to {dest} is under way, or was cut short; if none runs, remove it"
+            f"{partial} exists: another backup to {dest} is running, or was interrupted; if none runs, remove it"
         ) from None
     with removed_on_failure(partial, "backup", CannotBackUp):
         _copy(data, partial, throttled(_watched(data, partial, keep_free, progress)))
@@ -84,7 +84,7 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
 
 
 def _refuse_incomplete(data: Path) -> None:
-    """Before anything is written."""
+    """Raises Damaged before anything is written."""
     reader = open_reader(data)
     try:
         reader.refuse_incomplete()
@@ -102,14 +102,14 @@ def removed_on_failure(partial: Path, what: str, refusal: type[CrossdockError]) 
         shutil.rmtree(partial, ignore_errors=True)
         if is_no_room(error):
             raise refusal(
-                f"no room for the {what} in {partial.parent}: {error}; free some space, or write to another disk. "
-                "The partial copy was removed, the server's data is untouched"
+                f"no space for the {what} in {partial.parent}: {error}; free some space, or write to another disk. "
+                "The partial copy was removed, the server's data is unchanged"
             ) from error
         raise
 
 
 def _watched(data: Path, partial: Path, keep_free: int, progress: Progress) -> Progress:
-    """A backup on the server's own disk must not be what makes the server refuse new jobs."""
+    """Stop a backup on the server's own disk before the server refuses new jobs because of it."""
     if data.stat().st_dev != partial.stat().st_dev:
         return progress
 
@@ -134,13 +134,13 @@ def _copy(data: Path, into: Path, progress: Progress) -> None:
                 file.unlink()
         finally:
             reader.close()
-    raise CannotBackUp(f"the server compacts its journal faster than {into.parent} takes a copy; use a faster disk")
+    raise CannotBackUp(f"the server compacts its journal faster than {into.parent} can be written; use a faster disk")
 
 
 def _copy_once(reader: JournalReader, into: Path, progress: Progress) -> None:
     until, base, holds = reader.last, reader.snapshot(), reader.holds()
     newest = base.seq if base is not None else 0
-    after = min([newest, *(seq for _, seq in holds)])  # a reader that is behind goes on after a restore
+    after = min([newest, *(seq for _, seq in holds)])  # a reader that is behind continues after a restore
     try:
         if base is not None:
             copy_file(base.path, into / base.path.name, progress)
@@ -154,7 +154,7 @@ def _copy_once(reader: JournalReader, into: Path, progress: Progress) -> None:
 
 def _not_backed_up(error: Damaged | FileNotFoundError) -> Damaged:
     what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error).partition(";")[0]
-    return Damaged(f"nothing was backed up: {what}; `crossdock check` lists all that is wrong")
+    return Damaged(f"nothing was backed up: {what}; `crossdock check` lists all faults")
 
 
 def _counted(
@@ -168,9 +168,9 @@ def _counted(
 
 
 def verify(folder: Path) -> Recovered:
-    """Check and fold a copy as a server would. Raises Damaged."""
+    """Check and fold a copy as a starting server does. Raises Damaged."""
     reader = open_reader(folder)
-    gc.disable()  # a fold makes millions of objects and no garbage
+    gc.disable()  # a fold creates millions of objects and no garbage
     try:
         reader.check_structure()
         reader.refuse_incomplete()
@@ -192,18 +192,18 @@ def read_manifest(backup: Path) -> Manifest:
     return found
 
 
-def compare(backup: Path, told: Manifest, found: Recovered) -> None:
-    """Raises Damaged if the backup does not hold what it held when it was made."""
+def compare(backup: Path, manifest: Manifest, found: Recovered) -> None:
+    """Raises Damaged if the backup does not have the content that its manifest states."""
     held = (found.seq, len(found.state.jobs), found.events)
-    if held != (told.seq, told.jobs, told.events):
+    if held != (manifest.seq, manifest.jobs, manifest.events):
         raise Damaged(
-            f"{backup} holds {held[1]} jobs up to batch {held[0]}, its {MANIFEST} says {told.jobs} up to {told.seq}; "
-            "use another backup"
+            f"{backup} holds {held[1]} jobs up to journal entry {held[0]}, its {MANIFEST} states {manifest.jobs} up to "
+            f"{manifest.seq}; use another backup"
         )
 
 
 def files(backup: Path) -> list[Path]:
-    """What a backup or data folder consists of, the journal last: a folder without it is none."""
+    """The files of a backup or data directory. The journal is last: without it the directory counts as empty."""
     return [*sorted(backup.glob("snapshot-*[0-9]")), backup / MARK, backup / DATABASE]
 
 

@@ -1,7 +1,7 @@
-"""What `crossdock check` verifies: every entry, the end of the journal, both snapshots, and that all folds to a state.
+"""`crossdock check`: verifies every entry, the end of the journal and both snapshots, and folds them to a state.
 
-Nothing is changed, and a server may run meanwhile. What it trims while this looks is not missing: nothing counts as
-lost that a snapshot has made superfluous.
+Nothing is changed, and a server may run meanwhile. Entries that it trims during the check do not count as missing,
+because a snapshot holds them.
 """
 
 import gc
@@ -24,35 +24,34 @@ from crossdock.journal.snapshot import file
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.states import State
 
-#: Faults that are told one by one; a disk that gives back nonsense has thousands.
-_TOLD: Final = 10
+#: Faults that are listed. A failing disk may cause thousands.
+_FAULTS_MOST: Final = 10
 
-#: A server that compacts while its snapshot is read; each try reads a newer one.
+#: Tries to fold while a server compacts. Each try reads a newer snapshot.
 _TRIES: Final = 3
 
-SOUND: Final = "nothing is wrong: there is nothing to do"
+SOUND: Final = "no faults found"
 SPARE: Final = (
-    "what the server needs is sound, but the disk gave back something else than was written: back it up now with "
-    "`crossdock backup DEST`, and look at the disk"
+    "the data that the server needs is intact, but the disk returned data that was not written to it: back up now with "
+    "`crossdock backup DEST`, and check the disk"
 )
 BROKEN: Final = (
-    "keep this folder as it is. Restore the newest backup elsewhere with `crossdock restore BACKUP --data DIR` and "
+    "do not change this folder. Restore the newest backup elsewhere with `crossdock restore BACKUP --data DIR` and "
     "start the server there, or copy what can still be read with `crossdock salvage DIR NEW_DIR`"
 )
-
 
 NEWER: Final = "start the newer Crossdock again, or restore a backup that was made before the upgrade"
 
 
 class Report(msgspec.Struct):
     folder: str
-    server: str  #: the process that has it open, "": none
+    server: str  #: the process that has it open. "": none
     entries: int = 0
     first: int = 0
     last: int = 0
     bytes: int = 0
     snapshots: list[int] = []  #: the newest first
-    events: int = 0  #: behind the newest snapshot
+    events: int = 0  #: after the newest snapshot
     jobs: int = 0
     states: dict[str, int] = {}
     faults: list[str] = []
@@ -60,7 +59,7 @@ class Report(msgspec.Struct):
 
 
 def check(data: Path, progress: Progress, lake: int = 0) -> Report:
-    """Raises NoJournal when there is nothing to check. `lake` is the last entry in the lake."""
+    """Check a data directory. `lake` is the last entry in the lake. Raises NoJournal if there is nothing to check."""
     report = Report(str(data), in_use_by(data))
     try:
         reader = open_reader(data)
@@ -73,13 +72,13 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
         reader.close()
         report.faults, report.cure = [str(error).partition("; nothing was changed")[0]], NEWER
         return report
-    spare: list[str] = []  #: faults in what the server could do without
-    needed: list[str] = []
+    spare: list[str] = []  #: faults in data that the server does not need
+    needed: list[str] = []  #: faults in data that it needs
     try:
         _attempt(reader.check_structure, needed)
-        _look_at_end(reader, lake, spare, needed)
-        _look_at_entries(reader, report, spare, needed, throttled(progress))
-        _look_at_snapshots(reader, report, spare, needed, progress)
+        _check_end(reader, lake, spare, needed)
+        _check_entries(reader, report, spare, needed, throttled(progress))
+        _check_snapshots(reader, report, spare, needed, progress)
         if not needed:
             progress("fold", 0, 1)
             _fold(data, reader, report, needed)
@@ -93,7 +92,7 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
     return report
 
 
-def _look_at_end(reader: JournalReader, lake: int, spare: list[str], needed: list[str]) -> None:
+def _check_end(reader: JournalReader, lake: int, spare: list[str], needed: list[str]) -> None:
     try:
         mark = reader.refuse_incomplete(lake)
         if mark is not None and mark.fault:
@@ -102,7 +101,7 @@ def _look_at_end(reader: JournalReader, lake: int, spare: list[str], needed: lis
         needed.append(_fault(error))
 
 
-def _look_at_entries(
+def _check_entries(
     reader: JournalReader, report: Report, spare: list[str], needed: list[str], progress: Progress
 ) -> None:
     first, last, base = reader.first, reader.last, reader.snapshot()
@@ -110,29 +109,29 @@ def _look_at_entries(
     report.last = max(last, newest)
     after = first - 1 if first else newest
     if after > newest:
-        needed.append(f"batches {newest + 1} to {after} are missing between the snapshot and the journal")
+        needed.append(f"journal entries {newest + 1} to {after} are missing between the snapshot and the journal")
     for seq, size, intact in reader.stored(after):
         if seq > last:
             break
         faults = needed if seq > newest else spare
-        if seq != after + 1 and seq - 1 > reader.previous:  # else the server trimmed them just now
-            faults.append(f"batches {after + 1} to {seq - 1} are missing")
+        if seq != after + 1 and seq - 1 > reader.previous:  # else the server has trimmed them
+            faults.append(f"journal entries {after + 1} to {seq - 1} are missing")
         if not intact:
-            faults.append(f"batch {seq} fails its checksum")
+            faults.append(f"journal entry {seq} fails its checksum")
         report.first = report.first or seq
         report.entries += 1
         report.bytes += size
         progress("journal", seq - first, last - first)
         after = seq
-        if len(spare) + len(needed) >= _TOLD:
-            faults.append("and perhaps more: the rest of the journal was not looked at")
+        if len(spare) + len(needed) >= _FAULTS_MOST:
+            faults.append("there may be more: the rest of the journal was not checked")
             return
 
 
-def _look_at_snapshots(
+def _check_snapshots(
     reader: JournalReader, report: Report, spare: list[str], needed: list[str], progress: Progress
 ) -> None:
-    """The newest one is read by the fold, if there is one; the one before it the server keeps in reserve."""
+    """The fold reads the newest snapshot if there are no faults so far. The server keeps the one before as a spare."""
     base, previous = reader.snapshot(), reader.previous
     newest = base.seq if base is not None else 0
     report.snapshots = [seq for seq in (newest, previous) if seq]
@@ -143,13 +142,13 @@ def _look_at_snapshots(
         found: list[str] = []
         path = Path(report.folder) / snapshot_name(seq)
         _attempt(partial(file.load, path), found)
-        if seq in (newest, reader.previous):  # else the server has deleted it meanwhile
+        if seq in (newest, reader.previous):  # else the server has deleted it
             faults += found
         progress("snapshot", 1, 1)
 
 
 def _fold(data: Path, reader: JournalReader, report: Report, needed: list[str]) -> None:
-    gc.disable()  # a fold makes millions of objects and no garbage
+    gc.disable()  # a fold creates millions of objects and no garbage
     try:
         for tries in range(_TRIES):
             base = reader.snapshot()
@@ -170,14 +169,14 @@ def _fold(data: Path, reader: JournalReader, report: Report, needed: list[str]) 
         gc.enable()
 
 
-def _attempt(look: Callable[[], object], faults: list[str]) -> None:
+def _attempt(check_part: Callable[[], object], faults: list[str]) -> None:
     try:
-        look()
+        check_part()
     except Damaged as error:
         faults.append(_fault(error))
 
 
 def _fault(error: Damaged) -> str:
-    """Without its advice: the report gives one for all."""
+    """The message without its advice: the report gives one for all faults."""
     text = str(error).removesuffix("; restore a backup").removesuffix("; nothing was changed, restore a backup")
     return text.removesuffix(f"; {CURE}")

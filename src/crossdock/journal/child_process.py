@@ -1,9 +1,15 @@
-"""The child's side of server/child_process.py: a process that ends with its server, and not before.
+"""Child processes of the server: the server's side (`Child`) and the child's side (`main`, `end_with_server`).
 
     python -m crossdock.journal.child_process MODULE ARGUMENT...
 
-A terminal that is closed sends SIGHUP to the server and to its children. It is ignored here before MODULE is imported:
-that may take a second, and a signal that is ignored by the server is reset when it starts a process.
+A child ends with the server: the server keeps the child's stdin open. A child runs at the lowest priority, in the
+server's session, and uses CPU time that no other process wants. If it must hurry it runs at the server's priority. An
+ordinary user may lower a priority but not raise it again; then the child is killed and started again. So only work that
+may be killed at any moment runs this way.
+
+A closed terminal sends SIGHUP to the server and to its children. Python resets a signal that the server ignores when it
+starts a process, so `main` ignores it before MODULE is imported, which may take a second. For the same reason asyncio
+is imported only on the server's side.
 """
 
 import os
@@ -11,17 +17,84 @@ import runpy
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
+
+_MODULE: Final = "crossdock.journal.child_process"
+_IDLE: Final = (os.SCHED_IDLE, os.sched_param(0))
+_AS_SERVER: Final = (os.SCHED_OTHER, os.sched_param(0))
 
 
-def end_with_server() -> None:
-    """From now on: when its stdin ends, which the server holds open."""
-    threading.Thread(target=_watch, daemon=True).start()
+class Child:
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: asyncio.subprocess.Process | None = None
+        self.hurried = False  #: it runs at the server's priority, and so does the next one
+        self.replaced = False  #: it was killed to start the next one at another priority
+
+    async def start(self, *args: str | bytes) -> "asyncio.StreamReader":
+        """Start the process and return its output."""
+        import asyncio
+
+        pipe = asyncio.subprocess.PIPE
+        self.replaced = False
+        command = (sys.executable, "-m", _MODULE, self._module, *args)
+        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+        if not self.hurried:
+            self._set(self._process, _IDLE)
+        if self._process.stdout is None:
+            raise RuntimeError("a pipe was requested")
+        return self._process.stdout
+
+    async def ended(self) -> int:
+        """Wait for the process and return its exit code."""
+        code = 0 if self._process is None else await self._process.wait()
+        self._process = None
+        return code
+
+    def hurry(self, hurried: bool) -> None:
+        """Change the priority of a running process."""
+        if self._process is not None and self._process.returncode is None and hurried is not self.hurried:
+            self.hurried = hurried
+            self._set(self._process, _AS_SERVER if hurried else _IDLE)
+
+    def _set(self, process: "asyncio.subprocess.Process", policy: tuple[int, os.sched_param]) -> None:
+        """Set the policy of all threads. Each has its own, and libraries such as delta-rs work in threads of theirs.
+        The second round sees the threads that were started during the first."""
+        try:
+            for _ in range(2):
+                for thread in os.listdir(f"/proc/{process.pid}/task"):
+                    with suppress(ProcessLookupError):  # it has ended
+                        os.sched_setscheduler(int(thread), *policy)
+        except FileNotFoundError:
+            pass  # the process has ended
+        except PermissionError:
+            self.replaced = True
+            process.kill()
+
+    def nudge(self) -> None:
+        """Call what the process has passed to `end_with_server`."""
+        if self._process is not None and self._process.returncode is None and self._process.stdin is not None:
+            self._process.stdin.write(b"\n")
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
 
 
-def _watch() -> None:
-    # Not through sys.stdin: its lock, held by this thread, would make the interpreter abort when the work is done.
+def end_with_server(nudged: Callable[[], None] = lambda: None) -> None:
+    """Called in the child: exit when stdin ends. `nudged` is called in another thread when the server asks for it."""
+    threading.Thread(target=_watch, args=(nudged,), daemon=True).start()
+
+
+def _watch(nudged: Callable[[], None]) -> None:
+    # Without sys.stdin: its lock, held by this thread, would make the interpreter abort at its exit.
     while os.read(0, 4_096):
-        pass
+        nudged()
     os._exit(1)
 
 

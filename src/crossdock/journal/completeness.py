@@ -1,8 +1,8 @@
-"""Whether all acknowledged entries are there: the durable mark, and what a start checks before it opens a journal.
+"""Checks that no acknowledged entry is missing: the durable mark, and the checks before a journal is opened.
 
-Each entry has a checksum, so an entry that changed is found. Entries that vanished from the end are not: the journal
-would look whole without them, and SQLite ends a damaged write-ahead log at its first bad frame without an error. The
-number of the last entry is therefore known from elsewhere: from the snapshots, the lake, and the durable mark.
+A checksum finds an entry that changed. It does not find entries that are missing at the end: the journal looks complete
+without them, and SQLite ends a damaged write-ahead log at its first bad frame without an error. So the number of the
+last entry is also taken from the snapshots, the lake, and the durable mark.
 
     journal.mark    two slots of 4 KiB, written in turn: magic, flags, entry number, CRC
 
@@ -23,9 +23,9 @@ from crossdock.model.errors import Damaged
 
 MARK: Final = "journal.mark"
 
-#: The log may end in transactions that were never synced (`everysec`): frames behind its end prove nothing.
+#: The log may end in transactions that were never synced (`everysec`). Frames after its end do not prove damage.
 UNSYNCED: Final = 1
-#: The journal came out of a backup or a salvage: a lake may hold entries that it does not have.
+#: The journal comes from a backup or a salvage. A lake may hold entries that it does not have.
 RESTORED: Final = 2
 
 _MAGIC: Final = b"XDMK"
@@ -37,7 +37,7 @@ _BYTES: Final = 8_192
 class FoundMark(NamedTuple):
     seq: int
     flags: int
-    fault: str = ""  #: what is wrong with one of the two slots
+    fault: str = ""  #: set if one of the two slots is damaged
 
 
 def _packed(seq: int, flags: int) -> bytes:
@@ -75,10 +75,10 @@ def _slot(data: bytes) -> tuple[int, int] | None:
 
 
 class DurableMark:
-    """The mark of an open journal. The file has its blocks: moving the mark takes no room on the disk."""
+    """The mark of an open journal. Its file is allocated, so moving the mark needs no disk space."""
 
     def __init__(self, data_dir: Path, seq: int, flags: int) -> None:
-        """Begins with both slots written, whatever they held."""
+        """Write both slots, whatever they held."""
         path = data_dir / MARK
         if not path.exists() or path.stat().st_size != _BYTES:
             write_mark(data_dir, seq, flags)
@@ -121,12 +121,10 @@ def refuse_incomplete(
     last = readable()
     if mark is None:
         if last:
-            raise Damaged(
-                f"{data_dir / MARK} is missing, so nothing tells whether the journal is complete; put it back; {CURE}"
-            )
+            raise Damaged(f"{data_dir / MARK} is missing, so the journal may be incomplete; put it back; {CURE}")
         return None
     unsynced = mark.flags & UNSYNCED
-    # Under `everysec` a snapshot may hold entries that a power cut took.
+    # Under `everysec` a snapshot may hold entries that the journal lost in a power failure.
     snapshot = 0 if unsynced else max(snapshot_numbers(data_dir), default=0)
     if last < max(mark.seq, snapshot):
         raise Damaged(
@@ -141,25 +139,25 @@ def refuse_incomplete(
     damage = "" if unsynced else log_damage()
     if damage:
         raise Damaged(
-            f"batches after {last:,} are missing from the end of the journal: {database}-wal is damaged ({damage}); "
+            f"entries after {last:,} are missing from the end of the journal: {database}-wal is damaged ({damage}); "
             f"{CURE}"
         )
     return mark
 
 
 def _missing(last: int, least: int) -> str:
-    return f"batch {least:,} is" if last + 1 == least else f"batches {last + 1:,} to {least:,} are"
+    return f"entry {least:,} is" if last + 1 == least else f"entries {last + 1:,} to {least:,} are"
 
 
 def lost_journal(data_dir: Path) -> str:
-    """Why no journal may be created here: there was one. "": there is a journal, or no trace of one.
+    """Why no journal may be created here: there was one, and it is missing. "": there is a journal, or never was one.
 
-    SQLite would create a missing database, delete the log of the old one and report nothing.
+    SQLite would create a missing database and delete the log of the old one without an error.
     """
     database = data_dir / DATABASE
     if database.exists() and database.stat().st_size:
         return ""
-    # The reserve is made when there is a journal, and the mark of entry 0 before there is one.
+    # The ballast is created after the journal. The mark of entry 0 is created before it.
     files = [
         path for path in (data_dir / f"{DATABASE}-wal", data_dir / BALLAST) if path.exists() and path.stat().st_size
     ]
@@ -172,7 +170,7 @@ def lost_journal(data_dir: Path) -> str:
 
 
 def begins_empty(data_dir: Path) -> str:
-    """Why a server would start empty in an existing directory. "": it would not, or the directory is new."""
+    """A warning that a server would start empty in an existing directory. "": it would not, or the directory is new."""
     database = data_dir / DATABASE
     if not data_dir.is_dir() or (database.exists() and database.stat().st_size):
         return ""
@@ -180,7 +178,7 @@ def begins_empty(data_dir: Path) -> str:
         if lost_journal(data_dir):
             return ""
         others = sorted(path.name for path in data_dir.iterdir() if not path.is_socket())
-    except (PermissionError, Damaged):  # the start says what is wrong
+    except (PermissionError, Damaged):  # the start reports it
         return ""
     if not others:
         what = "is empty"
@@ -189,4 +187,4 @@ def begins_empty(data_dir: Path) -> str:
     else:
         what = f"holds no journal ({DATABASE})"
     cure = "mount its disk, correct server.data, or restore a backup"
-    return f"{data_dir} {what}: a server there begins empty; if it should have jobs, {cure}"
+    return f"{data_dir} {what}: a server there starts empty; if it should have jobs, {cure}"

@@ -7,11 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from crossdock.journal.errors import DataDirInUse, NotADirectory
+from crossdock.model.errors import CrossdockError
 
 DATABASE: Final = "journal.db"
 LOCK: Final = "lock"
 BALLAST: Final = "ballast"
+
+
+class DataDirInUse(CrossdockError):
+    """Another server has this data directory open."""
+
+
+class NotADirectory(CrossdockError):
+    """A file is where the data directory, or a directory above it, should be."""
 
 
 def snapshot_name(seq: int) -> str:
@@ -23,13 +31,13 @@ def snapshot_numbers(folder: Path) -> list[int]:
     return [int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-*") if path.name[9:].isdigit()]
 
 
-def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
-    """The process that has this data folder open as its server, "" if none has.
+def in_use_by(folder: Path, table: Path = Path("/proc/locks"), lock: str = LOCK) -> str:
+    """The id of the process that holds the lock file of this directory. "": none does.
 
-    Looked up in the system's table of locks: to try the lock could stop a server that is just starting.
+    It is looked up in the system's table of locks. Trying the lock could make a starting server fail.
     """
     try:
-        inode = str((folder / LOCK).stat().st_ino)
+        inode = str((folder / lock).stat().st_ino)
         locks = table.read_text("ascii")
     except OSError:
         return ""
@@ -41,24 +49,24 @@ def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
 
 
 def existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
+    """The path, or the nearest directory above it that exists: the rest will be created there."""
     path = path.absolute()
     return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
 
 
 def not_a_directory(path: Path) -> str:
-    """What stands where the data folder should be, or above it. "": a folder, or nothing yet."""
+    """Why the path cannot be a data directory. "": it is a directory, or it can be created."""
     path = path.absolute()
     there = next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
     if there.is_dir():
         return ""
     if there.exists():
         return f"{there.resolve()} is not a folder; set server.data to one"
-    return f"{there} leads to {there.readlink()}, which is not there; mount its disk, or set server.data to a folder"
+    return f"{there} links to {there.readlink()}, which does not exist; mount its disk, or set server.data to a folder"
 
 
 def _make(path: Path) -> list[Path]:
-    """The folder and those above it, as far as they are not there: those that were made, the outermost first."""
+    """Create the directory and missing ones above it. Returns those that were created, the outermost first."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     made: list[Path] = []
     try:
@@ -66,7 +74,7 @@ def _make(path: Path) -> list[Path]:
             try:
                 each.mkdir(mode=0o700 if each == path else 0o777)
             except FileExistsError:
-                if each.is_dir():  # another server made it just now
+                if each.is_dir():  # another server has just created it
                     continue
                 raise
             made.append(each)
@@ -81,34 +89,34 @@ def _make(path: Path) -> list[Path]:
 
 
 def _unmake(made: list[Path]) -> None:
-    """Those that are empty."""
+    """Remove the directories that are empty."""
     for each in reversed(made):
         with suppress(OSError):
             each.rmdir()
 
 
 class DataDir:
-    """An existing data folder, created on demand with nobody else allowed in."""
+    """A data directory. It is created if it is missing, and only its owner may access it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._made = _make(path)  #: folders that a failed start is to remove again
+        self._made = _make(path)  #: directories that a failed start removes again
         self._lock: int | None = None
 
     @property
     def is_new(self) -> bool:
-        """This made it, and nothing was served from it yet."""
+        """Whether this object created the directory, and nothing was served from it yet."""
         return bool(self._made)
 
     def keep(self) -> None:
-        """Whatever happens from now on, the folder stays."""
+        """From now on the directory is never removed."""
         self._made = []
 
     def discard(self) -> None:
-        """The start failed before anything was served: remove the folder and those above it, if this made them.
+        """Remove the directory and those above it that this object created: the start failed, and nothing was served.
 
-        The lock goes last. Nobody without it writes here, so that all else is this server's own, and it is held to the
-        end: another server that comes meanwhile finds it taken, or a folder that it has to make again.
+        The lock file is removed last. Without the lock no process writes here, so all other files are this server's
+        own. Another server that starts meanwhile finds the lock taken, or a missing directory.
         """
         if self.path in self._made and self._lock is not None:
             with suppress(OSError):
@@ -123,7 +131,7 @@ class DataDir:
         self.unlock()
 
     def lock(self) -> None:
-        """Hold the folder until `unlock` or the end of the process. A crash leaves nothing to clean up."""
+        """Lock the directory until `unlock` or the end of the process. A crash leaves nothing to clean up."""
         fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,18 +139,18 @@ class DataDir:
             holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(fd)
             raise DataDirInUse(
-                f"{self.path} is in use by process {holder}; stop it, or give this server another folder with --data"
+                f"{self.path} is in use by process {holder}; stop it, or choose another folder with --data"
             ) from error
         try:
             is_there = os.stat(self.path / LOCK).st_ino == os.fstat(fd).st_ino
         except OSError:
             is_there = False
-        if not is_there:  # a start that failed removed it while this one opened it
+        if not is_there:  # a failed start removed it after this process opened it
             os.close(fd)
-            raise DataDirInUse(f"{self.path} was just removed by a server that could not start; try again")
-        with suppress(OSError):  # a full disk has no room for it; the lock itself needs none
+            raise DataDirInUse(f"{self.path} was removed by another server that failed to start; try again")
+        with suppress(OSError):  # a full disk has no space for the process id; the lock needs none
             pid = b"%d\n" % os.getpid()
-            os.ftruncate(fd, os.pwrite(fd, pid, 0))  # in this order: what was cut off may be taken by others
+            os.ftruncate(fd, os.pwrite(fd, pid, 0))  # truncated last: the freed space may be used up at once
         self._lock = fd
 
     def unlock(self) -> None:

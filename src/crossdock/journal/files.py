@@ -1,7 +1,7 @@
-"""Durable file writes: whole files, copies for backup and restore, and room that is reserved on the disk.
+"""Durable file writes: whole files, copies for backup and restore, and reserved disk space.
 
-A file is written under a temporary name, synced as it grows, renamed, and its directory synced: it is there whole or
-not at all. SQLite does its own syncing.
+A file is written under a temporary name, synced as it grows, and renamed; then its directory is synced. So it exists
+completely or not at all. SQLite does its own syncing.
 """
 
 import errno
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-#: Sync this often while writing, so that one late sync does not stall the journal's own.
+#: Bytes after which a growing file is synced, so that one late sync does not delay those of the journal.
 SYNC_EVERY: Final = 8 * 1024 * 1024
 
 #: A write fails with one of these when the disk is full or the owner's quota is used up.
@@ -19,9 +19,9 @@ NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def write_whole(path: Path, chunks: Iterable[bytes], leave: int = 0) -> int:
-    """Put the chunks into `path`, atomically and durably. Returns the number of bytes.
+    """Write the chunks to `path`, atomically and durably. Returns the number of bytes.
 
-    `leave` are bytes of the disk that it must not take: rather than that it fails, as on a full one.
+    It fails as on a full disk if less than `leave` bytes would stay free.
     """
     beside = path.with_name(path.name + ".tmp")
     written = unsynced = 0
@@ -60,7 +60,7 @@ def sync_dir(directory: Path) -> None:
 
 
 def reserve(path: Path, size: int) -> None:
-    """A file of real blocks, to be deleted when the disk is full."""
+    """Create a file with allocated blocks. It is deleted when the disk is full."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if os.fstat(fd).st_size < size:
@@ -74,8 +74,8 @@ def reserve(path: Path, size: int) -> None:
 
 
 def has_room(directory: Path, size: int = 64 * 1024) -> bool:
-    """Whether a file of this size can still be made there. Tried out: what is said to be free may be root's alone, or
-    more than a quota leaves."""
+    """Whether a file of this size can be created there. It is tried: free space may be reserved for root, or exceed a
+    quota."""
     path = directory / "room.tmp"
     try:
         reserve(path, size)
@@ -102,15 +102,15 @@ def total_bytes(directory: Path) -> int:
 
 _CHUNK: Final = 1024 * 1024
 
-#: Least time between two calls of a throttled progress function.
-_TELL_S: Final = 0.1
+#: Least seconds between two calls of a throttled progress function.
+_REPORT_EVERY_S: Final = 0.1
 
-#: What is done, how much of it, of how much.
+#: Called with the part of the work, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
 
 
 def copy_file(source: Path, dest: Path, progress: Progress) -> None:
-    """Once it is open the source may be deleted: what was opened is copied."""
+    """Copy a file durably. The source may be deleted once it is open."""
     with source.open("rb") as file:
         whole = os.fstat(file.fileno()).st_size
         fd = os.open(dest, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -126,26 +126,26 @@ def copy_file(source: Path, dest: Path, progress: Progress) -> None:
                     os.fdatasync(fd)
                     unsynced = 0
                 progress(source.stem.partition("-")[0], done, max(whole, done))
-            settle(fd)
+            sync_uncached(fd)
         finally:
             os.close(fd)
 
 
-def settle(fd: int) -> None:
-    """Sync a file and drop it from the page cache: the next read comes from the disk."""
+def sync_uncached(fd: int) -> None:
+    """Sync a file and drop it from the page cache, so that the next read comes from the disk."""
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def throttled(progress: Progress) -> Progress:
     """The same function, called ten times a second at most. The end of each part is always reported."""
-    told = 0.0
+    reported = 0.0
 
-    def tell(what: str, done: int, of: int) -> None:
-        nonlocal told
+    def report(what: str, done: int, of: int) -> None:
+        nonlocal reported
         now = time.monotonic()
-        if done >= of or now - told >= _TELL_S:
-            told = now
+        if done >= of or now - reported >= _REPORT_EVERY_S:
+            reported = now
             progress(what, done, of)
 
-    return tell
+    return report

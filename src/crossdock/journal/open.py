@@ -4,8 +4,7 @@ import logging
 from pathlib import Path
 
 from crossdock.journal.data_dir import BALLAST, DataDir
-from crossdock.journal.errors import DiskFull
-from crossdock.journal.port import Journal, JournalReader
+from crossdock.journal.port import DiskFull, Journal, JournalReader
 from crossdock.journal.sqlite import pages, schema
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.journal.sqlite.reader import SqliteReader
@@ -14,7 +13,8 @@ log = logging.getLogger("crossdock.journal")
 
 
 def open_journal(data_dir: DataDir, durability: str = "always", lake: int = 0) -> tuple[Journal, bool]:
-    """The writer, and whether the reserve had to be used: the journal cannot be opened on a full disk.
+    """Open the journal for writing. It cannot be opened on a full disk; then the ballast is deleted, and the second
+    value is True.
 
     `lake` is the last entry in the lake. Raises Damaged, DiskFull, JournalFailed.
     """
@@ -24,18 +24,18 @@ def open_journal(data_dir: DataDir, durability: str = "always", lake: int = 0) -
         ballast = data_dir.path / BALLAST
         if not ballast.exists():
             raise
-        log.error("%s; until then the reserve is used", error)
+        log.error("%s; using the reserve", error)
         ballast.unlink()
         return SqliteJournal(data_dir, durability, lake=lake), True
 
 
 def open_reader(path: Path) -> JournalReader:
-    """Raises NoJournal if there is none, Damaged if it cannot be read."""
+    """Open the journal for reading. Raises NoJournal if there is none, Damaged if it cannot be read."""
     return SqliteReader(path)
 
 
 def create_journal(path: Path, snapshot: int) -> None:
-    """Write a journal without entries into a directory, whose state is that snapshot."""
+    """Write a journal without entries into a directory. Its state is the snapshot of that number."""
     schema.write_journal(path, schema.SCHEMA, schema.FORMAT, snapshot, (), ())
 
 
@@ -46,10 +46,10 @@ def readable_entries(path: Path, after: int) -> dict[int, bytes]:
 
 def refuse_newer(path: Path) -> None:
     """Raises Newer if a newer Crossdock wrote the journal. The caller holds the lock of the data directory. A journal
-    that cannot be read passes: opening it says what is wrong."""
+    that cannot be read passes: opening it reports what is wrong."""
     schema.refuse_newer(path)
 
 
 def unusable_store() -> str:
-    """Why the store's library cannot be used on this machine. "": it can."""
+    """Why the SQLite of this machine cannot be used. "": it can."""
     return schema.unusable_sqlite()

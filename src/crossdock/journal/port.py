@@ -9,6 +9,19 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crossdock.journal.completeness import FoundMark
+from crossdock.model.errors import CrossdockError
+
+
+class JournalFailed(CrossdockError):
+    """An entry may or may not be on disk. No reply for it may be sent: the process stops and recovers from disk."""
+
+
+class DiskFull(JournalFailed):
+    """The disk is full or the quota is used up. Nothing was changed; the call can be repeated when there is space."""
+
+
+class NoJournal(CrossdockError):
+    """There is nothing to read. The message says where, and what to do."""
 
 
 class Snapshot(NamedTuple):
@@ -76,6 +89,17 @@ class Journal(JournalView, Protocol):
 
     def keep_short(self, short: bool) -> None:
         """Whether the disk is nearly full, and the journal must not use room beyond its entries."""
+
+    @property
+    def previous(self) -> int:
+        """The number of the snapshot before the newest; 0: there is none."""
+
+    @property
+    def trimmable(self) -> int:
+        """The last entry that may be trimmed."""
+
+    def scrub(self) -> bool:
+        """Remove the bytes of trimmed entries from the files. False: not possible now, try again later."""
 
 
 class JournalReader(JournalView, Protocol):

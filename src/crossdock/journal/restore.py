@@ -1,7 +1,7 @@
-"""Restoring a backup into an empty data folder.
+"""Restores a backup into an empty data directory.
 
-The backup is verified first. The copy is made in a folder inside, synced and verified there, and moved into place with
-the journal last: until then a server would find nothing of it. The folder is locked meanwhile, so none starts in it.
+The backup is verified first. It is copied into a subdirectory, synced and verified there, and moved into place with the
+journal last: until then a server finds no data. The data directory is locked meanwhile, so that no server starts in it.
 """
 
 import os
@@ -18,38 +18,38 @@ _STAGE: Final = "restoring"
 
 
 class CannotRestore(CrossdockError):
-    """Nothing was restored and nothing was changed; the text says why and what to do."""
+    """Nothing was restored and nothing was changed. The message says why and what to do."""
 
 
 def restore(backup: Path, data: Path, progress: Progress) -> Manifest:
-    """Put the backup's content into `data`, which must be empty or not there at all."""
-    told = read_manifest(backup)
+    """Copy the backup to `data`, which must be empty or not exist."""
+    manifest = read_manifest(backup)
     _refuse(data)
-    _check(backup, backup, told, progress)
+    _check(backup, backup, manifest, progress)
     target = DataDir(data)
     try:
         target.lock()
         _refuse_content(data)
-        _fill(backup, data, told, progress)
+        _fill(backup, data, manifest, progress)
     except BaseException as error:
         target.discard()
         if is_no_room(error):
             raise CannotRestore(
-                f"no room in {data} for {told.bytes // 1024 // 1024 + 1} MiB: {error}; free some space, or restore to "
-                "another disk. What had been copied was removed, the backup is untouched"
+                f"no space in {data} for {manifest.bytes // 1024 // 1024 + 1} MiB: {error}; free some space, or "
+                "restore to another disk. The partial copy was removed, the backup is unchanged"
             ) from error
         raise
     finally:
         target.unlock()
-    return told
+    return manifest
 
 
 def _refuse(data: Path) -> None:
-    """Before anything is read or made."""
+    """Raises CannotRestore before anything is read or created."""
     if not data.exists():
         return
     if not data.is_dir():
-        raise CannotRestore(f"{data} is not a folder; name one that is empty or does not exist, with --data")
+        raise CannotRestore(f"{data} is not a folder; choose one that is empty or does not exist with --data")
     holder = in_use_by(data)
     if holder:
         raise CannotRestore(
@@ -68,15 +68,15 @@ def _refuse_content(data: Path) -> None:
         )
 
 
-def _fill(backup: Path, data: Path, told: Manifest, progress: Progress) -> None:
+def _fill(backup: Path, data: Path, manifest: Manifest, progress: Progress) -> None:
     stage = data / _STAGE
-    shutil.rmtree(stage, ignore_errors=True)  # of a restore that was cut short
+    shutil.rmtree(stage, ignore_errors=True)  # of a restore that was interrupted
     stage.mkdir(mode=0o700)
     moved: list[Path] = []
     try:
         for file in files(backup):
             copy_file(file, stage / file.name, throttled(progress))
-        _check(stage, backup, told, progress)
+        _check(stage, backup, manifest, progress)
         for file in files(stage):
             moved.append(data / file.name)
             os.rename(file, data / file.name)
@@ -89,7 +89,7 @@ def _fill(backup: Path, data: Path, told: Manifest, progress: Progress) -> None:
         raise
 
 
-def _check(folder: Path, backup: Path, told: Manifest, progress: Progress) -> None:
+def _check(folder: Path, backup: Path, manifest: Manifest, progress: Progress) -> None:
     progress("verify", 0, 1)
-    compare(backup, told, verify(folder))
+    compare(backup, manifest, verify(folder))
     progress("verify", 1, 1)

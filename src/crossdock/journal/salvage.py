@@ -1,8 +1,8 @@
-"""Salvage: what can still be read of a damaged data folder, as a new folder that a server starts on.
+"""Salvage: copies what can still be read of a damaged data directory to a new one that a server can start on.
 
-The source is only read. The newest snapshot that is whole is loaded, and every entry after it that passes its checksum
-is folded in, in order. Entries that are missing leave jobs unknown: later events about those jobs are left out. The new
-folder holds one snapshot of the result, and continues the numbers of the old journal.
+The source is only read. The newest intact snapshot is loaded, and every entry after it that passes its checksum is
+folded in, in order. Events about jobs that only missing entries created are left out. The new directory holds one
+snapshot of the result, and continues the numbers of the old journal.
 """
 
 import gc
@@ -29,11 +29,11 @@ REPORT: Final = "salvage.json"
 
 
 class CannotSalvage(CrossdockError):
-    """Nothing was written; the text says why and what to do."""
+    """Nothing was written. The message says why and what to do."""
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """An event that could not be applied: what it is about was lost."""
+    """An event that could not be applied, because its job or record was lost."""
 
     entry: int
     event: str
@@ -43,10 +43,10 @@ class Dropped(msgspec.Struct, frozen=True):
 class Salvaged(msgspec.Struct):
     source: str
     jobs: int = 0
-    snapshot: int = 0  #: the last entry in the snapshot that was used, 0: none was
+    snapshot: int = 0  #: the last entry of the snapshot that was used. 0: none was
     entries: int = 0  #: read from the journal
-    last: int = 0  #: the number that the new folder continues from
-    missing: list[tuple[int, int]] = []  #: entries that were written and cannot be read, first and last of each range
+    last: int = 0  #: the entry number that the new directory continues from
+    missing: list[tuple[int, int]] = []  #: first and last entry of each range that cannot be read
     unreadable: list[str] = []  #: snapshots that fail a check
     dropped: list[Dropped] = []
 
@@ -61,11 +61,11 @@ def salvage(source: Path, dest: Path, progress: Progress) -> Salvaged:
     _refuse(source, dest)
     partial = dest.with_name(dest.name + PARTIAL)
     if partial.exists():
-        raise CannotSalvage(f"{partial} exists: a salvage to {dest} was cut short; remove it")
+        raise CannotSalvage(f"{partial} exists: a salvage to {dest} was interrupted; remove it")
     partial.mkdir(mode=0o700)
     with removed_on_failure(partial, "salvage", CannotSalvage):
         report = Salvaged(str(source.absolute()))
-        gc.disable()  # a fold makes millions of objects and no garbage
+        gc.disable()  # a fold creates millions of objects and no garbage
         try:
             found = _read(source, report, progress)
         finally:
@@ -84,9 +84,9 @@ def _refuse(source: Path, dest: Path) -> None:
     if holder:
         raise CannotSalvage(f"{source} is in use by process {holder}; stop that server first")
     if os.path.lexists(dest):
-        raise CannotSalvage(f"{dest} exists; name a folder that does not exist yet")
+        raise CannotSalvage(f"{dest} exists; choose a folder that does not exist")
     if not dest.parent.is_dir():
-        raise CannotSalvage(f"{dest.parent} is not a folder; create it, or name another place")
+        raise CannotSalvage(f"{dest.parent} is not a folder; create it, or choose another place")
 
 
 def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
@@ -95,7 +95,7 @@ def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
     entries = readable_entries(source, base)
     progress("journal", 1, 1)
     if not entries and not base:
-        raise CannotSalvage(f"nothing in {source} can be read: no snapshot is whole, and no batch passes its checksum")
+        raise CannotSalvage(f"nothing in {source} can be read: no snapshot and no journal entry is intact")
     report.snapshot, report.entries = base, len(entries)
     report.last = max([base, *entries, _marked(source)])
     report.missing = list(_gaps(base, sorted(entries), report.last))
@@ -103,7 +103,7 @@ def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
 
 
 def _newest_snapshot(source: Path, report: Salvaged) -> int:
-    """The number of the newest one that is whole, 0 if none is."""
+    """The number of the newest intact snapshot. 0: there is none."""
     for seq in sorted(snapshot_numbers(source), reverse=True):
         try:
             file.load(source / snapshot_name(seq))
@@ -131,10 +131,10 @@ def _gaps(base: int, there: list[int], last: int) -> Iterator[tuple[int, int]]:
 
 
 class _Fold:
-    """Folds what is there, without the events that do not fit.
+    """Folds the entries without the events that do not fit.
 
-    An event that fails may have changed a part of the state before it did. So the fold starts again without it, and
-    without the events of its kind about jobs that are unknown: it starts again once for each kind, not for each job.
+    An event that fails may have changed part of the state before. So the fold starts again without it, and without all
+    events of its type about unknown jobs: it starts again once for each type, not for each job.
     """
 
     def __init__(self, source: Path, base: int, entries: dict[int, JournalEntry], report: Salvaged) -> None:
@@ -161,7 +161,7 @@ class _Fold:
     def _fits(self, found: Recovered, seq: int, entry: JournalEntry) -> bool:
         try:
             fold(found, seq, entry, self._events(found, seq, entry))
-        except Exception:  # noqa: BLE001 a state with gaps may break any assumption
+        except Exception:  # noqa: BLE001 an incomplete state may break any assumption
             event = entry.events[self._at]
             self._unfit.add((seq, self._at))
             if _about_unknown(found, event):

@@ -1,44 +1,43 @@
-"""The journal's tail as the lake's writer reads it: read-only and in short statements, beside the running server."""
+"""Reads the journal's tail for the lake: read-only and in short statements, while the server runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
 from crossdock.journal.open import open_reader
-from crossdock.lake.manifest import Done
 from crossdock.model.events.codec import entry_checksum
 
 
 class Source(Protocol):
-    """What the lake needs of a journal."""
+    """The part of a journal that the lake reads."""
 
     @property
     def first(self) -> int:
-        """The oldest batch that is there; the one after the last, if none is."""
+        """Number of the oldest entry; one past the newest if the journal is empty."""
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]: ...
 
     def sync(self) -> None:
-        """What was read is on disk once this returns: the lake must never know of more than a recovery would."""
+        """Sync all entries read so far. The lake must not contain entries that a recovery would not find."""
 
 
-#: Said of a lake whose newest batch the journal has not, or has another one of that number.
+#: Error text for a lake whose newest entry is missing from the journal, or differs.
 OF_ANOTHER: Final = (
-    "holds the lake of another journal: this one was restored from a backup, or is another server's. Name a new folder "
-    "in lake.dir; the old one can still be read"
+    "holds the lake of another journal: the journal was restored from a backup, or it belongs to another server. Set "
+    "lake.dir to a new folder; the old lake can still be read"
 )
 
 
-def is_of(done: Done, source: Source) -> bool:
-    """Whether the lake was made from this journal, as far as that can still be seen."""
-    if done.last < source.first:
+def is_of(last: int, crc: int, source: Source) -> bool:
+    """Whether a lake with this last entry was made from this journal. True if the journal no longer has the entry."""
+    if last < source.first:
         return True
-    seq, entry = next(source.read(done.last - 1), (0, b""))
-    return seq == done.last and entry_checksum(seq, entry) == done.crc
+    seq, entry = next(source.read(last - 1), (0, b""))
+    return seq == last and entry_checksum(seq, entry) == crc
 
 
 class Tail:
-    """Each of its reads raises Damaged where the journal is."""
+    """The journal in a data folder. Reads raise Damaged if the journal is damaged."""
 
     def __init__(self, data: Path) -> None:
         self._reader = open_reader(data)
@@ -56,7 +55,7 @@ class Tail:
         return self._reader.read(after)
 
     def behind(self, seq: int) -> int:
-        """Bytes of the batches behind that one."""
+        """Bytes of the entries after this one."""
         return self._reader.size_behind(seq)
 
     def sync(self) -> None:

@@ -1,4 +1,4 @@
-"""What of a payload, and of an error, goes into the lake; never a secret that the settings name."""
+"""Redaction: which part of payloads and errors goes into the lake. Values of the fields in `lake.redact` never do."""
 
 import json
 import re
@@ -14,40 +14,40 @@ Errors = Literal["full", "group"]
 
 
 class Fields:
-    """JSON fields by name, at any depth and in any case."""
+    """JSON field names, matched at any depth and ignoring case."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = frozenset(name.casefold() for name in names)
         self._marks = tuple(name.casefold().encode() for name in names)
 
     def may_be_in(self, payload: bytes) -> bool:
-        """A field's name may be written with escapes, and beyond ASCII in another case."""
+        """Fast check whether a payload may contain one of the fields. True for any escapes or non-ASCII text."""
         low = payload.lower()
         return b"\\u" in low or not payload.isascii() or any(mark in low for mark in self._marks)
 
 
 class Payloads:
-    """`redact` are names of JSON fields, at any depth and in any case, whose values are replaced."""
+    """Filters payloads. `redact` names JSON fields whose values are replaced, at any depth and ignoring case."""
 
     def __init__(self, keep: Keep = "full", redact: Sequence[str] = (), errors: Errors = "full") -> None:
         self._keep = keep
-        self.whole_errors = errors == "full"  #: with message and backtrace
+        self.whole_errors = errors == "full"  #: keep message and backtrace
         self._secret = Fields(redact) if redact else None
 
     def shown(self, payload: bytes) -> tuple[bytes | None, str | None]:
-        """The payload as it may be shown, and its hash."""
+        """The payload to store, and its hash; None for what is not stored."""
         if self._keep == "full":
             return (payload if self._secret is None else self._redacted(payload, self._secret)), None
         return None, sha256(payload).hexdigest() if self._keep == "hash" else None
 
     def custom(self, custom: bytes) -> bytes | None:
-        """What stands beside a payload is as private as the payload."""
+        """The `custom` object is filtered in the same way as the payload."""
         if not custom or self._keep != "full":
             return None
         return custom if self._secret is None else self._redacted(custom, self._secret)
 
     def _redacted(self, payload: bytes, secret: Fields) -> bytes | None:
-        """None: a name is in it, and it is not JSON that could be taken apart."""
+        """The payload with values replaced; None if it may contain such a field and is not valid JSON."""
         if not secret.may_be_in(payload):
             return payload
         try:
@@ -73,30 +73,27 @@ def _cleaned(value: Any, names: frozenset[str]) -> tuple[Any, bool]:
     return value, False
 
 
-# Errors quote the very values that are to be hidden: what a worker says of a job, as the lake may have it.
-#
-# The server asks this when a failure is reported, since it knows the job's payload then; its answer is in the event,
-# and
-# the lake's process, which never knows a job, writes the same row however often it writes it.
+# Error messages can quote redacted values. The server removes them when a failure is reported, because it knows the
+# job's payload then. The redacted text is part of the event, so the exporter always writes the same row.
 
 
-#: A shorter value is hidden where it stands as a word of its own; elsewhere its letters say nothing.
-_A_WORD: Final = 4
+#: Shorter values are replaced only where they are a separate word.
+_WORD_LENGTH: Final = 4
 
-#: Spellings to look for, and these times the characters of the texts. Where there are more, nothing of the texts is
-#: shown: the server does nothing else meanwhile.
+#: Limits on the number of spellings, and on spellings times characters of text. Beyond them the whole text is replaced,
+#: because the search blocks the server.
 _SPELLINGS: Final = 2_000
 _STEPS: Final = 16 * 1024 * 1024
 
 
 class Quotes:
-    """`redact` are names of JSON fields, as in Payloads."""
+    """Removes quoted values from texts about a job. `redact` names JSON fields, as in Payloads."""
 
     def __init__(self, redact: Sequence[str]) -> None:
         self._secret = Fields(redact)
 
     def __call__(self, texts: Sequence[str], bodies: Sequence[bytes]) -> tuple[str, ...] | None:
-        """Texts about a job that has these bodies, without what must not be told; None: there is nothing of it."""
+        """The texts without the redacted values of these payloads; None if the texts contain none of them."""
         if not any(texts):
             return None
         values: set[str] = set()
@@ -104,7 +101,7 @@ class Quotes:
             if body and self._secret.may_be_in(body):
                 try:
                     values.update(self._values(body))
-                except (ValueError, RecursionError):  # the body, too, is left out as a whole
+                except (ValueError, RecursionError):  # such a payload is not stored either
                     return _nothing_of(texts)
         longest, most = max(map(len, texts)), min(_SPELLINGS, _STEPS // sum(map(len, texts)))
         spellings: set[str] = set()
@@ -122,7 +119,7 @@ class Quotes:
         return None if shown == tuple(texts) else shown
 
     def _values(self, body: bytes) -> list[str]:
-        """All that stands in such a field, at any depth, and in one that is there twice."""
+        """All values of the redacted fields, at any depth, including duplicate members."""
         found: list[str] = []
 
         def values_alone(pairs: list[tuple[str, Any]]) -> list[Any]:
@@ -131,7 +128,7 @@ class Quotes:
                     found.extend(_leaves(value))
             return [value for _, value in pairs]
 
-        # As it was written and as a program writes it: a worker may quote either.
+        # Numbers as written in the payload and as Python prints them: a worker may quote either.
         json.loads(
             body, object_pairs_hook=values_alone, parse_int=str, parse_float=lambda text: [text, repr(float(text))]
         )
@@ -139,7 +136,7 @@ class Quotes:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Texts and numbers. True, false and null are no secrets of anybody's."""
+    """Strings and numbers in a value. True, false and null are not redacted."""
     if isinstance(value, list):
         for each in value:
             yield from _leaves(each)
@@ -148,7 +145,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _spellings(value: str, longest: int) -> Iterator[str]:
-    """As it is, in quotes of JSON or of a program, in an address; and line by line. None is shorter than it is bare."""
+    """The value as plain text, JSON, Python repr and URL encoding; whole and line by line."""
     for text in (value, *value.splitlines()):
         if (bare := text.strip()) and len(bare) <= longest:
             yield bare
@@ -160,7 +157,7 @@ def _spellings(value: str, longest: int) -> Iterator[str]:
 
 
 def _pattern(value: str) -> str:
-    return re.escape(value) if len(value) >= _A_WORD else rf"(?<!\w){re.escape(value)}(?!\w)"
+    return re.escape(value) if len(value) >= _WORD_LENGTH else rf"(?<!\w){re.escape(value)}(?!\w)"
 
 
 def _nothing_of(texts: Sequence[str]) -> tuple[str, ...]:

@@ -1,30 +1,43 @@
-"""The lake's writer: batches of the journal become segments, each exactly once, whenever it is killed.
+"""The lake's writer: turns journal entries into segments, each exactly once, even if it is killed at any point.
 
-Rows go into drafts as batches are read. To publish them: the drafts are synced; `_next.json` names the range; they get
-their names; `_done.json` says so. A writer that dies before `_next` has done nothing; one that dies after it does the
-same range again, under the same names, before anything else.
+Rows go into drafts as entries are read. Publishing takes these steps, each durable before the next one: the journal is
+synced, the drafts are sealed and moved into the lake, one commit adds them and moves the position, and the position is
+written to the data folder. If the writer dies before the commit, nothing happened: the next writer reads the same
+entries again, and the files without a commit are removed later. If it dies after the commit, the next writer continues
+behind it.
 """
 
 import fcntl
 import os
-import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from msgspec.structs import replace
+import pyarrow as pa
 
-from crossdock.journal.files import sync_dir
-from crossdock.lake import manifest
-from crossdock.lake.drafts import Drafts
+from crossdock.lake.commits import Commits
+from crossdock.lake.drafts import DRAFTS, Drafts
+from crossdock.lake.event_rows.columns import day_of
 from crossdock.lake.event_rows.tables import Tables, date_named
 from crossdock.lake.journal_tail import OF_ANOTHER, Source, is_of
-from crossdock.lake.manifest import Done, Gap, Next
+from crossdock.lake.position import FORMAT, Reported, name_of, read_position, write_position
 from crossdock.lake.redaction import Payloads
-from crossdock.model.clock import DAY
-from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.lake.repair import repair
+from crossdock.lake.schema import EVENTS, ROWS_AT_MOST, SEQ_SHIFT
+from crossdock.lake.store import store_of
+from crossdock.lake.table import AT_US, CRC, FIRST, FLUSH_EPOCH, GAPS, LAST, SET_BACKS, STEADY_MS, Lake
+from crossdock.model.errors import CrossdockError, Damaged, Newer
 from crossdock.model.events.codec import entry_checksum
+
+LOCK: Final = "_lock"
+
+#: A clock this far behind the previous events was set back (model.md section 2).
+SET_BACK_S: Final = 5.0
+
+#: Rows that the lake adds itself.
+GAP: Final = "gap"
+CLOCK_SET_BACK: Final = "clock-set-back"
 
 
 class LakeInUse(CrossdockError):
@@ -32,137 +45,199 @@ class LakeInUse(CrossdockError):
 
 
 class OtherJournal(CrossdockError):
-    """The lake is not of this journal, and nothing may be added to it."""
+    """The lake was made from another journal, so this writer must not add to it."""
+
+
+class State(NamedTuple):
+    """The lake's state after the newest commit."""
+
+    first: int  #: first journal entry
+    last: int
+    crc: int  #: checksum of the entry `last`
+    flush_epoch: int
+    at: float  #: time of the newest event
+    gaps: int
+    set_backs: int
+
+
+class _SetBack(NamedTuple):
+    """Entries that were written while the server's clock was behind the events before."""
+
+    first: int
+    last: int
+    entries: int
+    seconds: float
 
 
 class Writer:
-    def __init__(self, folder: Path, source: Source, payloads: Payloads | None = None, patience_s: float = 0.0) -> None:
-        """A writer that was told to end gets `patience_s` to do so."""
-        self._folder = folder
+    def __init__(
+        self,
+        location: str | Path,
+        data: Path,
+        source: Source,
+        payloads: Payloads | None = None,
+        lock_wait_s: float = 0.0,
+        *,
+        server: str = "crossdock",
+        group: str = "",
+    ) -> None:
+        """Open the lake. `data` is the folder of drafts and of the position. Waits up to `lock_wait_s` for another
+        writer to end. `server` is the name of a new lake."""
+        self._location, self._data = location, data
         self._source = source
         self._payloads = payloads or Payloads()
-        self.steady: float | None = None  #: of the newest batch that this writer has read
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _locked(folder, patience_s)
+        self.steady: float | None = None  #: steady time of the newest entry that this writer has read
+        self._store = store_of(location, group)
+        self._name = name_of(location, data)
+        self._lock = _locked(self._store.root or data / DRAFTS, lock_wait_s)
         try:
-            found = manifest.read_done(folder)
-            # What the last writer renamed and did not sync before it was killed; of a new lake its own name.
-            sync_dir(folder if found else folder.parent)
-            first = source.first if found is None else found.last + 1
-            done = found or Done(manifest.FORMAT, secrets.token_hex(8), first, first - 1, 0)
-            self.done = replace(done, format=manifest.FORMAT, sealed_from=done.sealed_from or first)
-            (folder / manifest.EVENTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
-            self._drafts = Drafts(folder)
-            self._begin()
-            self._go_on()
+            reported = self._reported()
+            if self._store.root is not None:
+                repair(self._store, source.first, reported)
+            self._commits = Commits.open_or_create(self._store, server)
+            lake = self._commits.lake
+            self.lake_id, self.server = lake.id, lake.server
+            self._drafts = Drafts(data / DRAFTS)
+            self._drafts.server = self.server
+            self._go_on(lake, reported)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self) -> None:
-        self._tables = Tables(self._drafts.take, self.done.flush_epoch, self._payloads)
-        self._tables.at = self.done.at
-        self.read = self.done.last  #: the last batch that is in the drafts
-        self._newest = b""  #: that batch
-        self.bytes = 0  #: of the journal, in the drafts
-        self._since = 0.0  #: when the first batch in the drafts was written
+    def _reported(self) -> Reported | None:
+        try:
+            return read_position(self._data, self._location)
+        except Newer:
+            raise
+        except Damaged:  # it is written again
+            return None
 
-    def _go_on(self) -> None:
-        """After whatever the last writer left."""
-        done = self.done
-        if not is_of(done, self._source):
-            raise OtherJournal(f"{self._folder} {OF_ANOTHER}")
-        if done.last < self._source.first - 1:
-            gap = Gap(done.last + 1, self._source.first - 1)
-            self.done = replace(done, gaps=[*done.gaps, gap], last=gap.last)
-            self._begin()
-        planned = manifest.read_next(self._folder)
-        if planned is not None and planned.last > self.done.last:
-            if planned.first != self.done.last + 1:
-                raise Damaged(f"{self._folder / manifest.NEXT} does not follow {manifest.DONE}; name another lake.dir")
-            for _ in self.take(lambda: self.read == planned.last):
-                pass
-            if self.read != planned.last:
-                raise OtherJournal(f"{self._folder} {OF_ANOTHER}")
-            self.publish()
+    def _go_on(self, lake: Lake, reported: Reported | None) -> None:
+        """Continue where the last writer stopped."""
+        last = lake.last or self._source.first - 1
+        self.state = State(
+            lake.first or last + 1, last, lake.crc, lake.flush_epoch, lake.at, lake.gaps, lake.set_backs
+        )  # fmt: skip
+        if reported is not None and reported.lake == lake.id and reported.last > lake.last:
+            raise Damaged(
+                f"the lake in {self._store.uri} ends with journal entry {lake.last}, and had {reported.last} before: "
+                "an old copy was put back, or its newest log entries are missing. Restore a newer copy, or set "
+                "lake.dir to another folder"
+            )
+        if lake.last and not is_of(lake.last, lake.crc, self._source):
+            raise OtherJournal(f"{self._store.uri} {OF_ANOTHER}")
+        self._begin()
+        if lake.last:
+            self._report(lake.version)
+        if last < self._source.first - 1:
+            self._note_gap(last + 1, self._source.first - 1)
+
+    def _begin(self) -> None:
+        self._tables = Tables(self._drafts.take, self.state.flush_epoch, self._payloads)
+        self._tables.at = self.state.at
+        self.read = self.state.last  #: the last entry in the drafts
+        self._newest = b""  #: the bytes of that entry
+        self._crc: int | None = None  #: set if that entry is not in the journal
+        self._gaps = 0
+        self._set_back: _SetBack | None = None
+        self.bytes = 0  #: journal bytes in the drafts
+        self._since = 0.0  #: when the first entry in the drafts was written
+
+    def _note_gap(self, first: int, last: int) -> None:
+        """Record entries that were trimmed while the lake was off. They become part of the next segment."""
+        self.read, self._crc, self._gaps = last, 0, 1
+        self._note(last << SEQ_SHIFT, GAP, f"entries {first} to {last} were trimmed while the lake was off")
+
+    def _note(self, seq: int, event: str, detail: str) -> None:
+        at = self._tables.at
+        row = {"seq": seq, "flush_epoch": self._tables.flush_epoch, "at": at, "event": event, "detail": detail}
+        self._drafts.take(date_named(day_of(at)), pa.Table.from_pylist([row], schema=EVENTS))
 
     def take(self, enough: Callable[[], bool]) -> Iterator[int]:
-        """Read on, until there is nothing more or it is enough; yields after each batch."""
-        for seq, batch in self._source.read(self.read):
-            self._tables.add(seq, batch)
+        """Read entries until there are no more or `enough` returns true. Yields after each entry."""
+        for seq, entry in self._source.read(self.read):
+            before = self._tables.at
+            self._tables.add(seq, entry)
+            if 0.0 < self._tables.wall < before - SET_BACK_S:
+                self._note_set_back(seq, before - self._tables.wall)
             self._since = self._since if self.bytes else self._tables.wall
-            self.read, self._newest, self.steady = seq, batch, self._tables.steady
-            self.bytes += len(batch)
+            self.read, self._newest, self.steady = seq, entry, self._tables.steady
+            self._crc = None
+            self.bytes += len(entry)
             yield seq
             if enough():
                 return
 
+    def _note_set_back(self, seq: int, seconds: float) -> None:
+        before = self._set_back or _SetBack(seq, seq, 0, 0.0)
+        self._set_back = _SetBack(before.first, seq, before.entries + 1, max(before.seconds, seconds))
+
+    @property
+    def rows(self) -> int:
+        """Rows of the entries in the drafts."""
+        return self._tables.rows
+
     @property
     def span_s(self) -> float:
-        """Seconds from the first batch in the drafts to the last, by the server's clock."""
+        """Seconds between the first and the last entry in the drafts, by the server's clock."""
         return self._tables.wall - self._since
 
-    def publish(self) -> Done:
-        """Make all that was taken a part of the lake."""
-        done = self.done
-        if self.read == done.last:
-            return done
+    def publish(self) -> State:
+        """Add all entries in the drafts to the lake."""
+        before, back = self.state, self._set_back
+        if self.read == before.last:
+            return before
+        if back is not None:
+            self._note(
+                (back.last << SEQ_SHIFT) + ROWS_AT_MOST - 1, CLOCK_SET_BACK,
+                f"entries {back.first} to {back.last}, {back.entries} of them up to {back.seconds:.0f} s",
+            )  # fmt: skip
         self._tables.cut()
-        drafts = self._drafts.finish(done.lake, done.last + 1, self.read)
+        drawn = self._drafts.finish(self.lake_id, before.last + 1, self.read)
         self._source.sync()
-        manifest.write(self._folder, Next(done.last + 1, self.read))
-        for draft, file in drafts:
-            self._name(draft, self._folder / file.path, new=manifest.date_of(file.path) not in done.dates)
-        files = [file for _, file in drafts]
-        newest = {date_named(day).isoformat(): steady for day, steady in self._tables.newest.items()}
-        self.done = replace(
-            done,
-            last=self.read,
-            crc=entry_checksum(self.read, self._newest),
-            flush_epoch=self._tables.flush_epoch,
-            at=self._tables.at,
-            newest=files,
-            dates=manifest.added(done.dates, files, newest),
-            set_back=manifest.both(done.set_back, self._tables.set_back),
-        )
-        manifest.write(self._folder, self.done)
+        for each in drawn:
+            self._store.put(each.draft, each.segment.path)
+        crc = entry_checksum(self.read, self._newest) if self._crc is None else self._crc
+        self.state = before._replace(
+            last=self.read, crc=crc, flush_epoch=self._tables.flush_epoch, at=self._tables.at,
+            gaps=before.gaps + self._gaps, set_backs=before.set_backs + (back is not None),
+        )  # fmt: skip
+        version = self._commits.commit([each.segment for each in drawn], self._transactions())
+        self._report(version)
         self._begin()
-        return self.done
+        return self.state
 
-    def _name(self, draft: Path, path: Path, *, new: bool) -> None:
-        """`new`: no segment of that date counts yet. A writer that died before it synced may have made its folder."""
-        if new:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            sync_dir(path.parent.parent)
-        os.rename(draft, path)
-        sync_dir(path.parent)
+    def _transactions(self) -> dict[str, int]:
+        state = self.state
+        found = {
+            FIRST: state.first,
+            LAST: state.last,
+            CRC: state.crc,
+            FLUSH_EPOCH: state.flush_epoch,
+            AT_US: round(min(max(state.at, 0.0), 1e12) * 1e6),
+            GAPS: state.gaps,
+            SET_BACKS: state.set_backs,
+        }
+        for day, steady in self._tables.newest.items():
+            found[STEADY_MS + date_named(day).isoformat()] = round(steady * 1_000)
+        return found
 
-    def expire(self, keep_days: int, steady: float) -> list[str]:
-        """Let go of whole dates that are older by now, which is `steady`: a wall clock may be wrong. First the manifest
-        forgets them: readers never see half a date. Dates of an older lake count from now on."""
-        dates = {day: replace(total, steady=total.steady or steady) for day, total in self.done.dates.items()}
-        over = sorted(day for day, total in dates.items() if steady - total.steady > keep_days * DAY)
-        kept = {day: total for day, total in dates.items() if day not in over}
-        if kept != self.done.dates:
-            self.done = replace(self.done, dates=kept, expired=max([self.done.expired, *over]))
-            manifest.write(self._folder, self.done)
-        self._remove_expired()
-        return over
+    def _report(self, version: int) -> None:
+        write_position(self._data, Reported(FORMAT, self.lake_id, self._name, version, self.state.last))
 
-    def _remove_expired(self) -> None:
-        for path in (self._folder / manifest.EVENTS_FOLDER).glob("date=*"):
-            if path.name.removeprefix("date=") <= self.done.expired and path.name.removeprefix("date=") not in (
-                self.done.dates
-            ):
-                shutil.rmtree(path)
+    @property
+    def lake(self) -> Lake:
+        """The lake after the newest commit."""
+        return self._commits.lake
 
     def close(self) -> None:
         os.close(self._lock)
 
 
-def _locked(folder: Path, patience_s: float) -> int:
-    fd = os.open(folder / manifest.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    give_up = time.monotonic() + patience_s
+def _locked(folder: Path, lock_wait_s: float) -> int:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    give_up = time.monotonic() + lock_wait_s
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -170,7 +245,5 @@ def _locked(folder: Path, patience_s: float) -> int:
         except OSError as error:
             if time.monotonic() >= give_up:
                 os.close(fd)
-                raise LakeInUse(
-                    f"{folder} is being written to by another server; give this one its own lake.dir"
-                ) from error
+                raise LakeInUse(f"{folder} is in use by another server; set lake.dir to another folder") from error
         time.sleep(0.05)

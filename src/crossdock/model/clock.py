@@ -1,4 +1,4 @@
-"""The two clocks (MODEL section 2)."""
+"""The two clocks (model.md section 2)."""
 
 from typing import Final
 
@@ -6,29 +6,33 @@ import msgspec
 
 DAY: Final = 86_400
 
-#: A restart may count at most this much wall time if nothing else says how long the server was down.
+#: The most wall time that a restart may count if nothing else shows how long the server was down.
 COUNTED_AT_MOST_S: Final = 7.0 * DAY
 
-#: A wall clock that differs by more than this from what the journal expects is in doubt: nothing is purged for an hour.
+#: A wall clock that differs by more than this from what the journal expects is in doubt. Nothing is purged for an hour
+#: then.
 DOUBT_S: Final = 1.0 * DAY
 PURGE_HOLD_S: Final = 3_600.0
 
-#: First seconds of the days that a calendar has: 0001-01-01 to 9999-12-31. A caller's clock may say anything.
+#: The first seconds of the first and the last day of the calendar, 0001-01-01 and 9999-12-31. A caller's clock may show
+#: any time.
 _FIRST: Final = -719_162.0 * DAY
 _LAST: Final = 2_932_896.0 * DAY
 
 
 def day_of(at: float) -> int:
-    """The UTC day on whose page it is booked, counted from 1970: live, in the lake and in the tables."""
+    """The UTC day on which statistics count this time, as days since 1970. The engine, the lake and the tables use the
+    same day.
+    """
     return int(min(max(at, _FIRST), _LAST) // DAY)
 
 
 class Now(msgspec.Struct, frozen=True, gc=False):
-    """One instant on both of the server's clocks.
+    """One instant on both clocks of the server.
 
-    `wall` is the system's time as it is, jumps and all: schedules and what people read. `steady` never jumps and is
-    carried over a restart by the journal, time down included: leases, retries and every other age
-    (docs/explain/model.md, Two clocks).
+    `wall` is the system time, which may jump. Schedules use it, and it is what people read. `steady` never jumps. The
+    journal carries it over a restart, down time included. Leases, retries and every other age use it (model.md section
+    2).
     """
 
     wall: float

@@ -1,10 +1,10 @@
-"""Errors of the model. The message of each says what is wrong.
+"""Errors that Crossdock raises. The message of each says what is wrong.
 
 CrossdockError
 ├── UsageError         our own caller broke a rule: a bug
 │   └── IllegalMove
 ├── BadSetting         what the operator configured is not allowed; nothing was started
-├── HalfDone           a change failed in the middle: memory is not what the journal says
+├── HalfDone           a change failed in the middle: the state does not match the journal
 └── Damaged            stored data fails a check; the server stops and repairs nothing
     └── Newer          a newer Crossdock wrote it
 """

@@ -1,6 +1,6 @@
-"""Policies as data on the job (MODEL section 6): what differs between protocols is a value here, never a branch.
+"""Policies as data on the job (model.md section 6): what differs between protocols is a value here, not a branch.
 
-A `Policy` value is interned: a million jobs pushed alike share one object.
+`Policy` values are interned: a million jobs with the same policy share one object.
 """
 
 from enum import IntEnum
@@ -14,61 +14,63 @@ from crossdock.model.states import State
 class Backoff(IntEnum):
     """How long a failed job waits for its next try."""
 
-    NONE = 0  #: not at all: ready at once, in its old place (Workq)
+    NONE = 0  #: no wait: ready at once, at its old sort key (Workq)
     POLYNOMIAL = 1  #: Faktory: count⁴ + 15 + R·(count + 1) s, R uniform in 0…29
     QUARTIC = 2  #: Masenko: failures⁴ s
 
 
 class Disposition(IntEnum):
-    """Where a job goes when it has succeeded, or has used up its tries."""
+    """Where a job goes after its success or its last try."""
 
     GONE = 0
-    DEAD = 1  #: kept for `DEAD_FOR`, can be brought back
+    DEAD = 1  #: kept for `DEAD_FOR`, can be retried
     COMPLETE = 2
     FAILED = 3
-    DEAD_QUEUE = 4  #: moved to the job's dead queue as if new; without one it is gone (Masenko)
+    DEAD_QUEUE = 4  #: moved to its dead queue as if new; removed if it names none (Masenko)
 
 
 class LeaseExpiry(IntEnum):
-    """What a lease that ran out means for its job."""
+    """What the expiry of a lease means for the job."""
 
     FAILURE = 0  #: a failure that is not final (Faktory, Masenko)
-    RETURN = 1  #: back to its old place, the attempt counted (Workq)
-    DROP = 2  #: gone (a foreground job)
-    LAZY = 3  #: nothing by itself: whoever leases next warns the holder, and the next time takes it away (qless)
+    RETURN = 1  #: ready at its old sort key, the attempt counted (Workq)
+    DROP = 2  #: the job is removed (a foreground job)
+    #: nothing by a timer: the next lease of the queue warns the holder, and a later one takes the job away (qless)
+    LAZY = 3
 
 
 class DependencyLoss(IntEnum):
-    """What becomes of a job when one that it needs can never succeed."""
+    """What happens to a job when a dependency can never succeed."""
 
-    FAILS_TOO = 0  #: its tries are over, as are its dependents' (Masenko)
-    WAITS_ON = 1  #: it waits for one that failed, which may be brought back; it fails when that is gone (qless)
+    FAILS_TOO = 0  #: it fails without another try, and so do its dependents (Masenko)
+    WAITS_ON = 1  #: it waits while the failed dependency may be retried, and fails when that is removed (qless)
 
 
 class Ending(IntEnum):
-    """How a job ended, as far as it matters to the jobs that need it."""
+    """How a job ended, as far as it matters to its dependents."""
 
     SUCCESS = 1
-    GONE = 2  #: without success
-    KEPT = 3  #: it failed and may be brought back, so jobs that are `WAITS_ON` wait on
+    GONE = 2  #: removed without success
+    KEPT = 3  #: failed and kept: it may be retried, so jobs with `WAITS_ON` keep waiting
 
 
-#: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).
+#: Faktory keeps dead jobs for 180 days (faktory.md section 5.6).
 DEAD_FOR: Final = 180 * 86_400.0
 
-#: Beyond this many distinct rules, sharing is not worth its memory.
+#: With more distinct policies than this, sharing is not worth its memory.
 _INTERNED_AT_MOST: Final = 4_096
 
 
 class Policy(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=True):
-    max_failures: int = -1  #: failures after which another one ends the job; below 0: the first ends it
-    max_attempts: int = 0  #: leases after which a failure or a lapse ends the job; 0: no limit
-    lease_s: float = 0  #: as the creator gave it, 0: not given. The leasing door clamps it to its own range
+    max_failures: int = -1  #: failures after which another one ends the job; below 0: the first one does
+    max_attempts: int = 0  #: leases after which a failure or a lease expiry ends the job; 0: no limit
+    #: as the client gave it, 0: not given. The protocol that leases the job limits it to its own range
+    lease_s: float = 0
     backoff: Backoff = Backoff.NONE
     exhausted: Disposition = Disposition.GONE
     success: Disposition = Disposition.GONE
     lease_expiry: LeaseExpiry = LeaseExpiry.FAILURE
-    due_band: int = 1  #: the band of a job made ready by its due time: Masenko 0, Workq 2
+    due_band: int = 1  #: the band of a job that its due time made ready: Masenko 0, Workq 2
     lost: DependencyLoss = DependencyLoss.FAILS_TOO
 
 
@@ -80,7 +82,7 @@ def intern(policy: Policy) -> Policy:
     if known is not None:
         return known
     if len(_interned) >= _INTERNED_AT_MOST:
-        _interned.clear()  # jobs keep their own; only sharing with later ones is lost
+        _interned.clear()  # jobs keep their policies; only sharing with later jobs is lost
     _interned[policy] = policy
     return policy
 

@@ -1,47 +1,48 @@
-"""What a door keeps about its own jobs (MODEL section 3), and the history that qless keeps of each.
+"""Protocol data: what a protocol stores about its own jobs (model.md section 3), and the history of a qless job.
 
-Like all that a job refers to, these are replaced whole and never changed in place.
+These values are replaced as a whole and never changed in place.
 """
 
 from enum import IntEnum
+from math import floor
 from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
-#: A tag as it was given: qless takes any JSON scalar. Tags that print alike are one in the index.
+#: A tag as the client gave it: qless accepts any JSON scalar. Tags with the same text are one tag in the index.
 Tag: TypeAlias = str | int | float | bool
 
 
 class ProtocolData(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The base of them. It declares all that the rest of the engine reads of them."""
+    """The base class. It declares what the rest of the engine reads."""
 
-    #: A job that comes back to a forgotten queue registers it again.
+    #: A job that returns to a forgotten queue registers it again.
     registers_queue: ClassVar[bool] = True
 
-    #: Of two ready jobs of equal priority and time the one with the greater jid comes first, byte by byte.
+    #: Of two ready jobs of equal priority and time, the one with the greater jid comes first, byte by byte.
     orders_by_jid: ClassVar[bool] = False
 
-    #: A failure is booked when the job is kept as failed, and taken off the count when it is failed no longer. Else
-    #: each failure is booked.
+    #: A failure is counted when the job is kept as failed, and taken off the count when it is not failed any more.
+    #: Otherwise every failure is counted.
     books_kept_failures: ClassVar[bool] = False
 
-    #: Seconds that progress is kept after its last change; 0: the usual time.
+    #: Seconds that progress is kept after its last change. 0: the default.
     progress_s: ClassVar[float] = 0.0
 
     def lazily_due(self) -> bool:
-        """Its due time is evaluated on the next lease, not by a timer."""
+        """Whether its due time is evaluated on the next lease, not by a timer."""
         return False
 
     def waits_lazily(self) -> bool:
-        """The same of a blocked job, once its dependencies are met."""
+        """The same for a blocked job, once its dependencies are met."""
         return False
 
     def keeps_dependencies(self) -> bool:
-        """Its dependencies are recorded even while it does not wait for them."""
+        """Whether its dependencies stay recorded while it does not wait for them."""
         return False
 
     def keeps_history(self) -> bool:
-        """Its history is not cut to the configured length."""
+        """Whether its history is not cut to the configured length."""
         return False
 
     def blocked_since(self, created: float) -> float:
@@ -51,74 +52,75 @@ class ProtocolData(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return created
 
     def last_holder(self) -> str:
-        """The worker that is shown while nobody holds the job."""
+        """The worker that is shown while the job is not leased."""
         return ""
 
 
 class FaktoryData(ProtocolData, frozen=True, tag="faktory"):
-    """What the Faktory door shows again and no rule reads."""
+    """What Faktory shows again, and no policy reads."""
 
     created_at: str = ""  #: as the client wrote it; empty: the server's time
     at: str = ""
     backtrace: int = 0
-    priority: bool = False  #: the client sent one, so it is shown
+    priority: bool = False  #: the client sent a priority, so it is shown
 
 
 class WorkqData(ProtocolData, frozen=True, tag="workq"):
-    """What `inspect job` shows again and no rule reads."""
+    """What `inspect job` of Workq shows again, and no policy reads."""
 
     ttl_ms: int = 0
-    time: float = 0.0  #: wall; as given to `schedule`, 0: it came by `add` or `run`
+    time: float = 0.0  #: wall; as given to `schedule`. 0: the job came by `add` or `run`
     max_fails: int = 0
 
 
 class HistoryKind(IntEnum):
-    """The entries of a job's history (protocol page, qless 4, P1)."""
+    """The entries of a job's history (qless.md section 4)."""
 
     PUT = 0
     POPPED = 1
     DONE = 2
     FAILED = 3
     TIMED_OUT = 4
-    SAID = 5  #: a text of somebody's own
-    EXHAUSTED = 6  #: failed: a retry was the last one
+    SAID = 5  #: a text that a client added
+    EXHAUSTED = 6  #: failed: the retry was the last one
     THROTTLED = 7  #: a throttle was full
 
 
 class HistoryEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     when: float  #: whole seconds
     what: HistoryKind
-    #: PUT, THROTTLED: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
+    #: PUT, THROTTLED: the queue. POPPED, FAILED: the worker, empty after the last try. SAID: the text.
     name: str = ""
     group: str = ""  #: FAILED, EXHAUSTED
     data: bytes = b""  #: SAID: a JSON value, or nothing
 
 
-#: Part of a backoff that the job does not say: the settings of the PHP fork count when its lease runs out.
+#: A part of a backoff that the job does not set: the settings of the PHP fork apply when its lease expires.
 AS_CONFIGURED: Final = -1.0
 
 
 class QlessData(ProtocolData, frozen=True, tag="qless"):
-    """What qless shows, and its callers' clock: times here are theirs."""
+    """What qless shows of a job. Times are by its callers' clocks."""
 
-    retries: int | float = 5  #: as given; `Rules.max_failures` is this, rounded down
+    retries: int | float = 5  #: as given; `Policy.max_failures` is this, rounded down
     time: float = 0.0  #: of the last put, pop or completion
     due: float | None = None  #: when it becomes ready, while it waits for that
-    state: str = ""  #: shown in place of what the engine's state would be called
-    worker: str = ""  #: shown while nobody holds it: whoever held it last and was not rid of it
-    expires: float = 0.0  #: as its last holder was told, also while it is warned
-    queue: str = ""  #: shown in place of the queue it stands in
+    state: str = ""  #: shown instead of the name of its state
+    worker: str = ""  #: shown while it is not leased: its last holder
+    expires: float = 0.0  #: the end of the last lease as its holder knows it, also after a warning
+    queue: str = ""  #: shown instead of the queue it is in
     spawned_from: str = ""
-    order: int = 0  #: among the failed: later ones have a higher number
-    held: float = 0.0  #: when a throttle was full last
-    #: Put by a script of 2013 or before: its history is not cut, and what it needs is not forgotten while it waits
-    #: for a time instead, or does not wait at all
+    order: int = 0  #: its order among failed jobs; later failures have a higher number
+    held: float = 0.0  #: when a throttle last held it
+    #: Put by a script of 2013 or before: its history is not cut, and its dependencies are kept even if it waits for a
+    #: time or does not wait.
     old: bool = False
-    sticky: tuple[Tag, ...] = ()  #: tags that it is found under and has no longer
-    #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork); either may
-    #: be `AS_CONFIGURED`
+    sticky: tuple[Tag, ...] = ()  #: tags that it does not have any more, under which it is still found
+    #: Seconds that it waits after a lease expiry, and the factor by which they grow each time (the PHP fork). Either
+    #: may be `AS_CONFIGURED`.
     backoff: tuple[float, float] | None = None
-    parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
+    #: when it is due once its dependencies are met: by its caller's clock, and wall
+    parked: tuple[float, float] | None = None
 
     registers_queue: ClassVar[bool] = False
     orders_by_jid: ClassVar[bool] = True
@@ -146,13 +148,37 @@ class QlessData(ProtocolData, frozen=True, tag="qless"):
         return self.worker
 
 
-class ResquData(ProtocolData, frozen=True, tag="resqu"):
-    """A Resqu job as its lists show it. Source and name give its pool."""
+class QlessDialect(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """How a qless dialect settles, removes or readies a job where other protocols do it another way.
 
-    text: bytes  #: JSON as it was pushed; without an id and a time of its own unless `stamped`
+    Commands and events carry it as `qless`, None for other protocols. The defaults change nothing.
+    """
+
+    booked_queue: str = ""  #: the queue that the caller named: statistics count the change there
+    unrecorded: bool = False  #: the failure is not recorded on the job unless this was its last try
+    #: The failure is not counted if this was the last try. A failed job that is removed stays counted as failed.
+    uncounted: bool = False
+    unpublished: bool = False  #: nothing is published if this was the last try (reqless)
+    names_worker: bool = False  #: the worker is recorded even if the failure is not (the oldest dialect)
+    #: The run is counted in whole seconds, and freed dependents stand before others of their priority (the oldest
+    #: dialect).
+    oldest: bool = False
+    still_scheduled: bool = False  #: a job that became ready is still shown as scheduled (the oldest dialect, on a pop)
+
+    def shown_failure(self, t: float, worker: str) -> tuple[float, str]:
+        """The time and the worker that qless shows for a failure at `t`."""
+        when = t if self.unrecorded else float(floor(t))
+        return when, "" if self.unrecorded and not self.names_worker else worker
+
+
+class ResquData(ProtocolData, frozen=True, tag="resqu"):
+    """A Resqu job as its lists show it. Its source and name decide its pool."""
+
+    text: bytes  #: JSON as it was pushed; without `id` and `queue_time` unless `stamped`
     source: str
     name: str
-    stamped: bool = True  #: it has `id` and `queue_time`; else they are the job's jid and the time it became ready
-    defer: float | None = None  #: seconds after its blocker; None: it is not deferred
+    #: it has its own `id` and `queue_time`; otherwise these are its jid and the time it became ready
+    stamped: bool = True
+    defer: float | None = None  #: seconds to wait after the job that blocks it; None: it is not deferred
 
     progress_s: ClassVar[float] = 86_400.0

@@ -1,4 +1,4 @@
-"""Records beside the job (MODEL section 7): groups, recurrences, batches, intervals, throttles, tracks."""
+"""Records beside the job (model.md section 7): batches, schedules, Resqu batches, intervals, throttles, progress."""
 
 from enum import IntEnum
 from math import inf
@@ -11,28 +11,28 @@ from crossdock.model.protocol_data import Tag
 
 
 class Batch(msgspec.Struct, array_like=True):
-    """Jobs that run at once and are counted; what `complete` and `success` name follows them.
+    """A Faktory batch: its jobs are counted, and the callbacks `complete` and `success` follow them.
 
-    A member that failed, was removed or killed is in `bad` until it succeeds after all: it was executed, and
-    `success` waits for ever if it never does.
+    A member that failed, was removed or was killed is in `bad` until it succeeds. It counts as executed, so `complete`
+    does not wait for it. `success` does.
     """
 
     name: str
-    via: str  #: the door it was opened through
+    via: str  #: the protocol that opened it
     parent: str
     description: str
     created: float  #: wall
     complete: Spec | None
     success: Spec | None
-    end: float  #: steady; then it is forgotten
+    end: float  #: steady; it is forgotten then
     committed: bool = False
     total: int = 0
-    pending: int = 0  #: not yet succeeded
+    pending: int = 0  #: members that have not succeeded
     bad: set[Number] = msgspec.field(default_factory=set)
-    called: int = 0  #: bits of Call: callbacks pushed
-    answered: int = 0  #: bits of Call: callbacks that succeeded
-    finished: int = 0  #: bits of Call: all is executed, all has succeeded; callbacks and children included
-    open_complete: int = 0  #: children that are not finished in that sense
+    called: int = 0  #: bits of `Callback`: callbacks pushed
+    answered: int = 0  #: bits of `Callback`: callbacks that succeeded
+    finished: int = 0  #: bits of `Callback`: all is executed, or has succeeded, with callbacks and children
+    open_complete: int = 0  #: children that are not `finished` in that sense
     open_success: int = 0
 
 
@@ -41,25 +41,26 @@ class Per(IntEnum):
     WORKER = 1
 
 
-#: What callers call the throttle that every job of a queue takes a place in.
+#: The prefix of the throttle that every job of a queue takes a place in.
 OF_QUEUE: Final = "ql:q:"
 
 
 class Throttle(msgspec.Struct, array_like=True):
-    """At most so many leases at a time: of one queue, in all or for each worker, as configured; or, set by callers, of
-    the jobs that name it."""
+    """A limit on the number of leases. A configured throttle counts the leases of a queue, in total or per worker. A
+    throttle that callers set counts the jobs that name it.
+    """
 
-    queue: str  #: "": it is not configured
-    maximum: int | float  #: if callers set it, 0 means any number
+    queue: str  #: "": set by callers
+    maximum: int | float  #: for a throttle that callers set, 0 means no limit
     per: Per = Per.QUEUE
-    timeout_s: float = 0.0  #: a lease counts no longer than this; 0: as long as it lasts
-    #: By lease, if it is configured: worker and end (steady); the one that ends first comes first, and is let go then,
-    #: or when its lease is over. Else by jid: it may be held by a job that was put elsewhere meanwhile
+    timeout_s: float = 0.0  #: seconds that a lease counts at most; 0: as long as it lasts
+    #: For a configured throttle by lease: the worker, and the steady time at which the lease stops counting, the
+    #: earliest first. Otherwise by jid, which may belong to a job that was moved to another queue.
     holders: dict[Token | str, tuple[str, float]] = msgspec.field(default_factory=dict)
-    named: str = ""  #: by callers
-    #: jid and when, by its caller's clock: who waits for a place. A job put elsewhere may still be among them
+    named: str = ""  #: the name that callers gave it
+    #: Jobs that wait for a place: jid, and since when by the caller's clock. A job that was moved may still be here.
     pending: dict[str, float] = msgspec.field(default_factory=dict)
-    end: float | None = inf  #: steady; then any number may hold it. None: callers have taken their maximum back
+    end: float | None = inf  #: steady; the limit ends then. None: callers have removed their maximum
 
     @property
     def name(self) -> str:
@@ -84,47 +85,46 @@ class Throttle(msgspec.Struct, array_like=True):
         )
 
     def shut(self, steady: float) -> bool:
-        """Full for everybody."""
+        """Whether it is full for every worker."""
         return self.per is Per.QUEUE and self.full("", steady)
 
 
 class Progress(msgspec.Struct, array_like=True):
-    """What is known of a job under its jid, for a while after it is gone."""
+    """The progress of a job by its jid. It outlives the job for a while."""
 
     state: str
     updated: float  #: wall
-    end: float  #: wall; so much later. Old journals, which have no other end, go by it
     percent: int | None = None
     text: str | None = None
     until: float = inf  #: steady; forgotten then. Infinity: not dated yet
-    keep_s: float = 0.0  #: after its last change; 0: half an hour
+    keep_s: float = 0.0  #: seconds to keep it after its last change; 0: half an hour
 
 
 class Schedule(msgspec.Struct, array_like=True, frozen=True):
-    """A job pushed again and again. `next` is the wall time of its next run."""
+    """A job that is pushed repeatedly. `next` is the wall time of its next run."""
 
     name: str
-    via: str  #: the door whose kind of job it is
+    via: str  #: the protocol of its jobs
     schedule: str  #: five cron fields
     zone: str  #: IANA name
-    spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
+    spec: Spec  #: for a run at time 0 on both clocks: the ends of its lock and of itself count from each run
     next: float
-    plan: str = ""  #: a client made it under this id (Resqu); then the schedule is an interval. Empty: configured
-    source: str = ""  #: of a plan: whose it is
-    text: bytes = b""  #: of a plan: as it was given
+    plan: str = ""  #: the id under which a client made it (Resqu); then `schedule` is an interval. Empty: configured
+    source: str = ""  #: of a plan: the source it belongs to
+    text: bytes = b""  #: of a plan: JSON as the client sent it
 
 
 class Phase(IntEnum):
-    """How far a batch of Resqu's is."""
+    """The phase of a Resqu batch."""
 
-    UNCOMMITTED = 0  #: nobody sees it
-    COMMITTED = 1  #: waits for an allocator to give it to a pool
-    BACKLOG = 2  #: waits for its source's active batch in that pool
-    ACTIVE = 3  #: a lane of its pool
+    UNCOMMITTED = 0  #: not visible to clients
+    COMMITTED = 1  #: waits for an allocator to assign it to a pool
+    BACKLOG = 2  #: waits for the active batch of its source in that pool
+    ACTIVE = 3  #: its jobs are leased as a lane of its pool
 
 
 class ResquBatch(msgspec.Struct, array_like=True):
-    """A batch of Resqu's: jobs that become visible all at once or never, and are worked in order."""
+    """A Resqu batch: its jobs become visible all together or never, and are leased in order."""
 
     name: str
     via: str
@@ -135,15 +135,16 @@ class ResquBatch(msgspec.Struct, array_like=True):
     phase: Phase = Phase.UNCOMMITTED
     queue: str = ""  #: the pool
     total: int = 0  #: jobs pushed
-    by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
-    since: float = 0.0  #: wall; committed then
-    first: Number = 0  #: its first job's: one with a smaller number came with another batch of that name
+    by_hand: bool = False  #: an allocator assigned it to the pool, and reports when it is finished
+    since: float = 0.0  #: wall; when it was committed
+    #: the number of its first job; a job with a smaller number belongs to an earlier batch of that name
+    first: Number = 0
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):
-    """A job made again and again at an interval, when somebody leases from its queue (qless' recurring jobs)."""
+    """A qless recurring job: the next lease of its queue creates the jobs that are due."""
 
-    jid: str  #: its jobs are called `<jid>-1`, `<jid>-2` …
+    jid: str  #: its jobs are named `<jid>-1`, `<jid>-2` …
     queue: str
     kind: str
     payload: bytes
@@ -154,8 +155,8 @@ class Interval(msgspec.Struct, array_like=True, frozen=True):
     priority: int | float = 0
     tags: tuple[Tag, ...] = ()
     retries: int | float = 0
-    backlog: int | float = 0  #: missed slots that are made up for; 0: all
-    count: int = 0  #: jobs it has made
+    backlog: int | float = 0  #: missed runs that are made up for; 0: all
+    count: int = 0  #: jobs it has created
     throttles: tuple[str, ...] = ()  #: of its jobs
-    old: bool = False  #: see `QlessFace.old`
-    by_server: bool = False  #: no caller's clock brings it forward; `next` is `next_at`
+    old: bool = False  #: see `QlessData.old`
+    by_server: bool = False  #: it follows the server's clock alone, and `next` is `next_at`

@@ -1,6 +1,6 @@
-"""The states of a job and the one table of moves between them.
+"""The states of a job, and the table of allowed moves between them.
 
-Nothing else decides which change of state is allowed: `apply` asks `move` before it writes one.
+`apply` calls `move` before it writes a state.
 """
 
 from enum import IntEnum
@@ -12,17 +12,17 @@ from crossdock.model.errors import IllegalMove
 class State(IntEnum):
     SCHEDULED = 0  #: waits for its due time
     BLOCKED = 1  #: waits for other jobs
-    HELD = 2  #: waits for a throttle, a commit or a backlog
+    HELD = 2  #: waits for a throttle, for the commit of its batch, or for the batch before it
     READY = 3
     LEASED = 4
-    RETRYING = 5  #: waits for its due time, with failures behind it
+    RETRYING = 5  #: waits for its due time after a failure
     COMPLETE = 6  #: kept after success
-    FAILED = 7  #: kept, needs a person
-    DEAD = 8  #: Faktory's: out of tries, kept until it expires
-    GONE = 9  #: no longer in memory; only events remember it
+    FAILED = 7  #: kept until an operator or a client retries or removes it
+    DEAD = 8  #: not tried again, kept until it is purged (Faktory)
+    GONE = 9  #: removed; only events name it
 
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Looked up once: reading a member of an enumeration costs as much as a call.
 READY: Final = State.READY
 LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
@@ -34,17 +34,17 @@ FAILED: Final = State.FAILED
 DEAD: Final = State.DEAD
 GONE: Final = State.GONE
 
-#: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
-SHELVED: Final = tuple(state for state in State if state not in (State.READY, State.GONE))
+#: States with an index of their own, sorted by due time, or by the end of the lease for leased jobs.
+INDEXED_STATES: Final = tuple(state for state in State if state not in (State.READY, State.GONE))
 
 
-#: Ended, and kept.
+#: The job has ended and is kept.
 OVER: Final = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 
 _WAITING: Final = frozenset({State.SCHEDULED, State.BLOCKED, State.HELD, State.READY})
 _ENDS: Final = OVER | {State.GONE}
 
-#: A qless put moves a job from any state to a waiting one; a Workq complete or fail ends a job in any live state.
+#: A qless put moves a job from any state to a waiting one. A Workq complete or fail ends a job in any live state.
 MOVES: Final[dict[State, frozenset[State]]] = {
     State.SCHEDULED: _WAITING | _ENDS,
     State.BLOCKED: _WAITING | _ENDS,

@@ -1,4 +1,4 @@
-"""The pipeline: tables that Spark makes of the lake's events, batch by batch. The server needs none of it.
+"""The pipeline: Spark jobs that turn the lake's events into tables, batch by batch. The server does not need it.
 
-`transforms` are pure functions from DataFrame to DataFrame; the modules beside them do the reading and writing.
+`transforms` are pure functions from DataFrame to DataFrame; the other modules read and write.
 """

@@ -1,128 +1,155 @@
-"""From new segments to facts: one batch after the other, each exactly once, whatever ends the process in between."""
+"""Adds a batch of events to all tables: one write of the attempts, one pass for the rollups, and one commit per table.
 
-from collections.abc import Iterator
+A batch is a range of versions of one or more lakes. Every table records up to where it has each lake, so after a crash
+only the tables that lack the batch get it. Before anything is committed, three counts must agree: the rows that the
+lake says the files have, the rows that Spark read, and the rows in the files that the commits name.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
 from pyspark import inheritable_thread_target
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from crossdock.lake.segments import damage
-from crossdock.pipeline.catalog import FACTS, Fact
+from crossdock.lake.schema import SEQ_SHIFT
 from crossdock.pipeline.context import PipelineContext
+from crossdock.pipeline.environment import spark_path
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.ledger import BATCH
-from crossdock.pipeline.segments import Segment, faulty, new, survey
+from crossdock.pipeline.planning import Range
+from crossdock.pipeline.schemas import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, LINKS, ROLLUPS, ROW_LEVEL, TableSchema
+from crossdock.pipeline.segment_checks import verify
+from crossdock.pipeline.tables import Table, rows_of
+from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
+from crossdock.pipeline.transforms.rollups import ROLLUP, rollups
+from crossdock.pipeline.transforms.rows import attempts, links
 
-#: A batch is no larger than this, so that there is progress to see and little to repeat.
-FILES: Final = 2_000
-BYTES: Final = 1 << 30
+#: Columns whose values are mostly distinct. A dictionary for them would take 20 % of the time to write attempts.
+_DISTINCT: Final = ("seq", "number", "jid", "pushed_at", "leased_at", "closed_at", "wait_s", "run_s", "total_s")
+_WRITING: Final = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT}
 
 
-class Batch(NamedTuple):
-    number: int
-    segments: int
+class Ingested(NamedTuple):
+    files: int
     rows: int
-    faults: int
 
 
-def take_in(works: PipelineContext) -> Batch | None:
-    """Finish the batch that was begun, or make one of new segments; None: there are none."""
-    finished = finish(works)
-    if finished is not None:
-        return finished
-    ledger = works.ledger
-    seen = survey(works.lake, ledger.segments)
-    segments = list(_checked(works, _portion(new(seen, ledger.known))))
-    if not segments or seen.done is None:
-        return None
-    number = ledger.record(seen.done.lake, segments)
-    _give(works, number, _lacking(works))
-    sound = [each for each in segments if not each.fault]
-    return Batch(number, len(sound), sum(each.rows for each in sound), len(segments) - len(sound))
+Staged = dict[str, list[AddAction]]
 
 
-def finish(works: PipelineContext) -> Batch | None:
-    """Give the newest batch to every table that does not have it yet; None: all have it.
+def ingest(context: PipelineContext, ranges: Sequence[Range], only: Collection[str] | None = None) -> Ingested:
+    """Add these ranges to all tables, or to those in `only`. Raises PipelineError if any count disagrees; then nothing
+    was committed."""
+    wanted = [schema for schema in (*ROW_LEVEL, *ROLLUPS) if only is None or schema.name in only]
+    # Opened before anything is read: a commit is refused if another process has changed the table since.
+    handles = {schema.name: context.tables[schema.name].handle() for schema in wanted}
+    staged = stage(context, ranges, wanted)
+    positions = {each.lake: each.upto for each in ranges}
+    for done, schema in enumerate(wanted):
+        context.progress("committing", done, len(wanted))
+        actions = staged.get(schema.name, [])
+        context.tables[schema.name].commit(handles[schema.name], actions, positions=positions)
+    files = [file for each in ranges for file in each.files]
+    return Ingested(len(files), sum(file.rows for file in files))
 
-    It was broken off, and its files may have changed since: they are checked again, and while no table has any of it,
-    it goes on without those. Raises PipelineError.
-    """
-    lacking = _lacking(works)
-    if not lacking:
-        return None
-    ledger = works.ledger
-    faults = faulty(works.lake, ledger.of_batch(ledger.newest))
-    if faults and len(lacking) < len(FACTS):
+
+def stage(context: PipelineContext, ranges: Sequence[Range], wanted: Collection[TableSchema]) -> Staged:
+    """Compute the rows of these ranges and write them to files that no table names yet. Raises PipelineError."""
+    files = [file for each in ranges for file in each.files]
+    if not files:
+        return {}
+    verify(context, files)
+    events, tables = read(context, ranges), context.tables
+    jobs: dict[str, Callable[[], Any]] = {}
+    if ATTEMPTS in wanted:
+        jobs[ATTEMPTS.name] = lambda: _spark_rows(tables[ATTEMPTS.name], attempts(events))
+    if LINKS in wanted and any(file.linked for file in files):
+        jobs[LINKS.name] = lambda: _spark_rows(tables[LINKS.name], links(events))
+    if any(schema in ROLLUPS for schema in wanted):
+        jobs[ROLLUP] = lambda: rollups(events).toArrow()
+    rows = sum(file.rows for file in files)
+    context.progress(f"reading files: {len(files):,}, events: {rows:,}", 0, 1)
+    made = _together(context, jobs)
+    whole: pa.Table | None = made.pop(ROLLUP, None)
+    staged: Staged = made
+    if whole is not None:
+        closed = rows_of(staged[ATTEMPTS.name]) if ATTEMPTS in wanted else None
+        _check(whole, rows if all(each.is_exact for each in ranges) else None, closed)
+        for schema in ROLLUPS:
+            if schema in wanted:
+                staged[schema.name] = tables[schema.name].write(_part(whole, schema))
+    return staged
+
+
+def read(context: PipelineContext, ranges: Iterable[Range]) -> DataFrame:
+    """The events of these ranges. Files are filtered only if they have events outside of their range: after a power cut
+    an exporter may write other ranges than before."""
+    frames = []
+    for each in ranges:
+        paths = [spark_path(file.uri) for file in each.files]
+        if paths:
+            events = context.spark.read.schema(EVENTS_SCHEMA).parquet(*paths)
+            if not each.is_exact:
+                seq = F.col("seq")
+                events = events.where(
+                    (seq >= (each.after.entry + 1) << SEQ_SHIFT) & (seq < (each.upto.entry + 1) << SEQ_SHIFT)
+                )
+            frames.append(events)
+    if not frames:
+        return context.spark.createDataFrame([], EVENTS_SCHEMA)
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionAll(frame)
+    return whole
+
+
+def _spark_rows(table: Table, rows: DataFrame) -> list[AddAction]:
+    """Let Spark write rows. Raises PipelineError if the driver does not find as many rows as Spark wrote."""
+    folder, seen = table.new_folder(), Observation()
+    counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+    counted.write.options(**_WRITING).partitionBy("date").parquet(spark_path(f"{table.location}/{folder}"))
+    added = table.written(folder)
+    if rows_of(added) != seen.get["rows"]:
         raise PipelineError(
-            f"some tables have batch {ledger.newest}, and the others cannot get it from {works.lake / faults[0].name}: "
-            f"{faults[0].fault}. Put it back from a copy of the lake; if there is none, move {works.tables_folder} "
-            "away and run `crossdock pipeline run`, which makes all tables anew of what is there"
+            f"Spark wrote {seen.get['rows']:,} rows to {table.location}/{folder}, and {rows_of(added):,} of them are "
+            "visible here: the folder must be the same storage on this machine and on Spark's executors; nothing was "
+            "committed"
         )
-    ledger.set_aside(faults)
-    _give(works, ledger.newest, lacking)
-    sound = ledger.of_batch(ledger.newest)
-    return Batch(ledger.newest, len(sound), sum(each.rows for each in sound), 0)  # the next look finds what is faulty
+    return added
 
 
-def _lacking(works: PipelineContext) -> list[Fact]:
-    """Those tables that do not have the newest batch. Raises PipelineError if they are not of this ledger."""
-    batch, lacking = works.ledger.newest, []
-    for fact in FACTS:
-        has = max(works.catalog[fact.name].version(BATCH), 0)
-        if has < batch - 1:
-            raise PipelineError(
-                f"the table {fact.name} ends with batch {has} and the ledger with {batch}: "
-                "run `crossdock pipeline rebuild`, which makes all tables anew from the lake"
-            )
-        if has > batch:  # what the new ledger calls a batch the table would take for one that it has
-            raise PipelineError(
-                f"the table {fact.name} ends with batch {has} and the ledger with {batch}, which is not its own: move "
-                f"{works.tables_folder} away and run `crossdock pipeline run`; it makes all tables anew from the lake"
-            )
-        if has < batch:
-            lacking.append(fact)
-    return lacking
+def _together(context: PipelineContext, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Run Spark jobs in parallel, since one alone does not use all processors. Stopping a stream cancels jobs by the
+    local properties of its thread, so the threads inherit them."""
+    if not jobs:
+        return {}
+    inheriting = inheritable_thread_target(context.spark)
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        running = {name: pool.submit(inheriting(job)) for name, job in jobs.items()}
+    return {name: each.result() for name, each in running.items()}
 
 
-def _give(works: PipelineContext, batch: int, lacking: list[Fact]) -> None:
-    """Spark writes them side by side, since none has work for all processors all the time; then they are committed,
-    always in this order."""
-    stem, events = f"b{batch:08d}", works.events(works.ledger.of_batch(batch))
-    works.progress(f"batch {batch}: reading", 0, len(lacking))
-    tables = [works.catalog[fact.name] for fact in lacking]
-    # A stream that is stopped ends its jobs by the properties of its thread, so these have them, too.
-    inheriting = inheritable_thread_target(works.spark)
-    with ThreadPoolExecutor(len(FACTS)) as pool:
-        staging = [
-            pool.submit(inheriting(table.stage), _rows(fact, events), stem)
-            for fact, table in zip(lacking, tables, strict=True)
-        ]
-    for done, (table, staged) in enumerate(zip(tables, staging, strict=True)):
-        works.progress(f"batch {batch}: {table.name}", done, len(tables))
-        table.commit(staged.result(), stem, done=(BATCH, batch))
+def _check(whole: pa.Table, expected: int | None, closed: int | None) -> None:
+    """Compare the counts in the rollups with the rows of the lake's files and with the attempts."""
+    hours = _part(whole, COUNTS_HOUR)
+    seen = pc.sum(hours.column("n")).as_py() or 0
+    if expected is not None and seen != expected:
+        raise PipelineError(
+            f"Spark read {seen:,} events of files that have {expected:,}: Spark does not see the same files as this "
+            "machine, or they changed; nothing was committed"
+        )
+    days = _part(whole, COUNTS_DAY)
+    ended = pc.sum(days.filter(pc.is_valid(days.column("outcome"))).column("n")).as_py() or 0
+    if closed is not None and ended != closed:
+        raise PipelineError(
+            f"the events have {ended:,} ended leases, and Spark wrote {closed:,} attempts; nothing was committed"
+        )
 
 
-def _rows(fact: Fact, events: DataFrame) -> DataFrame:
-    rows = fact.of(events)
-    return rows if fact.merge is None else rows.repartition(F.col("date"))
-
-
-def _checked(works: PipelineContext, segments: list[Segment]) -> Iterator[Segment]:
-    """Spark reads a page whatever its checksum says. One that was found to be damaged before is not told of again."""
-    for at, each in enumerate(segments):
-        works.progress("checking segments", at, len(segments))
-        why = each.fault or damage(works.lake / each.name)
-        known = works.ledger.known.get(each.name)
-        if known is None or not why or known.fault != why:
-            yield each._replace(fault=why)
-
-
-def _portion(segments: list[Segment]) -> list[Segment]:
-    size = 0
-    for index, each in enumerate(segments):
-        size += each.bytes
-        if index and (index >= FILES or size > BYTES):
-            return segments[:index]
-    return segments
+def _part(whole: pa.Table, schema: TableSchema) -> pa.Table:
+    rows = whole.filter(pc.equal(whole.column(ROLLUP), schema.name))
+    return rows.select(schema.names).cast(schema.arrow)

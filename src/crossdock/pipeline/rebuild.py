@@ -1,72 +1,102 @@
-"""Making tables anew from the lake's events: all of them, or those of some days."""
+"""Rebuilds all tables from the events in the lakes.
+
+The new rows are written beside the old ones, chunk by chunk, and one commit per table replaces the old files. Rows of
+dates that a lake has deleted (`lake.keep_days`) cannot be computed again, so they are kept. Files that were left out
+because they were damaged are used if they are sound again.
+"""
 
 import datetime as dt
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
-from pyspark.sql import functions as F
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.transaction import AddAction
 
-from crossdock.pipeline.catalog import FACTS
+from crossdock.lake.table import Lake
 from crossdock.pipeline.context import PipelineContext
-from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.ingest import finish
-from crossdock.pipeline.ledger import BATCH
-from crossdock.pipeline.refresh import refresh
-from crossdock.pipeline.retention import forget
-from crossdock.pipeline.segments import Segment, faulty
+from crossdock.pipeline.ingest import Ingested, Staged, stage
+from crossdock.pipeline.lakes import skipped_paths, use_again
+from crossdock.pipeline.planning import Range, SourceFile
+from crossdock.pipeline.schemas import ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.segment_checks import fault_of
+from crossdock.pipeline.tables import Position, Table
+
+#: Events per chunk, which limits the memory of the driver.
+CHUNK_ROWS: Final = 5_000_000
 
 
-class Rebuilt(NamedTuple):
-    segments: int
-    rows: int
-    kept: int  #: days left as they were, since the lake has no longer all of their segments
-    damaged: dict[str, str]  #: segments that are there and cannot be read, and why
+def rebuild(context: PipelineContext, lakes: Sequence[Lake]) -> Ingested:
+    """Raises PipelineError. Then all tables are as before."""
+    wanted = (*ROW_LEVEL, *ROLLUPS)
+    handles = {schema.name: context.tables[schema.name].handle() for schema in wanted}
+    staged: Staged = {schema.name: [] for schema in wanted}
+    files = rows = 0
+    left_out = {lake.id: _left_out(context, lake) for lake in lakes}
+    for lake in lakes:
+        for chunk in _chunks(lake, left_out[lake.id]):
+            for name, actions in stage(context, [chunk], wanted).items():
+                staged[name] += [action for action in actions if not _has_expired(action, lake)]
+            files += len(chunk.files)
+            rows += sum(file.rows for file in chunk.files)
+    positions = {lake.id: Position(lake.version, lake.last) for lake in lakes}
+    for done, schema in enumerate(wanted):
+        context.progress("committing", done, len(wanted))
+        table, handle = context.tables[schema.name], handles[schema.name]
+        kept = _kept(table, handle, lakes)
+        table.commit(
+            handle,
+            [*staged[schema.name], *(table.write(kept) if kept.num_rows else [])],
+            replaced=table.files(handle=handle),
+            positions=positions,
+        )
+    for lake in lakes:
+        use_again(context.tables, lake.id, skipped_paths(context.tables, lake.id) - left_out[lake.id])
+    return Ingested(files, rows)
 
 
-def rebuild(works: PipelineContext, days: Collection[dt.date] | None = None) -> Rebuilt:
-    """The facts of these days, or of all, from the segments in the ledger; then the tables made of them.
-
-    What a day held is replaced by one commit a table, so it is never there twice; and a segment that is not in the
-    ledger yet is not counted, so the next batch does not count it again. Raises PipelineError.
-    """
-    batch = works.ledger.newest
-    if not batch:
-        raise PipelineError("there are no tables yet; `crossdock pipeline run` makes them")
-    if days is not None or faulty(works.lake, works.ledger.of_batch(batch)):
-        finish(works)  # a table that lacks a batch is mended by a rebuild of all days only, and of all segments of it
-    sound = [each for each in works.ledger.segments if not each.fault]
-    gone = faulty(works.lake, sound)
-    missing = {each.name for each in gone}
-    there = [each for each in sound if each.name not in missing and _wanted(each, days)]
-    untouched = _covered(works, gone, days)
-    for done, fact in enumerate(FACTS):
-        works.progress(f"rebuilding {fact.name}", done, len(FACTS))
-        table = works.catalog[fact.name]
-        rows = fact.of(works.events(there))
-        replaced = [file for file in table.files() if days is None or file.date in days]
-        if days is not None:
-            rows = rows.where(F.col("date").isin(sorted(days)))
-        if untouched:
-            rows = rows.where(~F.col("date").isin(sorted(untouched)))
-            replaced = [file for file in replaced if file.date not in untouched]
-        if fact.merge is not None:
-            rows = rows.repartition(F.col("date"))
-        table.write(rows, f"r{batch:08d}", replace=replaced, done=(BATCH, batch))
-    refresh(works, again=None if days is None else set(days) - untouched)
-    forget(works)  # events outlive the statistics: some facts are of days that were forgotten before
-    return Rebuilt(len(there), sum(each.rows for each in there), len(untouched), _damaged(works, gone))
+def _left_out(context: PipelineContext, lake: Lake) -> set[str]:
+    """Files of the lake that were left out and are still damaged."""
+    there = {file.path for file in lake.files()}
+    skipped = skipped_paths(context.tables, lake.id) & there
+    return {path for path in skipped if fault_of(f"{lake.location}/{path}")}
 
 
-def _wanted(segment: Segment, days: Collection[dt.date] | None) -> bool:
-    return days is None or any(segment.covers(day) for day in days)
+def _chunks(lake: Lake, left_out: Collection[str]) -> Iterator[Range]:
+    found = [
+        SourceFile(f"{lake.location}/{file.path}", file.rows, file.first, file.last, file.linked)
+        for file in lake.files()
+        if file.path not in left_out
+    ]
+    chunk: list[SourceFile] = []
+    for file in found:
+        if chunk and sum(each.rows for each in chunk) + file.rows > CHUNK_ROWS:
+            yield _range(lake, chunk)
+            chunk = []
+        chunk.append(file)
+    if chunk:
+        yield _range(lake, chunk)
 
 
-def _damaged(works: PipelineContext, gone: Collection[Segment]) -> dict[str, str]:
-    return {each.name: each.fault for each in gone if (works.lake / each.name).exists()}
+def _range(lake: Lake, files: list[SourceFile]) -> Range:
+    return Range(lake.id, Position(-1, -1), Position(lake.version, lake.last), files)
 
 
-def _covered(works: PipelineContext, gone: Collection[Segment], days: Collection[dt.date] | None) -> set[dt.date]:
-    """Those of these days, or of all that the facts have, that these segments may have had a part in."""
-    if days is None:
-        days = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}
-    return {date for date in days if any(each.covers(date) for each in gone)}
+def _has_expired(action: AddAction, lake: Lake) -> bool:
+    return bool(lake.expired) and (action.partition_values["date"] or "") <= lake.expired
+
+
+def _kept(table: Table, handle: DeltaTable, lakes: Sequence[Lake]) -> pa.Table:
+    """Rows of dates that their lake has deleted, and rows of lakes that are not rebuilt."""
+    engine = QueryBuilder().register("old", handle)
+    conditions = [f"server NOT IN ({', '.join(_text(lake.server) for lake in lakes)})"]
+    for lake in lakes:
+        if lake.expired:
+            day = dt.date.fromisoformat(lake.expired)
+            conditions.append(f"(server = {_text(lake.server)} AND date <= DATE '{day.isoformat()}')")
+    rows = pa.table(engine.execute(f"SELECT * FROM old WHERE {' OR '.join(conditions)}").read_all())
+    return rows.select(table.schema.names).cast(table.schema.arrow)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

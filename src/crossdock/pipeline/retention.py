@@ -1,130 +1,190 @@
-"""How long things are kept, and in how many files.
+"""Deletes old rows of the tables and merges small files. Needs no Spark.
 
-Statistics by queue go when the live ones go. What is dated by the server's clock goes by that clock: a caller who is
-weeks ahead, or one queue of many, takes nothing from the others.
+The operator's settings decide what is kept: `pipeline.keep_hourly_days` for the tables by hour, `lake.keep_days` of
+each lake for the tables with a row per job. Tables by day are kept for ever. Files that were replaced or deleted stay
+for another day (tables.KEEP_HOURS), for readers of an older version.
 """
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import QueryBuilder
+from deltalake.transaction import AddAction
 
-from crossdock.pipeline import stats_retention
-from crossdock.pipeline.catalog import FACTS, VIEWS, Keep
-from crossdock.pipeline.context import PipelineContext
-from crossdock.pipeline.delta import File, Table
+from crossdock.pipeline.catalog import Progress, Tables, no_progress
+from crossdock.pipeline.schemas import (
+    ATTEMPTS,
+    COUNTS_DAY,
+    COUNTS_HOUR,
+    FAILURES_DAY,
+    FLOWS,
+    FORECAST,
+    HIST_DAY,
+    HOURLY,
+    LINKS,
+    WORK,
+    WORKERS,
+    TableSchema,
+)
+from crossdock.pipeline.tables import MANY_FILES, File, Table
+from crossdock.pipeline.views.queries import MERGED_HIST
 
-#: A day of a table with more files than this is written anew as fewer.
-MANY_FILES: Final = 8
-#: And a file is then about this large.
-_FILE_BYTES: Final = 128 << 20
+#: Tables that are deleted after `pipeline.keep_hourly_days`. Views are first: tables by day that were computed from a
+#: view's hours are not computed again when its sources are deleted.
+BY_HOUR: Final = (FORECAST, WORKERS, HOURLY, COUNTS_HOUR, WORK)
 
-_BY_PAGE: Final = {Keep.PAGES: "pages", Keep.HISTOGRAM: "histograms"}
+#: Tables that have the rows of a server as long as its lake has the events.
+BY_LAKE: Final = (FLOWS, ATTEMPTS, LINKS)
 
+#: Files of row-level tables and views are small below this size, and are joined up to the other one.
+_SMALL_BYTES: Final = 32 << 20
+_JOINED_BYTES: Final = 128 << 20
 
-def kept(works: PipelineContext, keep: Keep, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
-    """Those rows, all of these days, that are not too old."""
-    if keep in _BY_PAGE:
-        return _kept_pages(works, keep, rows) if _aged(works, days) else rows
-    return (
-        rows
-        if keep is Keep.LAKE
-        else rows.where(F.col("date") > F.lit(stats_retention.gone(works, stats_retention.held(works))))
-    )
-
-
-def let_go(works: PipelineContext, expired: dt.date) -> int:
-    """What the lake no longer has, up to this date. Only after a refresh, which makes flows of what is left."""
-    return sum(_drop(works.catalog[each.name], expired) for each in (*FACTS, *VIEWS) if each.keep is Keep.LAKE)
-
-
-def forget(works: PipelineContext) -> int:
-    """Take rows that are too old out of all other tables; of how many days there were some."""
-    forgotten, gone = 0, stats_retention.gone(works, stats_retention.held(works))
-    for each in (*FACTS, *VIEWS):
-        table = works.catalog[each.name]
-        works.progress(f"forgetting old {table.name}", forgotten, forgotten + 1)
-        if each.keep in _BY_PAGE:
-            forgotten += _forget_pages(works, each.keep, table)
-        elif each.keep is Keep.STATS:
-            forgotten += _drop(table, gone)
-    return forgotten
+#: Columns of a rollup that are not added up.
+_LEAST: Final = ("first_at",)
+_MOST: Final = ("last_at", "max")
 
 
-def _drop(table: Table, last: dt.date) -> int:
-    """Whole dates, up to this one."""
-    files = [file for file in table.files() if file.date <= last]
-    if files:
-        table.write(None, _stem(files), replace=files)
-    return len({file.date for file in files})
+def forget(tables: Tables, keep_hourly_days: int, expired: Mapping[str, dt.date], today: dt.date | None = None) -> None:
+    """Delete what the settings no longer keep. `expired`: the last date that the lake of each server has deleted."""
+    expire_hours(tables, today or dt.datetime.now(dt.UTC).date(), keep_hourly_days)
+    expire_rows(tables, expired)
 
 
-def _forget_pages(works: PipelineContext, keep: Keep, table: Table) -> int:
-    dates = by_date(table)
-    aged = _aged(works, dates)
-    if not aged:
+def expire_hours(tables: Tables, today: dt.date, keep_days: int) -> int:
+    """Delete the dates of tables by hour that are more than this many days old; 0: none. Returns how many dates."""
+    if not keep_days:
         return 0
-    left = _kept_pages(works, keep, table.read(works.spark, aged)).localCheckpoint()
-    counts = {row["date"]: row["count"] for row in left.groupBy("date").count().collect()}
-    changed = [date for date in aged if counts.get(date, 0) < sum(file.rows for file in dates[date])]
-    if changed:
-        files = [file for date in changed for file in dates[date]]
-        rows = left.where(F.col("date").isin(changed)).repartition(F.col("date"))
-        table.write(rows, _stem(files), replace=files)
-    return len(changed)
+    first = today - dt.timedelta(days=min(keep_days, (today - dt.date.min).days))
+    gone = set()
+    for schema in BY_HOUR:
+        table = tables[schema.name]
+        handle = table.handle()
+        files = [file for file in table.files(handle=handle) if file.date < first]
+        if files:
+            table.commit(handle, [], replaced=files)
+            gone |= {file.date for file in files}
+    return len(gone)
 
 
-def _aged(works: PipelineContext, days: Collection[dt.date]) -> list[dt.date]:
-    """Those of which something may be too old: a queue that rests keeps what it has."""
-    newest = max((file.date for file in works.catalog["bookings"].files()), default=works.today)
-    least = min(min(each.stats, each.histogram) for each in stats_retention.held(works))
-    return sorted(date for date in set(days) if (max(newest, works.today) - date).days >= least)
+def expire_rows(tables: Tables, expired: Mapping[str, dt.date]) -> int:
+    """Delete the rows of each of these servers up to the date that its lake has deleted. Rows of other servers stay.
+    Returns how many rows."""
+    return sum(_expire(tables[schema.name], expired) for schema in BY_LAKE)
 
 
-def _kept_pages(works: PipelineContext, keep: Keep, rows: DataFrame) -> DataFrame:
-    """Pages of a flush epoch that was flushed are gone with the dates, too: nobody books there any more."""
-    held = stats_retention.held(works)
-    over = (F.col("flush_epoch") < held[-1].flush_epoch) & (F.col("date") <= F.lit(stats_retention.gone(works, held)))
-    last = F.coalesce(_BY_PAGE[keep], F.unix_date("date"))  # of a queue without a page everything is gone
-    pages = (
-        rows.select("flush_epoch", "queue", "date")
-        .distinct()
-        .join(stats_retention.pages_gone(works, held), ["flush_epoch", "queue"], "left")
-    )
-    old = pages.where(over | (F.unix_date("date") <= last)).select("flush_epoch", "queue", "date")
-    return rows.join(F.broadcast(old), ["flush_epoch", "queue", "date"], "left_anti").select(*rows.columns)
+def _expire(table: Table, expired: Mapping[str, dt.date]) -> int:
+    """A table notes up to where a server's rows are deleted, so that dates with rows of other servers are not read
+    every time."""
+    handle = table.handle()
+    known = {server: table.expired(server, handle) for server in expired}
+    due = {server: date for server, date in expired.items() if date > known[server]}
+    if not due:
+        return 0
+    since, until = min(known[server] for server in due), max(due.values())
+    files = [file for file in table.files(handle=handle) if since < file.date <= until]
+    added: list[AddAction] = []
+    replaced: list[File] = []
+    count = 0
+    for file in files:
+        servers = pa.array([server for server, date in due.items() if file.date <= date], pa.string())
+        is_expired = pc.is_in(table.read(file, ["server"]).column("server"), servers)
+        rows = pc.sum(is_expired).as_py() or 0
+        if rows:
+            replaced.append(file)
+            count += rows
+            if rows < len(is_expired):
+                added.append(table.joined([file], partial(_without, servers)))
+    if files:  # a table without rows needs no note
+        table.commit(handle, added, replaced=replaced, expired=due)
+    return count
 
 
-def compact(works: PipelineContext) -> int:
-    """Write days of many files anew as fewer, with the same rows or their sums; how many days that were.
-
-    Only after a refresh: the file that is left names the newest batch of those it replaces.
-    """
-    merges = {fact.name: fact.merge for fact in FACTS}
-    compacted = 0
-    for table in works.catalog:
-        for date, files in sorted(by_date(table).items()):
-            if len(files) > MANY_FILES:
-                works.progress(f"compacting {table.name}", compacted, compacted + 1)
-                rows, merge = table.read(works.spark, {date}), merges.get(table.name)
-                parts = 1 + sum(file.bytes for file in files) // _FILE_BYTES
-                rows = rows if merge is None else merge(rows)
-                table.write(rows.repartition(parts), _stem(files), replace=files, changes=False)
-                compacted += 1
-    return compacted
+def _without(servers: pa.Array, rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows.column("server"), servers)))
 
 
-def by_date(table: Table) -> dict[dt.date, list[File]]:
+def merge_files(tables: Tables, progress: Progress = no_progress) -> int:
+    """Merge the files of dates that have many. Returns how many dates of tables were merged. The views stay as they
+    are: the log says that no rows changed."""
+    merged, every = 0, list(tables)
+    for done, table in enumerate(every):
+        progress("merging files", done, len(every))
+        merged += _merge(table)
+    return merged
+
+
+def _merge(table: Table) -> int:
+    handle = table.open()
+    if handle is None:
+        return 0
     dates: dict[dt.date, list[File]] = {}
-    for file in table.files():
+    for file in table.files(handle=handle):
         dates.setdefault(file.date, []).append(file)
-    return dates
+    query = _MERGING.get(table.name)
+    added: list[AddAction] = []
+    replaced: list[File] = []
+    merged = 0
+    for date, files in sorted(dates.items()):
+        if query is None:
+            groups = _groups(files)
+            added += [table.joined(group) for group in groups]
+            replaced += [file for group in groups for file in group]
+            merged += bool(groups)
+        elif len(files) > MANY_FILES:
+            engine = QueryBuilder().register(table.name, handle)
+            rows = pa.table(engine.execute(query.format(dates=f"date = DATE '{date.isoformat()}'")).read_all())
+            added += table.write(rows.select(table.schema.names).cast(table.schema.arrow))
+            replaced += files
+            merged += 1
+    if merged:
+        table.commit(handle, added, replaced=replaced, changes=False)
+    return merged
 
 
-def _stem(files: list[File]) -> str:
-    """Rebuilt is what was all rebuilt."""
-    kinds = {file.stem[0] for file in files}
-    newest = max(file.stem[1] for file in files)
-    return f"{kinds.pop() if len(kinds) == 1 else 'b'}{newest:08d}"
+def _groups(files: Sequence[File]) -> list[list[File]]:
+    """Small files of one date that are joined, if there are many. Each group becomes one file of limited size."""
+    small = [file for file in files if file.bytes < _SMALL_BYTES]
+    if len(small) <= MANY_FILES:
+        return []
+    groups: list[list[File]] = [[]]
+    for file in sorted(small, key=lambda file: (file.lowest or 0, file.path)):
+        if sum(each.bytes for each in groups[-1]) + file.bytes > _JOINED_BYTES:
+            groups.append([])
+        groups[-1].append(file)
+    return [group for group in groups if len(group) > 1]
+
+
+def _added_up(schema: TableSchema) -> str:
+    """A query that has one row per key of a rollup."""
+    key = ", ".join(schema.key)
+    columns = []
+    for name in schema.names:
+        if name not in schema.key:
+            how = "min" if name in _LEAST else "max" if name in _MOST else "sum"
+            columns.append(f"{how}({name}) AS {name}")
+    return f"SELECT {key}, {', '.join(columns)} FROM {schema.name} WHERE {{dates}} GROUP BY {key}"
+
+
+_CAUSES: Final = ", ".join(FAILURES_DAY.key)
+#: The example is that of the first failure.
+_FAILURES: Final = f"""
+WITH ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY {_CAUSES} ORDER BY seq) AS place
+    FROM failures_day WHERE {{dates}}
+)
+SELECT {_CAUSES}, sum(n) AS n, sum(deaths) AS deaths, min(first_at) AS first_at, max(last_at) AS last_at,
+    min(seq) AS seq, max(CASE WHEN place = 1 THEN jid END) AS jid, max(CASE WHEN place = 1 THEN message END) AS message
+FROM ranked GROUP BY {_CAUSES}
+"""
+
+#: How the rows of each rollup are merged. Files of other tables are only joined.
+_MERGING: Final = {
+    **{schema.name: _added_up(schema) for schema in (COUNTS_HOUR, COUNTS_DAY, WORK)},
+    FAILURES_DAY.name: _FAILURES,
+    HIST_DAY.name: f"WITH {MERGED_HIST} SELECT * FROM hist",
+}

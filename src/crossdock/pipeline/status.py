@@ -1,17 +1,15 @@
-"""What the tables hold and how far behind the lake they are. No Spark: the Delta logs and the ledger say it all."""
+"""The status of the tables and how far they are behind each lake, from the Delta logs. Needs no Spark."""
 
 import datetime as dt
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from crossdock.lake.manifest import SetBack
-from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
-from crossdock.pipeline.ledger import BATCH, Ledger
-from crossdock.pipeline.refresh import VIEW
-from crossdock.pipeline.retention import by_date
-from crossdock.pipeline.segments import set_aside, survey, waiting
+from crossdock.lake.location import is_url
+from crossdock.lake.table import Lake, NoLake
+from crossdock.model.errors import CrossdockError
+from crossdock.pipeline.catalog import Tables
+from crossdock.pipeline.lakes import KnownLake, known_lakes, skipped_files
+from crossdock.pipeline.planning import waiting
 
 
 class TableStatus(msgspec.Struct):
@@ -21,60 +19,59 @@ class TableStatus(msgspec.Struct):
     bytes: int
     first: dt.date | None
     last: dt.date | None
-    batch: int  #: it has all up to this one
+
+
+class LakeStatus(msgspec.Struct):
+    server: str
+    location: str
+    waiting: int = 0  #: files that are not in the tables
+    waiting_rows: int = 0
+    waiting_bytes: int = 0
+    problem: str = ""  #: why the lake cannot be read
+
+
+class SkippedFile(msgspec.Struct):
+    server: str
+    path: str
+    rows: int
+    reason: str
 
 
 class Status(msgspec.Struct):
-    batch: int
-    segments: int
-    events: int
-    waiting: int  #: segments that are not in the tables
-    waiting_bytes: int
-    set_aside: dict[str, str]  #: segment and fault
-    missing: list[str]  #: of the lake, in sentences
-    set_back: SetBack | None  #: the server's clock was
+    lakes: list[LakeStatus]
     tables: list[TableStatus]
-    days: dict[str, str]  #: what each day's facts are: deltas, rebuilt, or rebuilt and deltas since
+    skipped: list[SkippedFile]
 
 
-def status(lake: Path, tables: Path) -> Status:
-    catalog, ledger = Catalog(tables), Ledger(tables / "facts" / "segments")
-    ledger.load()
-    seen = survey(lake, ledger.segments)
-    ahead = waiting(seen, ledger.known)
-    sound = [each for each in ledger.segments if not each.fault]
+def status(tables: Tables, lake: str) -> Status:
+    """`lake`: the location of the server's own lake, which may not be in the tables yet."""
+    known = known_lakes(tables["lakes"])
+    own = [] if any(each.location == lake for each in known) else [KnownLake("", "", lake)]
+    names = {each.id: each.server for each in known}
+    skipped = [
+        SkippedFile(names.get(row["lake"], row["lake"]), row["path"], row["rows"], row["reason"])
+        for row in skipped_files(tables)
+    ]
     return Status(
-        ledger.newest,
-        len(sound),
-        sum(each.rows for each in sound),
-        len(ahead),
-        sum(each.bytes for each in ahead),
-        set_aside(seen, ledger.known),
-        seen.missing,
-        None if seen.done is None else seen.done.set_back,
-        [_table(catalog, each.name, BATCH) for each in FACTS] + [_table(catalog, each.name, VIEW) for each in VIEWS],
-        _days(catalog),
+        [_lake(tables, each) for each in (*known, *own)], [_table(tables, each.name) for each in tables], skipped
     )
 
 
-def _table(catalog: Catalog, name: str, app: str) -> TableStatus:
-    files = catalog[name].files()
+def _lake(tables: Tables, known: KnownLake) -> LakeStatus:
+    try:
+        lake = Lake.open(known.location)
+        found = waiting(tables, [lake])
+    except NoLake as error:
+        # The server's own lake appears with its first events.
+        problem = "" if not known.id and not is_url(known.location) else str(error)
+        return LakeStatus(known.server, known.location, problem=problem)
+    except CrossdockError as error:
+        return LakeStatus(known.server, known.location, problem=str(error))
+    return LakeStatus(lake.server, known.location, found.files, found.rows, found.bytes)
+
+
+def _table(tables: Tables, name: str) -> TableStatus:
+    files = tables[name].files()
     dates = [file.date for file in files]
-    return TableStatus(
-        name,
-        sum(file.rows for file in files),
-        len(files),
-        sum(file.bytes for file in files),
-        min(dates, default=None),
-        max(dates, default=None),
-        max(catalog[name].version(app), 0),
-    )
-
-
-def _days(catalog: Catalog) -> dict[str, str]:
-    kinds: dict[Any, set[str]] = {}
-    for fact in FACTS:
-        for date, files in by_date(catalog[fact.name]).items():
-            kinds.setdefault(date, set()).update(file.stem[0] for file in files)
-    words = {"b": "deltas", "r": "rebuilt", "br": "rebuilt, and deltas since"}
-    return {date.isoformat(): words.get("".join(sorted(each)), "?") for date, each in sorted(kinds.items())}
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    return TableStatus(name, rows, len(files), size, min(dates, default=None), max(dates, default=None))

@@ -1,4 +1,4 @@
-"""The port between a door's session and the connection that carries it. Sessions never see a socket."""
+"""The port between a protocol's sessions and the connections that carry them. Sessions never see a socket."""
 
 from collections.abc import Callable, Generator, Sequence, Sized
 from contextlib import AbstractContextManager, suppress
@@ -23,41 +23,40 @@ class Grant(msgspec.Struct, frozen=True, gc=False):
 
 
 class Close(NamedTuple):
-    """A last reply (maybe none), then the connection is closed."""
+    """A last reply, possibly empty. The connection is closed after it."""
 
     reply: bytes
 
 
 class JobResult(NamedTuple):
-    """How a job ended that somebody waited for: it may be gone by the time it is told."""
+    """The end of a job that a request waits for. The job may be gone when the request receives it."""
 
-    settled: bool  #: for good; False: it is gone without a settlement
+    settled: bool  #: completed or failed for good; False: removed without that
     ok: bool
     body: bytes
-    lapsed: bool = False  #: its lease ran out, and that was its end
+    lease_expired: bool = False  #: the job ended because its lease expired
 
 
 class Wait(NamedTuple):
-    """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline;
-    `told` when the job ends, in the step that ended it."""
+    """The request waits. `ask(late)` is called when one of the queues has work, and with late=True at the deadline.
+    `on_result` is called in the step that ends the job."""
 
-    queues: tuple[str | bytes, ...]  #: a key of the Redis door is named by its bytes
+    queues: tuple[str | bytes, ...]  #: a key of the Redis protocol is bytes
     until: float  #: steady
     ask: "Callable[[bool], Answer]"
     job: Number = 0
-    told: "Callable[[JobResult], Answer] | None" = None
+    on_result: "Callable[[JobResult], Answer] | None" = None
 
 
 class ReplyMemory(NamedTuple):
-    """So many bytes more are kept for the answer. They count as a reply that has not left until it is told."""
+    """Bytes by which the unfinished reply has grown. They count as reply memory until the reply is sent."""
 
     size: int
 
 
-#: Work on many jobs: one slice a step, and in the end what else could have been answered at once. Other connections are
-#: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
-#: None: go on once they were served. Bytes are a part of a long reply; the next step follows once the peer has them.
-#: `ReplyMemory` tells what grows meanwhile.
+#: Work on many jobs. Each step does one slice, and the return value is the answer. Other connections are served between
+#: the steps. A step yields None to continue after them, or the seconds (float) to pause before the next step. Bytes are
+#: a part of a long reply; the next step follows once the peer has received them. `ReplyMemory` reports growth.
 Slices: TypeAlias = Generator[Any, None, bytes | Grant | Close | Wait]
 
 Answer: TypeAlias = bytes | Grant | Close | Wait | Slices
@@ -69,42 +68,43 @@ T = TypeVar("T")
 class Dispatcher(Protocol):
     @property
     def now(self) -> Now:
-        """The instant of the request in hand."""
+        """The time of the current request."""
 
     def held_up(self) -> float:
-        """Seconds since then, in which nobody else was served: what lies between two of them is somebody's doing."""
+        """Seconds since the current step began. The difference of two calls is what the work between them cost the
+        other connections."""
 
     @property
     def state(self) -> EngineState:
-        """The engine's state, to read."""
+        """The engine's state, read-only."""
 
     @property
     def ticked(self) -> Ticked:
-        """What the timers did since the start."""
+        """What the timers have done since the start."""
 
     @property
     def channels(self) -> Channels:
-        """Who listens to what is published."""
+        """The subscriptions to published messages."""
 
     def do(self, command: Command[T]) -> T:
-        """Decide and apply. The reply that tells of it leaves only when it is durable."""
+        """Decide and apply. The reply is sent only when the change is durable."""
 
     @property
     def waiting(self) -> Sized:
-        """Those who wait for something."""
+        """The requests that wait."""
 
     def together(self) -> AbstractContextManager[None]:
-        """What is done inside is one step to those who wait: nobody is served in between."""
+        """Make the changes inside one step: no waiting request is served before its end."""
 
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
-        """Tell those who listen. It leaves with the replies of this turn. How many there are."""
+        """Publish a message. It is sent with the replies of this pass. Returns the number of subscribers."""
 
     def no_room(self, jobs: int) -> str | None:
-        """Why so many new jobs cannot be taken in now, None if they can."""
+        """The reason why this many new jobs cannot be accepted now. None: they can."""
 
 
-def again(dispatcher: Dispatcher, until: float, ask: Callable[[bool], Answer]) -> Slices:
-    """`ask(late)`, as a `Wait` has it, until it answers at once or would wait."""
+def ask_again(dispatcher: Dispatcher, until: float, ask: Callable[[bool], Answer]) -> Slices:
+    """Call `ask(late)`, as for a `Wait`, one slice a step until it returns an answer or a `Wait`."""
     while True:
         yield
         answer = ask(dispatcher.now.steady >= until)
@@ -113,66 +113,68 @@ def again(dispatcher: Dispatcher, until: float, ask: Callable[[bool], Answer]) -
 
 
 def give_back(dispatcher: Dispatcher, via: str, leases: list[LeaseRef]) -> None:
-    """End leases that no reply tells of: the jobs are ready again, and the attempts are not counted."""
+    """End leases that the peer never received: the jobs are ready again, and the attempts are not counted."""
     with suppress(CrossdockError):  # the server is stopping and decides nothing more
         dispatcher.do(GiveBack(via, leases))
 
 
 class Session(Protocol):
-    identified: bool  #: past the handshake; until then the door's deadline runs
+    identified: bool  #: past the handshake; until then the protocol's handshake deadline runs
 
     def greeting(self) -> bytes: ...
 
     @property
     def receive(self) -> Callable[[bytes], Sequence[Any]]:
-        """Bytes in, requests out, in one pass. Keeps what is not a whole request yet."""
+        """Parse bytes into requests in one pass. An incomplete request is kept."""
 
     def handle(self, request: Any) -> Answer:
         """Execute one request. If it raises, the session has given back the leases that the request granted."""
 
     def broken(self) -> Answer | None:
-        """The peer broke the grammar for good: what to say before closing. None: it did not."""
+        """The last reply if the peer's input cannot be parsed any further. None: it can."""
 
     def crowded(self, connections: int) -> Close | None:
-        """The server has too many connections; this one, just identified, must go. None: it may stay all the same."""
+        """The reply if the server has too many connections and this one, just identified, must close. None: it may
+        stay."""
 
     def farewell(self) -> bytes:
-        """The last words when the server stops."""
+        """The last reply when the server stops."""
 
     def closed(self) -> Slices | None:
-        """The connection is gone, and what its peer never heard is given back. What is left to do, in slices."""
+        """The connection has closed, and leases that the peer never received were given back. Returns work that is
+        left."""
 
 
 @runtime_checkable
 class IdleLimited(Protocol):
-    """A session whose peer may not be silent for long."""
+    """A session with an idle timeout."""
 
-    silence_s: float  #: how long, while it is owed no reply
-    heard: float  #: steady; when it last spoke, or was answered
+    idle_timeout_s: float  #: does not run while a reply is owed
+    last_active: float  #: steady; when the peer last sent a request, or received a reply
 
-    def silent(self) -> Close:
-        """It was."""
+    def close_idle(self) -> Close:
+        """The idle timeout has passed."""
 
 
 @runtime_checkable
 class Subscriber(Protocol):
-    """A session that tells its peer things it did not ask for (pub/sub)."""
+    """A session that sends messages its peer did not request (pub/sub)."""
 
     push: Callable[[bytes], None]  #: set by the connection; a peer that does not read is cut off
 
 
 @runtime_checkable
 class EventPublisher(Protocol):
-    """A door that publishes what events mean to those who subscribed."""
+    """A protocol that publishes events to its subscribers."""
 
-    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
+    def publish(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
 
 
 class WireProtocol(Protocol):
     name: str
-    handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
+    handshake_s: float  #: deadline of the handshake; 0: there is none
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
 
     def tick(self, dispatcher: Dispatcher) -> None:
-        """Called every few seconds for what the door itself watches."""
+        """Called every few seconds for the protocol's own timers."""

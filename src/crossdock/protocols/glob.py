@@ -1,9 +1,9 @@
-"""Redis' glob (`*`, `?`, `[a-c]`, `[^x]`, `\\x`), matched without backtracking: a pattern cannot be made expensive."""
+"""Redis globs (`*`, `?`, `[a-c]`, `[^x]`, `\\x`), matched without backtracking, so that no pattern is expensive."""
 
 import re
 from typing import Final, NamedTuple
 
-#: Bytes of a part between two stars in which not each is given: it is tried at every place of a text, byte by byte.
+#: Length limit of a part between two stars that contains `?` or `[`: it is tried at every position of a text.
 OPEN_AT_MOST: Final = 64
 OPEN_TOO_LONG: Final = (
     f"between two stars, what has ? or [ in it may have {OPEN_AT_MOST} bytes; \\? and \\[ stand for themselves"
@@ -11,19 +11,19 @@ OPEN_TOO_LONG: Final = (
 
 
 class _Piece(NamedTuple):
-    """What stands between two stars: a text, or a regular expression of fixed length. To compile one takes a thousand
-    times as long as it takes to look for a text."""
+    """The part between two stars: a text, or a regular expression of fixed length. Compiling an expression takes a
+    thousand times as long as searching for a text."""
 
     text: bytes
     regex: re.Pattern[bytes] | None
     length: int
-    is_open: bool = False  #: not each byte is given
+    is_open: bool = False  #: contains `?` or `[`
 
     def is_at(self, text: bytes, at: int) -> bool:
         return text.startswith(self.text, at) if self.regex is None else self.regex.match(text, at) is not None
 
     def search(self, text: bytes, at: int) -> int:
-        """Where it begins first; below 0: nowhere."""
+        """The first position at or after `at`, negative if there is none."""
         if self.regex is None:
             return text.find(self.text, at)
         found = self.regex.search(text, at)
@@ -39,7 +39,7 @@ class Glob:
         return any(piece.is_open and piece.length > OPEN_AT_MOST for piece in self._pieces[1:-1])
 
     def matches(self, text: bytes) -> bool:
-        """The first piece at the start, the last one at the end, the others leftmost in between."""
+        """Match the first piece at the start, the last one at the end, and the others leftmost in between."""
         first, *middle = self._pieces
         if not first.is_at(text, 0):
             return False
@@ -88,12 +88,12 @@ def _pieces(pattern: bytes) -> list[_Piece]:
 
 
 def is_simple(pattern: bytes) -> bool:
-    """Texts and stars alone."""
+    """Does the pattern consist of literal text and stars only?"""
     return b"?" not in pattern and b"[" not in pattern and b"\\" not in pattern
 
 
 def _one_of(pattern: bytes, i: int) -> tuple[bytes, int]:
-    """The regular expression of a class that begins at `i`, and where it ends. An unclosed one reaches to the end."""
+    """The regular expression of the class that begins at `i`, and its end. An unclosed class extends to the end."""
     negated = pattern[i : i + 1] == b"^"
     i += negated
     members: list[bytes] = []

@@ -1,4 +1,5 @@
-"""What a session was given to work on: so that a late settlement cannot end somebody else's lease (MODEL section 6)."""
+"""The leases that a connection or a worker received, so that a late settlement cannot end another worker's lease
+(model.md section 6)."""
 
 from typing import Final, TypeAlias
 
@@ -8,7 +9,7 @@ from crossdock.model.states import State
 from crossdock.protocols.base import Dispatcher
 
 _FORGET_S: Final = 86_400.0
-_MANY: Final = 4_096
+_SWEEP_AT: Final = 4_096
 _FINISHED: Final = frozenset({State.COMPLETE, State.FAILED})
 
 #: Oldest first, each with its end (steady)
@@ -16,17 +17,17 @@ Leases: TypeAlias = tuple[tuple[LeaseRef, float], ...]
 
 
 class IssuedLeases:
-    """The leases somebody was given, by the name its door has for the job; the newest one counts.
+    """The leases of one connection or worker, by the job's name in its protocol. A settlement uses the newest one.
 
-    Forgotten a day after the lease has ended. In a pool of connections one leases and another settles: so those of jobs
-    that are finished are swept out sooner when many have gathered.
+    A lease is forgotten a day after its end. In a pool of connections one may lease and another settle, so leases of
+    finished jobs would pile up: they are removed sooner once there are many.
     """
 
-    __slots__ = ("_by_name", "_many")
+    __slots__ = ("_by_name", "_sweep_at")
 
     def __init__(self) -> None:
         self._by_name: dict[str, Leases] = {}
-        self._many = _MANY
+        self._sweep_at = _SWEEP_AT
 
     def remember(self, name: str, job: Job, dispatcher: Dispatcher) -> None:
         if job.lease is None:
@@ -34,10 +35,10 @@ class IssuedLeases:
         entry = ((job.number, job.lease.token), job.lease.end)
         before = self._by_name.get(name)
         self._by_name[name] = (entry,) if before is None else (*before[-9:], entry)
-        if len(self._by_name) >= self._many:
+        if len(self._by_name) >= self._sweep_at:
             self.sweep(dispatcher)
-            self._by_name = {name: held for name, held in self._by_name.items() if _are_alive(held, dispatcher)}
-            self._many = max(_MANY, 2 * len(self._by_name))  # so a lease costs the same, however many are kept
+            self._by_name = {name: held for name, held in self._by_name.items() if _has_live_job(held, dispatcher)}
+            self._sweep_at = max(_SWEEP_AT, 2 * len(self._by_name))  # keeps the cost of a lease constant
 
     def sweep(self, dispatcher: Dispatcher) -> None:
         now = dispatcher.now.steady
@@ -48,7 +49,7 @@ class IssuedLeases:
         return held[-1][0] if held else None
 
     def forget(self, name: str) -> None:
-        """Its newest lease was settled."""
+        """Remove the newest lease of that job, which was settled."""
         held = self._by_name.pop(name, ())
         if len(held) > 1:
             self._by_name[name] = held[:-1]
@@ -57,6 +58,6 @@ class IssuedLeases:
         return len(self._by_name)
 
 
-def _are_alive(held: Leases, dispatcher: Dispatcher) -> bool:
+def _has_live_job(held: Leases, dispatcher: Dispatcher) -> bool:
     jobs = [job_by_number(dispatcher.state, number) for (number, _), _ in held]
     return any(job is not None and job.state not in _FINISHED for job in jobs)

@@ -1,7 +1,7 @@
-"""A job as the engine takes it, built from plain values: bounds, checks, policy, and what its `custom` asks for.
+"""Builds the `Spec` of a job from plain values: limits, checks, policy, and the features that `custom` requests.
 
-Faktory's PUSH, bulk loads, cron entries and plans use these. Checks run in the order of Faktory's server, so that a job
-with several faults gets the error that its clients expect (protocol page 5.2).
+Used by Faktory's PUSH, bulk loads, cron entries and plans. Checks run in the order of Faktory's server, so that a job
+with several faults returns the error that its clients expect (faktory.md section 5.2).
 """
 
 import hashlib
@@ -17,19 +17,19 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import unique
 from crossdock.model.job import Extra, FaktoryData, Form, Links, LockRelease, LockTerms, Spec
 from crossdock.model.policies import Backoff, Disposition, Policy
-from crossdock.protocols.json import compact, too_deep
+from crossdock.protocols.payload import compact, too_deep
 from crossdock.protocols.timestamps import parse
 
 NAME_BYTES: Final = 255
 JSON_DEPTH: Final = 64
-RETRIES: Final = 25  #: of a job that does not say how many
+RETRIES: Final = 25  #: if the job does not say
 RESERVE_AT_MOST: Final = 86_400  #: seconds
 
 #: Plans are kept until they are removed.
 PLANS_AT_MOST: Final = 100_000
 PLAN_BYTES: Final = 65_536
 
-SHORT_JSON: Final = 2 * JSON_DEPTH  #: a JSON text of at most this size cannot be too deep
+SHORT_JSON: Final = 2 * JSON_DEPTH  #: JSON of at most this size cannot be too deep
 SHORT_NAME: Final = NAME_BYTES // 4  #: a name of at most this many characters has at most NAME_BYTES bytes
 
 QUEUE_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
@@ -40,14 +40,14 @@ class InvalidJob(Exception):
 
 
 def new_id() -> str:
-    """For a job that came without: 32 hex digits, as Resqu's server makes them. A UUID, version 4."""
+    """An ID for a job that came without one: 32 hex digits, as in Resqu's server. A UUID of version 4."""
     digits = os.urandom(16).hex()
     return f"{digits[:12]}4{digits[13:16]}8{digits[17:]}"
 
 
 @lru_cache(maxsize=1_024)
 def policy_for(retry: int, reserve_for: int) -> Policy:
-    """Polynomial backoff; a job that may not be retried is removed when it fails."""
+    """Polynomial backoff. A job with no retries is removed when it fails."""
     exhausted = Disposition.GONE if retry == 0 else Disposition.DEAD
     return Policy(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
 
@@ -64,7 +64,7 @@ def build_spec(
     priority: int | None,
     now: Now,
 ) -> Spec:
-    """`args` is a JSON array, `custom` a JSON object or null, `priority` 1 to 9; others are clamped.
+    """`args` is a JSON array, `custom` a JSON object or null. `priority` is clamped to 1 to 9.
 
     Raises InvalidJob.
     """
@@ -86,7 +86,7 @@ def build_spec(
 
 
 def check_job(at: str, jid: str, kind: str, args: bytes, queue: str, reserve_for: int) -> float:
-    """The due time. Checks JSON, jid, jobtype, args, reserve_for, at and queue in this order, then what takes longest.
+    """Returns the due time. Checks JSON, jid, jobtype, args, reserve_for, at and queue in this order, then the slowest.
 
     Raises InvalidJob.
     """
@@ -128,8 +128,8 @@ def _bad_queue(name: str) -> str:
 
 
 def check_custom(text: bytes) -> bytes:
-    """As pushed; empty for null and for an object without members."""
-    if len(text) <= SHORT_JSON and text.startswith(b'{"'):  # the usual case: nothing to look into
+    """Returns the text as pushed, or nothing for null and for an empty object. Raises InvalidJob."""
+    if len(text) <= SHORT_JSON and text.startswith(b'{"'):  # the usual case
         return text
     if text == b"null":
         return b""
@@ -140,7 +140,7 @@ def check_custom(text: bytes) -> bytes:
     return b"" if len(text) == 2 or text[1:-1].isspace() else text
 
 
-# What a job's `custom` asks of the server: uniqueness, expiry, batch, tracking (protocol page 9.1 to 9.4).
+# What a job's `custom` requests from the server: batch, tracking, uniqueness, expiry (faktory.md sections 9.1 to 9.4).
 
 _YEARS: Final = 10 * 365 * 86_400.0
 _NULL: Final = msgspec.Raw(b"null")
@@ -153,7 +153,7 @@ class _Asks(msgspec.Struct):
     expires_at: str | None = None
     expires_in: float | None = None
     track: int | bool | str | None = None
-    uid: msgspec.Raw = _NULL  #: a text; of whatever else an application calls so nothing is asked, nor built
+    uid: msgspec.Raw = _NULL  #: used if it is a string; other values belong to the application and are not decoded
 
 
 _decode_asks = msgspec.json.Decoder(_Asks).decode
@@ -161,26 +161,27 @@ _decode_any = msgspec.json.Decoder().decode
 _decode_text = msgspec.json.Decoder(str).decode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
-#: Of args whose spelling has to be looked at value by value: a tenth of a second in which nobody else is served.
+#: Limit for args that must be normalized value by value: this many bytes block other connections for a tenth of a
+#: second.
 UNIQUE_BYTES: Final = 256 * 1024
 
-#: What is no longer than its hash names a lock as it is.
+#: A text that is not longer than its hash is the lock's name unhashed.
 _LOCK_NAME: Final = 40
-#: Copied for each name: to make one anew costs twice as much.
+#: Copied for each name: creating one costs twice as much.
 _HASH: Final = hashlib.blake2b(digest_size=20)
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Module constants, because looking up an enumeration's member costs as much as a call.
 _START: Final = LockRelease.START
 _SUCCESS: Final = LockRelease.SUCCESS
 
-#: What a blank between two tokens stands beside; in a string it may stand there, too.
+#: A blank between two tokens. It also matches inside strings.
 _BLANK: Final = re.compile(rb"[\[{:,][ \t\r\n]|[ \t\r\n][\]}:,]")
-#: Numbers that would not come back as they were spelled: fractions, exponents, very long ones, and -0.
+#: Numbers that decoding and encoding may spell differently: fractions, exponents, very long ones, and -0.
 _NUMBER: Final = re.compile(rb"\d[.eE]|\d{16}|-0")
 
 
 def read_custom(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now) -> Links | None:
-    """None when it asks for nothing. Raises InvalidJob with what is wrong."""
+    """None if `custom` requests nothing. Raises InvalidJob with the reason."""
     try:
         asks = _decode_asks(custom)
     except msgspec.DecodeError as error:
@@ -199,7 +200,7 @@ def read_custom(custom: bytes, kind: str, args: bytes, queue: str, due: float, n
 
 
 def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now) -> LockTerms:
-    """The lock lasts `unique_for`, and a scheduled job's delay on top."""
+    """The lock lasts for `unique_for`, plus the delay of a scheduled job."""
     seconds = asks.unique_for or 0.0
     if not 0 < seconds <= _YEARS:
         raise InvalidJob("custom.unique_for must be a number of seconds above 0, at most ten years")
@@ -212,9 +213,9 @@ def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now)
 
 
 def unique_name(kind: str, args: bytes, queue: str) -> str:
-    """Kind, args and queue as one name: key order, blanks and escapes do not count, the spelling of numbers does."""
-    # Neither a queue's name nor JSON holds a zero byte, so no two of these run together.
-    text = f"{queue}\0{_spelled(args).decode()}\0{kind}"
+    """One name for kind, args and queue. Key order, blanks and escapes do not count; the spelling of numbers does."""
+    # Neither a queue's name nor JSON contains a zero byte, so the parts cannot be confused.
+    text = f"{queue}\0{_normalized(args).decode()}\0{kind}"
     if len(text) <= _LOCK_NAME:
         return "faktory:" + text
     name = _HASH.copy()
@@ -222,8 +223,8 @@ def unique_name(kind: str, args: bytes, queue: str) -> str:
     return "faktory#" + name.hexdigest()
 
 
-def _spelled(args: bytes) -> bytes:
-    """One spelling of equal values. Most args have no object, no escape and no blank, or none that is difficult."""
+def _normalized(args: bytes) -> bytes:
+    """The same text for equal values. Most args need no decoding: they have no objects, escapes or blanks."""
     if b"\\" not in args:
         if b"{" not in args:
             return compact(args) if _BLANK.search(args) is not None else args
@@ -237,13 +238,13 @@ def _spelled(args: bytes) -> bytes:
 
 
 class _Number(str):
-    """A number as it was spelled."""
+    """A number in its original spelling."""
 
     __slots__ = ()
 
 
 def _write_sorted(value: object) -> str:
-    """As msgspec writes it, but for numbers."""
+    """Writes as msgspec does, but keeps the spelling of numbers."""
     if isinstance(value, dict):
         return (
             "{" + ",".join(f"{_write_sorted(key)}:{_write_sorted(each)}" for key, each in sorted(value.items())) + "}"

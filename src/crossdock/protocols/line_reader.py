@@ -1,4 +1,4 @@
-"""Lines ending in LF, a CR before it dropped: the request grammar of Faktory and Masenko."""
+"""Lines that end in LF, with an optional CR before it: the grammar of Faktory, Masenko and the admin protocol."""
 
 from itertools import islice, takewhile
 from typing import Final
@@ -7,17 +7,17 @@ TOO_LONG: Final = "line too long"
 
 
 class Lines:
-    """Cuts a stream into lines in one pass, whatever the chunks. After a line over its limit it gives no more.
+    """Splits a stream into lines in one pass. After a line over the limit it returns nothing more.
 
-    The first line may have a limit of its own: a peer that has not said who it is gets less room.
+    The first line may have a lower limit, for peers that have not authenticated yet.
     """
 
     __slots__ = ("_kept", "_later", "_limit", "_whole", "overrun")
 
     def __init__(self, limit: int, first: int | None = None) -> None:
-        self._limit = limit if first is None else first  #: of the line to come
+        self._limit = limit if first is None else first  #: of the next line
         self._later = limit
-        #: A chunk up to this size may be one whole line; none is before the first line has come, or behind half a line
+        #: A chunk up to this size may be one whole line. 0 before the first line, and while part of a line is kept
         self._whole = 0
         self.overrun = False
         self._kept = Gathered()
@@ -32,7 +32,7 @@ class Lines:
         if end < 0:
             self._keep(data)
             return []
-        # Tens of thousands may be in one chunk: none of them is looked at by itself.
+        # A chunk may hold tens of thousands of lines, so there is no loop over single lines.
         lines = data[: end + 1].replace(b"\r\n", b"\n").split(b"\n")
         del lines[-1]
         if self._kept.size:
@@ -58,7 +58,7 @@ class Lines:
             self._whole = 0
 
     def _fits(self, data: bytes) -> bool:
-        """Whether the line to come may have that too; if so, it has. Its last byte may be a CR that does not count."""
+        """Add the data to the unfinished line if the limit allows it. One more byte is allowed, for a CR at the end."""
         if self._kept.size + len(data) > self._limit + 1:
             self._overrun()
             return False
@@ -71,16 +71,16 @@ class Lines:
         self._kept.clear()
 
 
-# What has come of a request that is not whole yet.
-#
-# One buffer that grows would be moved again and again: at 16 MiB that holds everybody up for 10 ms each time.
-
-
-#: Smaller pieces are put together: a peer that sends byte by byte gets no object for each.
+#: Smaller chunks are joined, so that a peer which sends single bytes does not cost an object for each.
 _PIECE: Final = 64 * 1024
 
 
 class Gathered:
+    """The chunks of an incomplete request.
+
+    One growing buffer would be moved again and again: at 16 MiB that blocks other connections for 10 ms each time.
+    """
+
     __slots__ = ("_pieces", "size")
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Gathered:
         self.size += len(data)
 
     def take(self, without: bytes = b"") -> bytes:
-        """All of it, copied once, but for this byte at its end."""
+        """Return and remove everything, copied once. If the last byte is `without`, it is dropped."""
         if without and self._pieces and self._pieces[-1].endswith(without):
             del self._pieces[-1][-1]
         whole = b"".join(self._pieces)

@@ -1,4 +1,4 @@
-"""RFC 3339 as Faktory reads and writes it (protocols page 4.2)."""
+"""RFC 3339 as Faktory reads and writes it (faktory.md section 4.2)."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,7 +14,7 @@ _LAST: Final = 253_402_300_799
 
 
 def parse(text: str) -> float:
-    """Seconds since 1970. Raises ValueError with what is wrong."""
+    """Seconds since 1970. Raises ValueError with the reason."""
     match = _STAMP.fullmatch(text)
     if match is None:
         raise ValueError("expected YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or ±HH:MM")
@@ -32,13 +32,13 @@ def parse(text: str) -> float:
 
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> str:
-    """A time beyond the calendar is shown as its first or last second."""
+    """A time outside the calendar is shown as its first or last second."""
     return (_EPOCH + timedelta(seconds=min(max(seconds, _FIRST), _LAST))).isoformat()[:19]
 
 
-@lru_cache(maxsize=1_024)  # jobs pushed in one turn have one time
+@lru_cache(maxsize=1_024)  # jobs pushed in one pass share their time
 def stamp(at: float) -> str:
-    """UTC with the fraction's trailing zeros left off, and no fraction when it is zero (RFC3339Nano)."""
+    """UTC without trailing zeros in the fraction, and without a fraction of zero (RFC3339Nano)."""
     micros = round(min(max(_FIRST, at), _LAST) * 1_000_000)
     seconds, fraction = divmod(micros, 1_000_000)
     text = _second(seconds)

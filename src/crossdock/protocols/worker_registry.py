@@ -1,8 +1,8 @@
-"""The registry of Faktory workers (page section 8), and what each was given to work on.
+"""The registry of Faktory workers (faktory.md section 8) and the leases issued to each.
 
-Not journalled: a worker that comes back after a restart says HELLO again, and counts as given what the leases of its
-name tell. What a worker was given is remembered by its wid, longer than its connections last: one that was silent,
-dropped and comes back late must not settle what has been leased to another meanwhile (MODEL section 6).
+Not journaled: a worker that reconnects after a restart sends HELLO again, and the recovered leases of its wid count as
+issued to it. Leases are kept by wid for longer than the worker's connections: a worker that was silent, was dropped and
+comes back late must not settle a job that has been leased to another worker meanwhile (model.md section 6).
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ _ORDER: Final = {RUNNING: 0, QUIET: 1, TERMINATE: 2}
 
 
 class Worker:
-    __slots__ = ("beat_at", "given", "hang_ups", "hostname", "labels", "pid", "rss_kb", "started", "state", "wid")
+    __slots__ = ("beat_at", "hang_ups", "hostname", "labels", "leases", "pid", "rss_kb", "started", "state", "wid")
 
-    given: IssuedLeases  #: the registry's, by wid
+    leases: IssuedLeases  #: the registry's, by wid
 
     def __init__(
         self, wid: str, hostname: str, pid: int, labels: tuple[str, ...], started: float, steady: float
@@ -35,10 +35,10 @@ class Worker:
         self.beat_at = steady
         self.state = RUNNING
         self.rss_kb = 0
-        self.hang_ups: list[Callable[[], None]] = []  #: one a connection
+        self.hang_ups: list[Callable[[], None]] = []  #: one per connection
 
     def signal(self, state: str) -> None:
-        """running → quiet → terminate, never back; other words are ignored (5.7)."""
+        """running → quiet → terminate, never back. Other states are ignored (faktory.md section 5.7)."""
         if _ORDER.get(state, 0) > _ORDER[self.state]:
             self.state = state
 
@@ -47,23 +47,23 @@ class WorkerRegistry:
     def __init__(self) -> None:
         self.by_wid: dict[str, Worker] = {}
         self.reaped = 0
-        self._given: dict[str, IssuedLeases] = {}
+        self._leases: dict[str, IssuedLeases] = {}
         self._swept = 0.0
 
     def restore(self, leased: Iterable[Job], dispatcher: Dispatcher) -> None:
-        """After a restart: the leases recorded under a name were given to it."""
-        given = [
+        """After a restart: leases with a worker's name were issued to that worker."""
+        issued = [
             (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
         ]
-        for _, wid, job in sorted(given, key=lambda each: each[0]):
-            self._given.setdefault(wid, IssuedLeases()).remember(job.jid, job, dispatcher)
+        for _, wid, job in sorted(issued, key=lambda each: each[0]):
+            self._leases.setdefault(wid, IssuedLeases()).remember(job.jid, job, dispatcher)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
-        """The first HELLO of a wid describes it; later ones only add a connection."""
+        """The first HELLO of a wid describes the worker; later ones only add a connection."""
         known = self.by_wid.get(worker.wid)
         if known is None:
             known = self.by_wid[worker.wid] = worker
-            worker.given = self._given.setdefault(worker.wid, IssuedLeases())
+            worker.leases = self._leases.setdefault(worker.wid, IssuedLeases())
         known.hang_ups.append(hang_up)
         return known
 
@@ -72,8 +72,8 @@ class WorkerRegistry:
             worker.hang_ups.remove(hang_up)
         if not worker.hang_ups and self.by_wid.get(worker.wid) is worker:
             del self.by_wid[worker.wid]
-            if not worker.given:
-                del self._given[worker.wid]
+            if not worker.leases:
+                del self._leases[worker.wid]
 
     def reap(self, dispatcher: Dispatcher) -> None:
         steady = dispatcher.now.steady
@@ -87,7 +87,7 @@ class WorkerRegistry:
             self._forget_old(dispatcher)
 
     def _forget_old(self, dispatcher: Dispatcher) -> None:
-        for wid in [wid for wid in self._given if wid not in self.by_wid]:
-            self._given[wid].sweep(dispatcher)
-            if not self._given[wid]:
-                del self._given[wid]
+        for wid in [wid for wid in self._leases if wid not in self.by_wid]:
+            self._leases[wid].sweep(dispatcher)
+            if not self._leases[wid]:
+                del self._leases[wid]

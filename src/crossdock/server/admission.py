@@ -1,29 +1,32 @@
-"""How much more may be held: `limits.jobs` is what bounds memory, so whatever clients leave beside their jobs counts.
+"""Admission: whether new jobs are accepted. `limits.jobs` bounds the memory, a watermark bounds the disk.
 
-A job that finds no room is refused, to a queue that is known as well: it takes as much memory as one to a new queue.
-So the refusal says of what there is too much. It may be jobs, or queues that somebody names at random."""
+Records that clients create beside their jobs count too. At the limit every new job is refused, also to a known queue,
+because it takes as much memory as one to a new queue. The refusal names the kind of record that is most numerous: a
+client may have created thousands of queues by mistake.
+"""
 
 from pathlib import Path
 from typing import Final
 
 from crossdock.engine.state import EngineState
 from crossdock.journal.files import free_bytes, total_bytes
-from crossdock.server.limits import RECORDS_FREE
 
-#: What is said of each kind of record, and how they become fewer.
+#: How to reduce each kind of record.
 _CURES: Final = {
     "queues": "forget some (QUEUE REMOVE, queue.forget)",
     "tags": "untag jobs",
     "tracked jobs": "untrack some",
-    "settings of qless": "config.unset some",
+    "qless settings": "config.unset some",
     "recurring jobs": "unrecur some",
-    "buffers of Resqu": "empty some",
-    "batches of Faktory": "let some end",
-    "states of TRACK": "they go half an hour after their last change",
+    "Resqu buffers": "empty some",
+    "Faktory batches": "let some finish",
+    "TRACK states": "they expire half an hour after their last change",
 }
 
+#: Records beside the jobs (queues, tags and the like) that do not count. Each one more takes the place of a job.
+RECORDS_FREE: Final = 10_000
 
-#: Jobs that are let in before they are counted again.
+#: Jobs that are admitted before jobs and records are counted again.
 _COUNTED_ROOM: Final = 1_000
 
 
@@ -33,45 +36,45 @@ class Admission:
     def __init__(self, state: EngineState, most: int) -> None:
         self._state = state
         self._most = most
-        self._room = 0  #: jobs that may come before it is counted again how many there are
-        self.disk_refusal: str | None = None  #: set while the disk is below its watermark
+        self._room = 0  #: jobs that are admitted without counting
+        self.disk_refusal: str | None = None  #: set while the free disk space is below its watermark
 
     def no_room(self, jobs: int) -> str | None:
-        """Why so many jobs more are not taken in."""
+        """Why this many more jobs are refused. None: they are admitted."""
         if self.disk_refusal is not None:
             return self.disk_refusal
         self._room -= jobs
         return None if self._room >= 0 else self._count_room(jobs)
 
     def _count_room(self, jobs: int) -> str | None:
-        """Not at every push: what was counted serves the next thousand."""
+        """Count jobs and records. The result serves the next thousand jobs."""
         free = self.free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
         return _refusal(self._state, self._most) if free < 0 else None
 
     def free_places(self) -> int:
-        """So many jobs more may be held."""
-        return self._most - len(self._state.jobs) - _beside(self._state)
+        """How many more jobs the memory limit allows."""
+        return self._most - len(self._state.jobs) - _counted_records(self._state)
 
     def unasked(self) -> int:
-        """So many may come in that no client pushes."""
+        """How many more jobs may be created that no client pushes, such as recurring ones."""
         return self.free_places() if self.disk_refusal is None else 0
 
 
 def _refusal(state: EngineState, most: int) -> str:
-    beside = _beside(state)
-    if not beside:
-        return f"the server holds {most} jobs, its limit; work some off, or raise limits.jobs"
+    records = _counted_records(state)
+    if not records:
+        return f"the server holds {most} jobs, its limit; complete or delete some, or raise limits.jobs"
     kinds = {**_named(state), **_temporary(state)}
     kind = max(kinds, key=kinds.__getitem__)
     return (
-        f"the server holds {len(state.jobs)} jobs and {beside} records beside them, most of these {kind}, and {most} "
-        f"is its limit; work jobs off, {_CURES[kind]}, or raise limits.jobs"
+        f"the server holds {len(state.jobs)} jobs and {records} other records, mostly {kind}, and its limit is {most}; "
+        f"complete or delete jobs, {_CURES[kind]}, or raise limits.jobs"
     )
 
 
-def _beside(state: EngineState) -> int:
-    """Records that count: a queue costs as much as a job, and stays."""
+def _counted_records(state: EngineState) -> int:
+    """Records that count as jobs: a queue costs as much memory as a job, and it stays."""
     return sum(_temporary(state).values()) + max(0, sum(_named(state).values()) - RECORDS_FREE)
 
 
@@ -80,23 +83,23 @@ def _named(state: EngineState) -> dict[str, int]:
         "queues": len(state.queues),
         "tags": len(state.tags.uses) - len(state.tags.unused),
         "tracked jobs": len(state.qless.watched),
-        "settings of qless": len(state.qless.config),
+        "qless settings": len(state.qless.config),
         "recurring jobs": len(state.qless.intervals),
-        "buffers of Resqu": len(state.resqu.buffers),
+        "Resqu buffers": len(state.resqu.buffers),
     }
 
 
 def _temporary(state: EngineState) -> dict[str, int]:
-    """They end by themselves, and none of them is free."""
-    return {"batches of Faktory": len(state.batches), "states of TRACK": len(state.progress)}
+    """Records that end by themselves. All of them count."""
+    return {"Faktory batches": len(state.batches), "TRACK states": len(state.progress)}
 
 
-# Disk space: new jobs are refused in good time, so that what is there can still be worked off.
+# Disk space: new jobs are refused before the disk is full, so that workers can still acknowledge their jobs.
 
 
 MIB: Final = 1024 * 1024
 
-#: The room that was reserved for settling is in use; new jobs must not eat it up.
+#: The reserve is for acknowledgements; new jobs must not use it up.
 RESERVE_USED: Final = "the disk is full and the reserve is in use; free some space and push again"
 
 
@@ -106,7 +109,7 @@ def watermark(folder: Path, min_free_mib: int) -> int:
 
 
 def refusal(folder: Path, min_free_mib: int) -> str | None:
-    """Why a push is refused now, None if it is not."""
+    """Why pushes are refused now. None: they are accepted."""
     free, least = free_bytes(folder), watermark(folder, min_free_mib)
     if free >= least:
         return None

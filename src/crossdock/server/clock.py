@@ -1,9 +1,9 @@
-"""The server's clocks: the system's wall time, and a steady one that goes on over restarts.
+"""The clocks of the server: wall time, and a steady time that continues over restarts.
 
-Within one boot of the machine steady time is CLOCK_BOOTTIME plus a constant: nobody can set it, and a suspended machine
-counts. The journal keeps the constant with the boot id. After another boot only the wall clock can tell how long the
-server was down, and it may have been set meanwhile: so only what lies beyond the newest time in the journal counts, and
-at most a week of it.
+Within one boot of the machine steady time is CLOCK_BOOTTIME plus a constant. It cannot be set, and it counts while the
+machine is suspended. The journal stores the constant with the boot id. After a reboot only the wall clock shows how
+long the server was down, and it may have been set meanwhile. So only the time after the newest time in the journal
+counts, and at most a week of it.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ log = logging.getLogger("crossdock")
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
-#: Two readings of the clock in one moment do not agree to the microsecond.
+#: Two readings of the clocks at the same moment differ by microseconds.
 _SLACK_S: Final = 1.0
 
 
 def boot_id() -> str:
-    """Of the running kernel; "" where it cannot be read, which is never the same as another one."""
+    """The boot id of the running kernel. "" if it cannot be read; that never counts as the same boot."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def boot_id() -> str:
 
 class Clock:
     def __init__(self, offset: float | None = None) -> None:
-        """`offset`: of steady time from CLOCK_BOOTTIME. None: steady time begins with 0."""
+        """`offset`: steady time minus CLOCK_BOOTTIME. None: steady time starts at 0."""
         self.offset = -time.clock_gettime(time.CLOCK_BOOTTIME) if offset is None else offset
 
     def now(self) -> Now:
@@ -47,8 +47,8 @@ class Clock:
 class LoopClock:
     """The event loop, with one reading of the clocks per pass.
 
-    Everything that the server does by itself is scheduled here, and the callbacks of a connection's transport enter
-    here. So the clocks are read before anything happens in a pass, and everything in a pass happens at one instant.
+    The server schedules all its callbacks here, and the callbacks of a connection's transport call `enter`. So the
+    clocks are read before anything else in a pass, and everything in a pass happens at one instant.
     """
 
     __slots__ = ("_begin_pass", "_loop", "entered", "source")
@@ -61,7 +61,7 @@ class LoopClock:
         self.entered = False  #: the clocks were read in this pass
 
     def enter(self) -> None:
-        """Read the clocks, unless that was done in this pass. Needed only by code that the event loop calls without
+        """Read the clocks, unless they were read in this pass. Only needed in code that the event loop calls without
         `call_soon` or `call_later`: coroutines, and callbacks of a transport."""
         if not self.entered:
             self.entered = True
@@ -82,15 +82,15 @@ class LoopClock:
         run(*args)
 
     def time(self) -> float:
-        """The event loop's own clock, which its timers go by."""
+        """The event loop's own clock, which its timers use."""
         return self._loop.time()
 
 
 class Resumed(msgspec.Struct, frozen=True):
-    """How the clocks go on after a recovery."""
+    """How the clocks continue after a recovery."""
 
-    offset: float  #: of steady time from CLOCK_BOOTTIME
-    uncounted: float = 0.0  #: seconds of wall time beyond what a restart may count
+    offset: float  #: steady time minus CLOCK_BOOTTIME
+    uncounted: float = 0.0  #: seconds of wall time that do not count, because they exceed the most that may
     ahead: float = 0.0  #: seconds by which the wall clock is ahead of what the journal expects
 
     @property
@@ -99,23 +99,23 @@ class Resumed(msgspec.Struct, frozen=True):
 
     def warnings(self) -> list[str]:
         """For the log."""
-        said = []
+        found = []
         if self.uncounted:
-            said.append(
+            found.append(
                 f"the machine was rebooted and the wall clock is {_days(self.uncounted + COUNTED_AT_MOST_S)} past the "
-                f"newest entry of the journal: leases and retries count {_days(COUNTED_AT_MOST_S)} of it"
+                f"newest entry of the journal; leases and retries count {_days(COUNTED_AT_MOST_S)} of it"
             )
         if self.doubtful:
             where = "ahead of" if self.ahead > 0 else "behind"
-            said.append(
-                f"the wall clock is {_days(abs(self.ahead))} {where} what the journal expects: nothing is purged for "
-                "an hour. Check the system's time; if it is wrong, stop the server and set it"
+            found.append(
+                f"the wall clock is {_days(abs(self.ahead))} {where} what the journal expects; nothing is purged for "
+                "an hour. Check the system time. If it is wrong, stop the server and correct it"
             )
-        return said
+        return found
 
 
 def resume(found: Recovered) -> tuple[Clock, Start]:
-    """The clocks after a recovery, and the command that records how they go on. Logs a warning if one is doubtful."""
+    """The clocks after a recovery, and the command that records them. Logs a warning if a clock is doubtful."""
     boot = boot_id()
     resumed = resumed_from(found, boot, time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
     for warning in resumed.warnings():
@@ -124,7 +124,7 @@ def resume(found: Recovered) -> tuple[Clock, Start]:
 
 
 def resumed_from(found: Recovered, boot: str, boottime: float, wall: float) -> Resumed:
-    """Continue from the newest batch: steady time never goes back."""
+    """Continue from the newest entry. Steady time never goes back."""
     if not found.wall:  # the journal is empty
         return Resumed(-boottime)
     counters = found.state.counters

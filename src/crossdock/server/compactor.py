@@ -1,4 +1,4 @@
-"""Watches the journal's tail and has it folded into a snapshot by a child process before a restart would take long."""
+"""Compacts the journal in a child process before its tail makes a restart slow."""
 
 import asyncio
 import logging
@@ -8,53 +8,73 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal.compaction import Made
+from crossdock.journal.child_process import Child
+from crossdock.journal.compaction import WrittenSnapshot, write_snapshot
 from crossdock.journal.port import Snapshot
-from crossdock.server.child_process import Child
+from crossdock.journal.recovery import Recovered
+from crossdock.journal.snapshot import file as snapshot_file
+from crossdock.model.errors import Damaged
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
 
 log = logging.getLogger("crossdock.compaction")
 
-#: A tail this long is folded: more events than this and half the live jobs, or more bytes.
+#: The tail is compacted when it has more events than this and than half the live jobs, or more bytes.
 TAIL_EVENTS: Final = 1_000_000
 TAIL_BYTES: Final = 512 * 1024 * 1024
 
+#: Seconds until a failed compaction is tried again.
 RETRY_S: Final = 60
 
 
 class Compactor:
     def __init__(
-        self, folder: Path, turn: GroupCommit, journal_writer: JournalWriter, last_seq: Callable[[], int]
+        self, folder: Path, commit: GroupCommit, journal_writer: JournalWriter, last_seq: Callable[[], int]
     ) -> None:
         self._folder = folder
-        self._turn = turn
+        self._commit = commit
         self._journal_writer = journal_writer
         self._last_seq = last_seq
         self._task: asyncio.Task[None] | None = None
         self._child = Child("crossdock.journal.compaction")
-        self._rest = 0  #: seconds until a failed compaction is tried again
+        self._retry_in_s = 0
 
     def _load(self) -> float:
-        """How full the tail is; 1 and more: fold it."""
-        events = max(TAIL_EVENTS, len(self._turn.state.jobs) // 2)
-        return max(self._turn.tail_events / events, self._turn.tail_bytes / TAIL_BYTES)
+        """The length of the tail. At 1 it is compacted."""
+        events = max(TAIL_EVENTS, len(self._commit.state.jobs) // 2)
+        return max(self._commit.tail_events / events, self._commit.tail_bytes / TAIL_BYTES)
 
-    def look(self) -> None:
+    def compact_before_start(self, recovered: Recovered) -> None:
+        """Write a snapshot before the server listens, if the tail has twice its length. Earlier runs ended before their
+        compaction did, and without this each start would take longer than the one before."""
+        if self._load() < 2:
+            return
+        log.warning("the journal's tail has %d events; writing a snapshot before listening", recovered.events)
+        try:
+            written = write_snapshot(self._folder, recovered)
+            snapshot_file.verify(self._folder / written.file)
+        except (OSError, Damaged) as error:
+            log.error("no snapshot was written (%s); the journal keeps its tail, nothing is lost", error)
+            return
+        self._install(written, recovered.events, recovered.bytes)
+
+    def check(self) -> None:
         """Called every second."""
         load = self._load()
-        self._rest = max(0, self._rest - 1)
-        if self._task is None and load >= 1 and not self._rest:
-            self.begin()
+        self._retry_in_s = max(0, self._retry_in_s - 1)
+        if self._task is None and load >= 1 and not self._retry_in_s:
+            self._task = asyncio.create_task(self._compact())
         elif load >= 2 and self._task is not None and not self._child.hurried:
             self._child.hurry(True)
-            log.warning("the journal's tail outgrows its compaction; it now runs at the server's priority")
+            log.warning("compaction does not keep up with the journal; it now runs at the server's priority")
 
-    def begin(self) -> None:
-        self._task = asyncio.create_task(self._compact())
+    def compact_now(self) -> None:
+        """Write a snapshot whatever the length of the tail, unless one is being written."""
+        if self._task is None and not self._retry_in_s:
+            self._task = asyncio.create_task(self._compact())
 
     async def _compact(self) -> None:
-        events, size = self._turn.tail_events, self._turn.tail_bytes
+        events, size = self._commit.tail_events, self._commit.tail_bytes
         until = self._last_seq()
         try:
             output = await (await self._child.start(str(self._folder), str(until))).read()
@@ -63,24 +83,27 @@ class Compactor:
                 return
             self._child.hurried = False
             if code != 0:
-                self._rest = RETRY_S
+                self._retry_in_s = RETRY_S
                 log.error(
                     "compaction failed (exit code %d); the journal keeps its tail, nothing is lost; next try in %d s",
                     code,
                     RETRY_S,
                 )
                 return
-            made = msgspec.json.decode(output, type=Made)
-            path = self._folder / made.file
-            if not self._journal_writer.install(Snapshot(made.seq, path)):
-                self._rest = RETRY_S
-                path.unlink()  # the disk is full, and nobody would ever read it
-                return
-            self._turn.tail_events -= events
-            self._turn.tail_bytes -= size
-            log.info("folded %d events into a snapshot of %d jobs, %d bytes", events, made.jobs, made.bytes)
+            self._install(msgspec.json.decode(output, type=WrittenSnapshot), events, size)
         finally:
             self._task = None
+
+    def _install(self, written: WrittenSnapshot, events: int, size: int) -> None:
+        """Install a snapshot that holds `events` events and `size` bytes of the tail."""
+        path = self._folder / written.file
+        if not self._journal_writer.install(Snapshot(written.seq, path)):
+            self._retry_in_s = RETRY_S
+            path.unlink()  # the disk is full, and nothing would ever read it
+            return
+        self._commit.tail_events -= events
+        self._commit.tail_bytes -= size
+        log.info("compacted %d events into a snapshot of %d jobs, %d bytes", events, written.jobs, written.bytes)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -1,9 +1,9 @@
-"""Who is connected: everybody, those who have said who they are, and the memory that requests and replies take.
+"""All connections of the server, and the memory that their requests and replies take.
 
-Only the second count towards the limit that clients are told of: whoever opens sockets and says nothing keeps nobody
-out. The memory for what is half sent, or was sent in pieces and is worked on in slices, is bounded over all of them:
-the one who has sent most of it is cut off. The memory for replies that have not left is bounded in the same way: the
-connection with most of them is closed, and one whose peer has read nothing for a second before one that reads.
+Only identified peers count towards `limits.connections`: idle sockets without a handshake keep no client out. The
+memory of incomplete requests, and of requests that are handled in slices, is bounded across all connections. When it is
+exceeded, the connection with the largest share is closed. The memory of replies that are not sent is bounded in the
+same way; a connection whose peer has read nothing for a second is closed before one whose peer reads.
 """
 
 import logging
@@ -12,29 +12,38 @@ from collections.abc import Iterator
 from math import inf
 from typing import Final, Protocol
 
-from crossdock.server.limits import Limits
+import msgspec
+
+from crossdock.server.reply_queue import ReplyQueue
 
 log = logging.getLogger("crossdock")
 
-#: Connections beyond the limit that may be open without a handshake; each has a deadline for it.
-STRANGERS: Final = 1_000
+#: Connections beyond the limit that may be open without a handshake. Each has a deadline for it.
+UNIDENTIFIED_MOST: Final = 1_000
 
-#: Connections whose replies are counted in one go.
-_LOOKED_AT: Final = 500
+#: Connections whose replies are counted in one slice.
+_COUNTED_AT_ONCE: Final = 500
 
-#: The log has one line of those who were cut off in so long.
-_TELL_S: Final = 10.0
+#: Seconds between two log lines about closed connections.
+_LOG_EVERY_S: Final = 10.0
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds of connections that no protocol sets (model.md section 12)."""
+
+    connections: int = 10_000
+    jobs: int = 10_000_000
+    reply_buffer_bytes: int = 1024 * 1024  #: unread replies of one client after which its requests are not read
+    request_memory_bytes: int = 256 * 1024 * 1024  #: incomplete and sliced requests of all clients
+    reply_memory_bytes: int = 256 * 1024 * 1024  #: unsent replies of all clients
 
 
 class ConnectedPeer(Protocol):
-    unfinished: int  #: bytes that are no whole request yet, or one that came in pieces and is worked on
-    unread: int  #: bytes of replies that have not left, as last counted
+    incomplete_bytes: int  #: of an incomplete request, or of one that came in pieces and is handled in slices
+    reply_bytes: int  #: of replies that are not sent, as last counted
 
-    def waiting_bytes(self) -> int:
-        """The same, as it is now."""
-
-    def unsent_bytes(self) -> int:
-        """Of these, what the socket has not taken."""
+    @property
+    def replies(self) -> ReplyQueue: ...
 
     def describe(self) -> str:
         """For the log."""
@@ -48,112 +57,119 @@ class ConnectionRegistry:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.connections: set[ConnectedPeer] = set()
-        self.welcomed: set[ConnectedPeer] = set()
-        self.unfinished = 0
-        self.cut_off = 0  #: for that
-        self._told = -inf
-        self.unread = 0
-        self._unread_of: dict[ConnectedPeer, int] = {}  #: those that have some, and what was unsent at the last look
-        self._stalled: set[ConnectedPeer] = set()  #: those whose socket took nothing between the last two looks
-        self.closed_unread = 0  #: connections, for that
-        self._unread_told = -inf
+        self.admitted: set[ConnectedPeer] = set()  #: those that are identified
+        self.incomplete_bytes = 0  #: of all connections
+        self.closed_incomplete = 0  #: connections closed because of it
+        self._requests_logged = -inf
+        self.reply_bytes = 0  #: of all connections
+        self.closed_unread = 0  #: connections closed because of it
+        self._replies_logged = -inf
+        #: Connections with unsent replies, and the bytes that the socket had not taken at the last count
+        self._unsent_at_last_count: dict[ConnectedPeer, int] = {}
+        self._stalled: set[ConnectedPeer] = set()  #: those whose socket took nothing between the last two counts
 
-    def enter(self, peer: ConnectedPeer) -> bool:
-        """False: there is no place for another stranger."""
+    def add(self, peer: ConnectedPeer) -> bool:
+        """False: too many connections are open, and this one must be closed."""
         self.connections.add(peer)
-        return len(self.connections) <= self.limits.connections + STRANGERS
+        return len(self.connections) <= self.limits.connections + UNIDENTIFIED_MOST
 
-    def welcome(self, peer: ConnectedPeer) -> bool:
-        """It has said who it is. False: so many have that there is no place for it."""
-        if len(self.welcomed) >= self.limits.connections:
+    def admit(self, peer: ConnectedPeer) -> bool:
+        """The peer is identified. False: `limits.connections` is reached."""
+        if len(self.admitted) >= self.limits.connections:
             return False
-        self.welcomed.add(peer)
+        self.admitted.add(peer)
         return True
 
-    def leave(self, peer: ConnectedPeer) -> None:
+    def remove(self, peer: ConnectedPeer) -> None:
         self.connections.discard(peer)
-        self.welcomed.discard(peer)
-        self.finish(peer)
-        self._settle(peer, 0)
+        self.admitted.discard(peer)
+        self.end_incomplete(peer)
+        self._set_reply_bytes(peer, 0)
+
+    # Replies
 
     def count_replies(self, peer: ConnectedPeer) -> None:
-        """Something was said to it, or left."""
-        waiting = peer.waiting_bytes()
-        if waiting != peer.unread:
-            self._settle(peer, waiting)
-            if self.unread > self.limits.reply_bytes:
-                self._close_largest()
+        """Called when the memory of a connection's replies has changed noticeably."""
+        waiting = peer.replies.waiting_bytes()
+        if waiting != peer.reply_bytes:
+            self._set_reply_bytes(peer, waiting)
+            if self.reply_bytes > self.limits.reply_memory_bytes:
+                self._close_unread()
 
-    def look_at_replies(self) -> Iterator[None]:
-        """Once a second, in slices: of small replies to a peer that does not read nobody hears."""
+    def count_all_replies(self) -> Iterator[None]:
+        """Count the replies of all connections, once a second and in slices. Small replies to a peer that does not read
+        are not counted otherwise."""
         stalled: set[ConnectedPeer] = set()
         for seen, peer in enumerate(list(self.connections)):
-            if seen % _LOOKED_AT == _LOOKED_AT - 1:
+            if seen % _COUNTED_AT_ONCE == _COUNTED_AT_ONCE - 1:
                 yield
-            before, waiting = self._unread_of.get(peer, 0), peer.waiting_bytes()
-            self._settle(peer, waiting)
+            before, waiting = self._unsent_at_last_count.get(peer, 0), peer.replies.waiting_bytes()
+            self._set_reply_bytes(peer, waiting)
             if waiting:
-                unsent = self._unread_of[peer] = peer.unsent_bytes()
+                unsent = self._unsent_at_last_count[peer] = peer.replies.unsent_bytes()
                 if 0 < before <= unsent:
                     stalled.add(peer)
         self._stalled = stalled
-        if self.unread > self.limits.reply_bytes:
-            self._close_largest()
+        if self.reply_bytes > self.limits.reply_memory_bytes:
+            self._close_unread()
 
-    def _settle(self, peer: ConnectedPeer, waiting: int) -> None:
-        self.unread += waiting - peer.unread
-        peer.unread = waiting
+    def _set_reply_bytes(self, peer: ConnectedPeer, waiting: int) -> None:
+        self.reply_bytes += waiting - peer.reply_bytes
+        peer.reply_bytes = waiting
         if waiting:
-            self._unread_of.setdefault(peer, 0)
+            self._unsent_at_last_count.setdefault(peer, 0)
         else:
-            self._unread_of.pop(peer, None)
+            self._unsent_at_last_count.pop(peer, None)
             self._stalled.discard(peer)
 
-    def _close_largest(self) -> None:
-        for peer in list(self._unread_of):  # most of them have read meanwhile
-            self._settle(peer, peer.waiting_bytes())
-        while self.unread > self.limits.reply_bytes:
-            most = max(self._unread_of, key=lambda each: (each in self._stalled, each.unread))
-            self._tell_closed(most)
-            self._settle(most, 0)
+    def _close_unread(self) -> None:
+        for peer in list(self._unsent_at_last_count):  # most of them have read since the last count
+            self._set_reply_bytes(peer, peer.replies.waiting_bytes())
+        while self.reply_bytes > self.limits.reply_memory_bytes:
+            most = max(self._unsent_at_last_count, key=lambda each: (each in self._stalled, each.reply_bytes))
+            self._log_unread(most)
+            self._set_reply_bytes(most, 0)
             most.abort()
 
-    def _tell_closed(self, peer: ConnectedPeer) -> None:
+    def _log_unread(self, peer: ConnectedPeer) -> None:
         self.closed_unread += 1
         now = time.monotonic()
-        if now >= self._unread_told + _TELL_S:
-            self._unread_told = now
+        if now >= self._replies_logged + _LOG_EVERY_S:
+            self._replies_logged = now
             log.warning(
-                "replies that are not read exceed limits.reply_memory_mib; the connection with the most, %d MiB (%s), "
-                "is closed (%d so far)",
-                peer.unread >> 20,
+                "unread replies exceed limits.reply_memory_mib; closed the connection with the most, %d MiB (%s; %d "
+                "closed so far)",
+                peer.reply_bytes >> 20,
                 peer.describe(),
                 self.closed_unread,
             )
 
-    def gather(self, peer: ConnectedPeer, size: int) -> None:
-        """So much more of a request that is not whole."""
-        peer.unfinished += size
-        self.unfinished += size
-        if self.unfinished > self.limits.unfinished_bytes:
-            most = max(self.connections, key=lambda each: each.unfinished)
-            self._tell(most.unfinished)
-            self.finish(most)
+    # Requests
+
+    def add_incomplete(self, peer: ConnectedPeer, size: int) -> None:
+        """The peer has sent `size` more bytes of an incomplete request."""
+        peer.incomplete_bytes += size
+        self.incomplete_bytes += size
+        if self.incomplete_bytes > self.limits.request_memory_bytes:
+            most = max(self.connections, key=lambda each: each.incomplete_bytes)
+            self._log_incomplete(most)
+            self.end_incomplete(most)
             most.abort()
 
-    def _tell(self, size: int) -> None:
-        """Now and then: who comes again and again must not fill the log."""
-        self.cut_off += 1
-        now = time.monotonic()
-        if now >= self._told + _TELL_S:
-            self._told = now
-            log.warning(
-                "requests exceed limits.request_memory_mib; closed the largest one, %d MiB (%d so far)",
-                size >> 20,
-                self.cut_off,
-            )
+    def end_incomplete(self, peer: ConnectedPeer) -> None:
+        """The request is no longer in memory."""
+        self.incomplete_bytes -= peer.incomplete_bytes
+        peer.incomplete_bytes = 0
 
-    def finish(self, peer: ConnectedPeer) -> None:
-        """What it had begun is kept no longer."""
-        self.unfinished -= peer.unfinished
-        peer.unfinished = 0
+    def _log_incomplete(self, peer: ConnectedPeer) -> None:
+        self.closed_incomplete += 1
+        now = time.monotonic()
+        if now >= self._requests_logged + _LOG_EVERY_S:
+            self._requests_logged = now
+            log.warning(
+                "incomplete requests exceed limits.request_memory_mib; closed the connection with the most, %d MiB "
+                "(%s; %d closed so far)",
+                peer.incomplete_bytes >> 20,
+                peer.describe(),
+                self.closed_incomplete,
+            )

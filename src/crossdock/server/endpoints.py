@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.model.errors import BadSetting, CrossdockError
 from crossdock.model.job import Spec
-from crossdock.protocols.admin.schedules import PlanSpec
+from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.base import WireProtocol
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.redis.resqu.specs import Specs
@@ -17,7 +17,7 @@ from crossdock.settings.schema import Settings
 PROTOCOLS: Final = ("faktory", "workq", "masenko", "redis", "http")
 BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
 
-#: Protocols that know no password, by the name their users know.
+#: Protocols without a password, by their display name.
 _OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
 
 
@@ -26,7 +26,8 @@ class CannotStart(CrossdockError):
 
 
 def addresses(settings: Settings) -> dict[str, Address]:
-    """The doors to open. Raises BadSetting for one that is not built, badly written or open to others unprotected."""
+    """The address of each listener. Raises BadSetting for an address that is invalid, that other machines reach without
+    a password, or whose protocol does not exist yet."""
     found: dict[str, Address] = {}
     for name in PROTOCOLS:
         try:
@@ -36,34 +37,35 @@ def addresses(settings: Settings) -> dict[str, Address]:
         if where is None:
             continue
         if name not in BUILT:
-            raise BadSetting(f"the {name} door is not built yet; set listen.{name} = off")
+            raise BadSetting(f"the {name} protocol does not exist yet; set listen.{name} = off")
         if not where.is_loopback and name in _OPEN:
             raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
-                "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
+                "password; listen on 127.0.0.1 or unix:PATH, and let other machines use a tunnel (ssh -L, a VPN)"
             )
         if not where.is_loopback and not getattr(settings, name).password:
             raise BadSetting(
-                f"listen.{name} = {where} is reachable from other machines and has no secret; set {name}.password in "
-                f"the configuration file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
+                f"listen.{name} = {where} is reachable from other machines and has no password; set {name}.password in "
+                f"the settings file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
             )
         found[name] = where
     return found
 
 
 def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, WireProtocol]:
-    """FLUSH empties the one store of all doors, so one of them beyond loopback is enough to turn it off."""
+    """The protocols to serve. FLUSH empties the store that all protocols share, so one listener beyond loopback turns
+    it off for all."""
     may_flush = settings.server.flush or all(each.is_loopback for each in where.values())
     return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where}
 
 
 def resqu_specs(settings: Settings) -> Specs:
-    """How Resqu's payloads become jobs."""
+    """Converts Resqu payloads to jobs."""
     return Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
 
 
 def plan_spec(settings: Settings) -> PlanSpec:
-    """Reads the job of a plan that the operator adds."""
+    """Reads the job of a plan that an operator adds."""
     specs = resqu_specs(settings)
 
     def read(text: bytes) -> Spec:
@@ -123,9 +125,9 @@ def _redis(settings: Settings, *, may_flush: bool) -> WireProtocol:
         may_flush=may_flush,
         libraries=(qless.library, resqu.library, bulk.library(live_jobs.page)),
         views=(qless.view, *resqu.views),
-        heralds=(qless.tell,),
+        event_handlers=(qless.publish_events,),
     )
 
 
-#: Each imports its protocol when it is called, so that the code of a protocol that is off is not loaded.
+#: Each function imports its protocol, so that the code of a protocol that is off is not loaded.
 _PROTOCOLS: Final = {"faktory": _faktory, "workq": _workq, "masenko": _masenko, "redis": _redis}

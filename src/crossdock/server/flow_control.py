@@ -1,6 +1,6 @@
 """Flow control of one socket, in both directions.
 
-A client that does not read its replies is not read from, and requests are read ahead up to a bound.
+While a client does not read its replies, nothing is read from it. Requests are read ahead up to a bound.
 """
 
 import asyncio
@@ -8,7 +8,12 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.server.clock import LoopClock
-from crossdock.server.limits import READ_AHEAD
+
+#: Bytes of one read that are parsed in each pass of the event loop. That takes less than a millisecond.
+PIECE: Final = 8 * 1024
+
+#: Bytes that are read ahead while a request blocks. Then the socket is not read until the queued requests are handled.
+READ_AHEAD: Final = 64 * 1024
 
 #: Seconds that a closing connection goes on reading, so that its last reply reaches the peer.
 _LINGER_S: Final = 1.0
@@ -34,10 +39,10 @@ class FlowControl:
         self._clock = clock
         self._reply_buffer = reply_buffer
         self._linger: asyncio.TimerHandle | None = None
-        self.read_ahead = 0  #: bytes of requests read since requests began to queue
+        self.read_ahead = 0  #: bytes of requests that were read while requests are queued
         self.reading = True
         self.write_paused = False  #: the peer does not read
-        self.yielding = False  #: other connections are served before more is read: uvloop would read 8 MiB at once
+        self.yielding = False  #: other connections are served before more is read; uvloop would read up to 8 MiB
 
     def attach(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -50,8 +55,8 @@ class FlowControl:
         return self._reply_buffer * 3 // 4
 
     def update(self) -> None:
-        """Read while the peer reads and the read-ahead is within its bound. A waiting peer is read from as well:
-        otherwise its end would not be noticed."""
+        """Read while the peer reads and the read-ahead is within its bound. A peer that waits for a reply is read from
+        as well, so that a closed connection is noticed."""
         wanted = (not self.write_paused and self.read_ahead <= READ_AHEAD) or self._linger is not None
         reading = wanted and not self.yielding
         if reading is not self.reading and not self._transport.is_closing():
@@ -108,6 +113,6 @@ class FlowControl:
         self._transport.abort()
 
     def detach(self) -> None:
-        """The connection is lost: no timer is left behind."""
+        """Cancel the timer of a lost connection."""
         if self._linger is not None:
             self._linger.cancel()

@@ -1,12 +1,14 @@
-"""The turn: group commit. What all connections ask for until none of them asks for more becomes one row of the journal.
+"""Group commit: the changes of all connections in a few passes of the event loop become one journal entry.
 
-A sync costs as much as a dozen requests, so a batch stays open while each pass of the event loop brings more of them,
-for two milliseconds at most. A reply, of a read too, leaves when its own batch and every batch before it are durable. A
-turn without hard events while nothing is in flight leaves at once."""
+A sync costs as much as a dozen requests. So an entry stays open while each pass of the event loop adds replies to it,
+for two milliseconds at most. A reply, even to a read, is sent when its own entry and every entry before it are durable.
+Replies are sent at once if there are only soft events, or none, and no entry is being written.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import chain
 from typing import Any, Final, NoReturn, Protocol, TypeAlias, TypeVar
 
@@ -31,58 +33,61 @@ from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")
 
-#: Objects of a flushed state freed in one go, about 5 ms.
+#: Objects of a flushed state that are freed in one pass, in about 5 ms.
 FREE_ITEMS = 2_500
 
-#: After so long a batch is closed, even if others have something to add.
+#: Seconds after which an entry is closed, even if connections go on adding to it.
 _OPEN_S: Final = 0.002
 
-#: Commands of which nothing but soft events came. So many are written though nobody waits for them.
+#: Commands with soft events only that are collected before they are written.
 SOFT_AT_MOST: Final = 10_000
 
 
-#: Where it goes, what it says, and the leases only it tells of.
+#: The outlet, the bytes, and the leases that the reply grants.
 Reply = tuple[Outlet, bytes, list[LeaseRef] | None]
 
 
 class EntryWriter(Protocol):
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None: ...
+    def append(self, entry: bytes, durable: Callable[[], None]) -> None: ...
 
 
 class GroupCommit:
-    """The desk of all sessions: `do` carries out and records, `reply` queues what may be said once it is durable."""
+    """The dispatcher of all sessions. `do` executes a command and records its events. `reply` queues a reply, which is
+    sent once these events are durable."""
 
-    # As in Memory: too many for an object without them.
+    # As in EngineState: an object without slots keeps only 30 attributes in its fast layout.
     __slots__ = (
-        "_carry_out",
+        "_awaited_jobs",
+        "_awaited_queues",
         "_changes",
+        "_counted",
         "_engine",
+        "_execute",
         "_freeing",
         "_hard",
-        "_idle",
         "_in_flight",
         "_journal_writer",
         "_loop",
+        "_on_settled",
         "_opened",
         "_replies",
         "_scheduled",
-        "_seen",
-        "_ticker",
+        "_timer",
         "admission",
-        "batches",
         "channels",
         "clock",
-        "herald",
+        "entries",
         "no_room",
         "now",
         "on_failure",
+        "publish_events",
         "slices",
         "state",
         "tail_bytes",
         "tail_events",
         "together",
+        "waiters",
         "waiting",
-        "waits",
         "written_bytes",
     )
 
@@ -95,64 +100,64 @@ class GroupCommit:
         admission: Admission,
     ) -> None:
         self._engine = engine
-        self._carry_out = engine.execute
+        self._execute = engine.execute
         self._journal_writer = journal_writer
         self.clock = LoopClock(clock, loop, self._begin_pass)
         self._loop = loop
         self.on_failure: Callable[[Exception], None] = lambda error: None
-        #: Publishes what events mean to those who subscribed; asked only while somebody did
-        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
-        self._changes: list[Sequence[AnyEvent]] = []  #: of each command
-        self._hard = False
+        #: Publishes events on channels. Called only while a client is subscribed
+        self.publish_events: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
+        self._changes: list[Sequence[AnyEvent]] = []  #: the events of each command of the open entry
+        self._hard = False  #: the open entry must be written
         self._replies: list[Reply] = []
-        self._in_flight = False
+        self._in_flight = False  #: an entry is being written
         self._scheduled = False
-        self._opened = 0.0  #: steady; when the first came into the batch that fills
-        self._seen = 0  #: replies that were there when it was last asked whether to close it
+        self._opened = 0.0  #: steady; when the open entry got its first event or reply
+        self._counted = 0  #: replies of the open entry in the pass before
         self._freeing = False
-        self._idle: list[Callable[[], None]] = []
+        self._on_settled: list[Callable[[], None]] = []
         self.state: EngineState = engine.state
         self.admission = admission
         self.no_room = admission.no_room
         self.now: Now = clock.now()
-        self.waits = Waiters(self._has_work)
-        self.waiting = self.waits.tickets
-        self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
+        self.waiters = Waiters(self._has_work)
+        self._awaited_jobs, self._awaited_queues = self.waiters.by_job, self.waiters.by_queue
+        self.waiting = self.waiters.tickets
+        self.together: Callable[[], AbstractContextManager[None]] = self.waiters.held
         self.channels = Channels()
-        self.slices = SliceQueue(self.clock)  #: of long answers
+        self.slices = SliceQueue(self.clock)
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
-        self.batches = 0
-        self._ticker = Timer(self, engine, self.clock)
+        self.entries = 0  #: written since this start
+        self._timer = Timer(self, engine, self.clock)
 
     def _begin_pass(self, now: Now) -> None:
-        """What is due is executed before anything else in the pass, even if the timer is late: no request sees a job
-        after its time to live."""
+        """Execute what is due before anything else in the pass, even if the event loop's timer is late: no request sees
+        a job after its time to live."""
         self.now = now
-        ticker = self._ticker
-        if ticker.due <= now.steady:
-            ticker.tick()
+        timer = self._timer
+        if timer.due <= now.steady:
+            timer.tick()
 
     def held_up(self) -> float:
         return self.clock.source.now().steady - self.now.steady
 
     @property
     def ticked(self) -> Ticked:
-        return self._ticker.done
+        return self._timer.done
 
-    def start_timers(self, looked: float) -> None:
-        """`looked`: steady; when the journal ended."""
-        self._ticker.begin(looked)
+    def start_timers(self, journal_end: float) -> None:
+        """`journal_end`: steady time of the last entry of the journal."""
+        self._timer.start(journal_end)
 
     def do(self, command: Command[T]) -> T:
-        execute = self._carry_out
+        execute = self._execute
         try:
             events, outcome, ready_queues = execute(command, self.now)
         except HalfDone as error:
             self._give_up(error)
             raise
-        waits = self.waits
         if events:
             if not self._hard:
                 for event in events:
@@ -164,45 +169,46 @@ class GroupCommit:
             self._changes.append(events)
             if not self._scheduled:
                 self._schedule()
-            if waits.by_job:
-                waits.tell(endings(events, waits.by_job))
+            if self._awaited_jobs:
+                self.waiters.notify(endings(events, self._awaited_jobs))
             channels = self.channels
             if channels.by_name or channels.by_pattern:
-                self.herald(self, events)
-        if ready_queues and waits.by_queue:  # of a lazy deadline there is no event
-            waits.wake(ready_queues)
+                self.publish_events(self, events)
+        if ready_queues and self._awaited_queues:  # also without events: a lazy deadline has none
+            self.waiters.wake(ready_queues)
         return outcome
 
     def _give_up(self, error: HalfDone) -> None:
-        """From now on nothing is decided, written or answered: the next start recovers from disk."""
+        """From now on nothing is decided, written or answered. The next start recovers from disk."""
 
         def refuse(command: Command[Any], now: Now) -> NoReturn:
             raise CrossdockError(f"stopping: {error}")
 
-        self._carry_out = refuse
-        self._in_flight = True  # for ever: what was decided in this turn is not written either
-        self._ticker.stop()
+        self._execute = refuse
+        self._in_flight = True  # for ever: the open entry is not written either
+        self._timer.stop()
         self.on_failure(error)
 
     def _free(self) -> None:
-        """A FLUSH left millions of objects; they go a slice at a time."""
+        """Free the objects of a flushed state, a slice in each pass: there may be millions."""
         self._freeing = self.state.free(FREE_ITEMS)
         if self._freeing:
             self._loop.call_soon(self._free)
 
-    def reply(self, outlet: Outlet, data: bytes, granted: list[LeaseRef] | None) -> None:
-        self._replies.append((outlet, data, granted))
+    def reply(self, outlet: Outlet, data: bytes, leases: list[LeaseRef] | None) -> None:
+        self._replies.append((outlet, data, leases))
         if not self._scheduled:
             self._schedule()
 
     @property
-    def held(self) -> int:
-        """Replies in the batch that fills."""
+    def open_replies(self) -> int:
+        """Replies of the open entry."""
         return len(self._replies)
 
-    def overlook(self, before: int) -> None:
-        """What came in since there were so many is of one who sends without waiting: for that no batch stays open."""
-        self._seen += self.held - before
+    def discount(self, before: int) -> None:
+        """Do not keep the entry open for replies that were added since there were `before`. They answer a pipeline,
+        whose client sends without waiting for replies."""
+        self._counted += self.open_replies - before
 
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
         return self.channels.publish(channel, text, to_patterns=to_patterns)
@@ -218,12 +224,12 @@ class GroupCommit:
 
     def _flush(self) -> None:
         replies = self._replies
-        if self._hard and len(replies) > self._seen and self.now.steady < self._opened + _OPEN_S:
-            self._seen = len(replies)
+        if self._hard and len(replies) > self._counted and self.now.steady < self._opened + _OPEN_S:
+            self._counted = len(replies)
             self._loop.call_soon(self._flush)
             return
         self._scheduled = False
-        self._seen = 0
+        self._counted = 0
         if self._in_flight:
             return
         self._replies = []
@@ -231,45 +237,47 @@ class GroupCommit:
             self._in_flight = True
             changes, self._changes, self._hard = self._changes, [], False
             try:
-                written = encode_entries(changes, self.now)
-            except Exception as error:  # noqa: BLE001 it was applied, and cannot be written
-                self._give_up(HalfDone(f"what was decided cannot be written: {error!r}"))
+                entries = encode_entries(changes, self.now)
+            except Exception as error:  # noqa: BLE001 the changes were applied and cannot be written
+                self._give_up(HalfDone(f"events cannot be encoded: {error!r}"))
                 return
-            left = len(written)
-            for row, events in written:
-                self.batches += 1
+            left = len(entries)
+            for entry, events in entries:
+                self.entries += 1
                 self.tail_events += events
-                self.tail_bytes += len(row)
-                self.written_bytes += len(row)
+                self.tail_bytes += len(entry)
+                self.written_bytes += len(entry)
                 left -= 1
-                self._journal_writer.append(row, _not_last if left else lambda: self._durable(replies))
-            self._ticker.arm()
+                self._journal_writer.append(entry, _not_last if left else partial(self._durable, replies))
+            self._timer.arm()
             if self.state.discarded and not self._freeing:
                 self._free()
         else:
-            _release(replies)
-            if self._idle:
-                self._tell_settled()
+            for outlet, data, leases in replies:
+                outlet.deliver(data, leases)
+            if self._on_settled:
+                self._call_settled()
 
     def _durable(self, replies: list[Reply]) -> None:
-        _release(replies)
+        for outlet, data, leases in replies:
+            outlet.deliver(data, leases)
         self._in_flight = False
         if self._scheduled:
-            # After what has arrived meanwhile: a fuller batch, and one sync less.
+            # In the next pass, after requests that have arrived meanwhile: more of them share a sync.
             self._loop.call_soon(self._flush)
-        elif self._idle:
-            self._tell_settled()
+        elif self._on_settled:
+            self._call_settled()
 
-    def _tell_settled(self) -> None:
+    def _call_settled(self) -> None:
         if not self._in_flight and not self._scheduled:
-            waiting, self._idle = self._idle, []
+            waiting, self._on_settled = self._on_settled, []
             for settled in waiting:
                 settled()
 
     def when_settled(self, settled: Callable[[], None]) -> None:
-        """Call back once everything said so far is durable and released."""
+        """Call `settled` once all changes so far are durable and all replies so far were sent."""
         if self._in_flight or self._scheduled:
-            self._idle.append(settled)
+            self._on_settled.append(settled)
             if not self._scheduled:
                 self._schedule()
         else:
@@ -277,42 +285,37 @@ class GroupCommit:
 
 
 def _not_last() -> None:
-    """Durable, but another entry of the same commit follows."""
-
-
-def _release(replies: list[Reply]) -> None:
-    for outlet, data, granted in replies:
-        outlet.deliver(data, granted)
+    """Called for a durable entry that another entry of the same commit follows."""
 
 
 _ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
 
 GONE = JobResult(settled=False, ok=False, body=b"")
-LAPSED = JobResult(settled=False, ok=False, body=b"", lapsed=True)
+LEASE_EXPIRED = JobResult(settled=False, ok=False, body=b"", lease_expired=True)
 
 
-def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Iterator[tuple[Number, JobResult]]:
-    """The results of the jobs that are waited for, in the order they ended. A job may be gone by the time its result is
-    sent."""
+def endings(events: Iterable[AnyEvent], awaited: Collection[Number]) -> Iterator[tuple[Number, JobResult]]:
+    """The results of awaited jobs, in the order they ended. The events carry them: the job itself may be deleted
+    already."""
     for event in events:
         if isinstance(event, Succeeded):
-            if event.number in waited_for:
+            if event.number in awaited:
                 yield event.number, JobResult(settled=True, ok=True, body=event.result)
         elif isinstance(event, Failed):
-            if event.number in waited_for and event.then in _ENDS:
+            if event.number in awaited and event.then in _ENDS:
                 yield event.number, JobResult(settled=True, ok=False, body=event.body)
         elif isinstance(event, Removed):
-            how = LAPSED if event.why == "lapsed" else GONE
-            yield from ((row.number, how) for row in event.rows if row.number in waited_for)
-        elif isinstance(event, Buried):  # by an operator: to whoever waits it has failed
+            how = LEASE_EXPIRED if event.why == "lease-expired" else GONE
+            yield from ((row.number, how) for row in event.rows if row.number in awaited)
+        elif isinstance(event, Buried):  # by an operator; a waiting client receives a failure
             buried = JobResult(settled=True, ok=False, body=b"")
-            yield from ((row.number, buried) for row in event.rows if row.number in waited_for)
+            yield from ((row.number, buried) for row in event.rows if row.number in awaited)
         elif isinstance(event, Flushed):
-            yield from ((number, GONE) for number in waited_for)
+            yield from ((number, GONE) for number in awaited)
 
 
-#: A journal entry is not longer, unless one command makes it so. SQLite takes no blob of a gigabyte, and a reader has a
-#: whole entry in memory.
+#: Longest journal entry, unless the events of one command are longer. SQLite stores no blob of a gigabyte, and a reader
+#: keeps a whole entry in memory.
 ENTRY_BYTES: Final = 64 * 1024 * 1024
 
 #: The bytes of a journal entry, and how many events it holds.
@@ -320,11 +323,11 @@ EncodedEntry: TypeAlias = tuple[bytes, int]
 
 
 def encode_entries(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[EncodedEntry]:
-    """The events of each command as one journal entry, or several if that would be too long. A command's events stay
-    together, because a restart may find the first of two entries alone."""
+    """Encode the events of all commands as one journal entry, or as several if it would be too long. The events of one
+    command stay in one entry, because after a crash the journal may end between two entries."""
     events = list(chain.from_iterable(changes))
-    row = encode_entry(JournalEntry(EVENT_VERSION, now.wall, now.steady, events))
-    if len(row) <= ENTRY_BYTES or len(changes) == 1:
-        return [(row, len(events))]
+    entry = encode_entry(JournalEntry(EVENT_VERSION, now.wall, now.steady, events))
+    if len(entry) <= ENTRY_BYTES or len(changes) == 1:
+        return [(entry, len(events))]
     half = len(changes) // 2
     return encode_entries(changes[:half], now) + encode_entries(changes[half:], now)

@@ -1,9 +1,9 @@
-"""The scribe: writes the journal, where the event loop is, and says when a batch is durable.
+"""Writes journal entries on the event loop, and calls back when an entry is durable.
 
-It waits for the disk itself instead of leaving that to a thread. Nothing may be answered meanwhile, not even a read,
-and two changes of thread for each batch cost more than there was to be done beside it (bench/RESULTS.md).
+The event loop itself waits for the disk instead of a thread. No reply may be sent meanwhile, not even to a read. Two
+switches between threads for each entry cost more than the work that could be done in parallel (results.md).
 
-A batch that meets a full disk is tried once more after the ballast file was deleted: no reply has left, and the bytes
+An entry that meets a full disk is tried once more after the ballast file was deleted: no reply was sent, and the bytes
 are the same. Any other failure is final: the process must stop and recover from disk.
 """
 
@@ -15,19 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from crossdock.journal.errors import DiskFull, JournalFailed
 from crossdock.journal.files import free_bytes, reserve
-from crossdock.journal.port import Journal, Snapshot
+from crossdock.journal.port import DiskFull, Journal, JournalFailed, Snapshot
 
 log = logging.getLogger("crossdock.journal")
 
 BALLAST_BYTES: Final = 16 * 1024 * 1024
-_TRIM_ROWS: Final = 100
-_LOOK_EVERY: Final = 1024 * 1024
+_TRIMMED_AT_ONCE: Final = 100  #: entries
+_TRIM_S: Final = 0.05  #: seconds of trimming at a time while an operator waits for it
+_CALL_EVERY: Final = 1024 * 1024  #: bytes between two calls of `on_written`
 _TIMES: Final = 2_000
 _USED_UP: Final = (
-    "the disk is full and the reserve is used up; free some space on the data folder's disk, or raise its quota, and "
-    "start again"
+    "the disk is full and the reserve is used up; free some space on the disk of the data folder, or raise its "
+    "quota, and start again"
 )
 
 
@@ -40,27 +40,28 @@ class JournalWriter:
         on_failure: Callable[[Exception], None],
         on_written: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_written` is called about every MiB, so that a disk that fills up is noticed in time."""
         self._journal = journal
         self._ballast = ballast
         self._loop = loop
         self._on_failure = on_failure
-        self._on_written = on_written  #: called about every MiB, so that a filling disk is noticed in time
-        self._unseen = 0
-        self.reserve_used = False  #: the ballast is gone and was not made anew yet
-        self._reserve_refused = False  #: it could not be made, which was logged
+        self._on_written = on_written
+        self._unreported = 0  #: bytes written since `on_written` was called
+        self.reserve_used = False  #: the ballast was deleted and does not exist again yet
+        self._reserve_refused = False  #: creating it failed, which was logged
         self._failed = False
         self._trimming = True
         self._syncing: asyncio.Future[None] | None = None
-        self.took: deque[tuple[float, float]] = deque(maxlen=_TIMES)  #: the last batches: when durable, after how long
+        self.took: deque[tuple[float, float]] = deque(maxlen=_TIMES)  #: last entries: when durable, seconds it took
 
-    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
-        """`durable` is called once the batch is on disk, and never if it is not."""
+    def append(self, entry: bytes, durable: Callable[[], None]) -> None:
+        """Write the entry, then call `durable`. If it cannot be written, `durable` is never called."""
         if self._failed:
             return
         began = time.monotonic()
         try:
-            self._write(batch)
-        except Exception as error:  # noqa: BLE001 whatever it was, nothing may be answered after it
+            self._write(entry)
+        except Exception as error:  # noqa: BLE001 after any failure nothing may be answered
             self._fail(error)
             return
         ended = time.monotonic()
@@ -68,14 +69,14 @@ class JournalWriter:
         durable()
         if self._trimming:
             self._trim()
-        self._unseen += len(batch)
-        if self._unseen >= _LOOK_EVERY:
-            self._unseen = 0
+        self._unreported += len(entry)
+        if self._unreported >= _CALL_EVERY:
+            self._unreported = 0
             self._on_written()
 
-    def _write(self, batch: bytes) -> None:
+    def _write(self, entry: bytes) -> None:
         try:
-            self._journal.append(batch)
+            self._journal.append(entry)
         except DiskFull as error:
             if not self._ballast.exists():
                 raise JournalFailed(f"{_USED_UP}: {error}") from error
@@ -83,7 +84,7 @@ class JournalWriter:
             self.reserve_used = True
             self._ballast.unlink()
             try:
-                self._journal.append(batch)
+                self._journal.append(entry)
             except DiskFull as again:
                 raise JournalFailed(f"{_USED_UP}: {again}") from again
 
@@ -92,13 +93,13 @@ class JournalWriter:
         self._on_failure(error)
 
     def install(self, snapshot: Snapshot) -> bool:
-        """Whether it was; on a full disk it is not, and nothing was changed."""
+        """Whether the snapshot was installed. On a full disk it is not, and nothing is changed."""
         done = self._if_room(lambda: self._journal.install(snapshot), "the snapshot was not installed")
         self._trimming |= done
         return done
 
     def hold(self, name: str, seq: int) -> None:
-        """Trim no further than `seq` for this reader; up to there it may go on."""
+        """Trim no entry after `seq` while this reader needs it."""
         self._trimming |= self._if_room(lambda: self._journal.hold(name, seq), "the journal is trimmed later")
 
     def release(self, name: str) -> None:
@@ -106,12 +107,29 @@ class JournalWriter:
 
     def _trim(self) -> None:
         def trim() -> None:
-            self._trimming = self._journal.trim(_TRIM_ROWS) == _TRIM_ROWS
+            self._trimming = self._journal.trim(_TRIMMED_AT_ONCE) == _TRIMMED_AT_ONCE
 
-        self._if_room(trim, "the next batch tries again")
+        self._if_room(trim, "trimming is tried again after the next entry")
+
+    def trim_now(self) -> None:
+        """Trim without waiting for the next entry, for some milliseconds."""
+        give_up = time.monotonic() + _TRIM_S
+        self._trimming = True
+        while self._trimming and not self._failed and time.monotonic() < give_up:
+            self._trim()
+
+    def scrub(self) -> bool:
+        """Remove the bytes of trimmed entries from the files. False: try again later."""
+        done = False
+
+        def scrub() -> None:
+            nonlocal done
+            done = self._journal.scrub()
+
+        return self._if_room(scrub, "the journal is rewritten later") and done
 
     def _if_room(self, act: Callable[[], None], otherwise: str) -> bool:
-        """Housekeeping: a full disk puts it off, anything else is final."""
+        """Run a housekeeping step. A full disk postpones it; any other failure is final."""
         if self._failed:
             return False
         try:
@@ -137,21 +155,21 @@ class JournalWriter:
             self._fail(JournalFailed(f"the journal was not synced: {error}"))
 
     async def stop(self) -> None:
-        """Wait for the thread, if there is one."""
+        """Wait for the syncing thread, if it runs."""
         if self._syncing is not None:
             await asyncio.wait([self._syncing])
 
     def make_ballast(self) -> None:
-        """Reserve the room that lets acknowledgements through on a full disk, if there is plenty."""
-        # By its size: a crash may have left a file without the room.
+        """Reserve disk space for acknowledgements on a full disk, if there is plenty."""
+        # The size is checked: a crash may have left a file without the space.
         reserved = self._ballast.stat().st_size if self._ballast.exists() else 0
         if reserved >= BALLAST_BYTES or free_bytes(self._ballast.parent) <= 2 * BALLAST_BYTES:
             return
         try:
             reserve(self._ballast, BALLAST_BYTES)
-        except OSError as error:  # the journal itself goes on
-            if not self._reserve_refused:  # under a quota the disk looks empty, and this is tried every few seconds
-                log.warning("no reserve could be made: %s; it is tried again", error)
+        except OSError as error:  # the journal itself can still be written
+            if not self._reserve_refused:  # under a quota this fails every few seconds, though the disk has space
+                log.warning("the reserve cannot be created: %s; trying again", error)
             self._reserve_refused = True
             return
         self.reserve_used = self._reserve_refused = False

@@ -1,15 +1,22 @@
-"""The replies of one connection on their way to the socket, and the memory that they take.
+"""The replies of one connection that are not sent yet, and the memory that they take.
 
 The group commit releases replies in the order of their requests. A long reply is sent part by part: the next part is
-made when the peer has read most of the one before. So a page of a hundred megabytes costs the server one part of it.
+made when the peer has read most of the one before. So a page of a hundred megabytes takes the memory of one part.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from crossdock.model.job import LeaseRef
 from crossdock.server.flow_control import FlowControl
-from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
+
+#: A reply longer than this many bytes is counted at once, and freed with its connection. Shorter ones are counted when
+#: the peer does not read them, and once a second.
+LARGE_REPLY: Final = 16 * 1024
+
+#: How many times the reply buffer a subscriber may be behind. All messages of one pass arrive at once, however fast
+#: the subscriber reads. Redis allows 8 MiB for a minute.
+PUSHED_UNREAD: Final = 8
 
 
 class Outlet(Protocol):
@@ -85,7 +92,7 @@ class ReplyQueue:
         self._send_large(data, None, is_part=True)
 
     def _send_large(self, data: bytes, leases: list[LeaseRef] | None, *, is_part: bool) -> None:
-        if self.lost:  # the work that made it went on for a moment
+        if self.lost:  # since the work began that made it
             data = b""
         reply = LargeReply(self._recipient, data, is_part=is_part)
         self.unreleased += len(data)
@@ -94,7 +101,7 @@ class ReplyQueue:
         self._resized()
 
     def push(self, data: bytes) -> bool:
-        """Send a message that the peer did not ask for, behind all replies. False: the peer has too much unread."""
+        """Send a message that the peer did not request, behind all replies. False: the peer has too much unread."""
         if self.unreleased + self._flow.buffered() + len(data) > PUSHED_UNREAD * self._limit:
             return False
         self.unreleased += len(data)
@@ -105,7 +112,7 @@ class ReplyQueue:
         self._large.discard(reply)
 
     def reserve(self, size: int) -> None:
-        """Work in progress keeps so many bytes more for its reply."""
+        """Work in progress keeps `size` more bytes for its reply."""
         self._reserved += size
         self._resized()
 
@@ -118,7 +125,7 @@ class ReplyQueue:
         return self.unreleased > self._limit
 
     def waiting_bytes(self) -> int:
-        """Memory of replies that have not left yet, and of those that are being made."""
+        """Memory of replies that are not sent yet, and of those that are being made."""
         return 0 if self.lost else self.unreleased + self._reserved + self._flow.buffered()
 
     def unsent_bytes(self) -> int:

@@ -1,7 +1,7 @@
-"""One timer, for whatever is due first: jobs whose time has come, leases that ran out, kept jobs that may go.
+"""The timer of the engine: runs scheduled jobs, retries, expired leases and purges when they are due.
 
-A timer of the event loop may be milliseconds late. A request that comes before it must not see what is over by then, so
-the group commit runs what is due at the beginning of each pass of the event loop.
+A timer of the event loop may be milliseconds late. A request of that pass must not see a job after its time to live, so
+the group commit executes what is due at the beginning of each pass of the event loop.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from crossdock.server.clock import LoopClock
 
 T = TypeVar("T")
 
-#: Jobs a slice may touch: about 5 ms of work between the turns of others.
+#: Jobs that one pass changes, in about 5 ms. Requests are served between two passes.
 TICK_JOBS: Final = 500
 
-#: Dependents a slice may resolve, about as long: a failure costs two to three times what a due job does.
+#: Dependents that one pass resolves, in about the same time: a failure costs two to three times what a due job does.
 TICK_DEPENDENTS: Final = 200
 
-#: The wall clock may be set: look again at least this often.
-_LOOK_S: Final = 10.0
+#: Longest wait in seconds. The wall clock may be set meanwhile, and schedules follow it.
+_CHECK_S: Final = 10.0
 
-#: Two looks at the clocks do not agree on a deadline to the microsecond, and the loop counts in milliseconds.
+#: A timer that is this close to the deadline is not set again: the event loop counts in milliseconds.
 _NEARLY_S: Final = 0.001
 
 
@@ -39,60 +39,62 @@ class Executor(Protocol):
 
 
 class Timer:
-    def __init__(self, turn: Executor, engine: Engine, clock: LoopClock) -> None:
-        self._turn = turn
+    def __init__(self, commit: Executor, engine: Engine, clock: LoopClock) -> None:
+        self._commit = commit
         self._engine = engine
         self._clock = clock
-        self._timer: asyncio.TimerHandle | None = None
-        self._at = inf  #: steady; when it looks next
-        self.due = inf  #: steady; the first deadline, exactly, or when the clocks are to be looked at
+        self._handle: asyncio.TimerHandle | None = None
+        self._fires_at = inf  #: steady
+        self.due = inf  #: steady; the exact first deadline, or `_CHECK_S` from now
         self._stopped = False
-        self._looked = -inf  #: steady; when nothing was due
+        self._nothing_due_at = -inf  #: steady; when nothing was due for the last time
         self.done = Ticked()  #: since the start
 
-    def begin(self, looked: float) -> None:
-        """`looked`: steady; as far as the journal tells, all that was due by then was carried out."""
-        self._looked = looked
+    def start(self, journal_end: float) -> None:
+        """`journal_end`: steady; all that was due by then is in the journal."""
+        self._nothing_due_at = journal_end
         self.arm()
 
     def arm(self) -> None:
-        """What is due first may have changed. A timer that comes too early finds nothing, which costs less than to set
-        it anew after every batch."""
-        now = self._turn.now
+        """Update `due` after a change. The event loop's timer is only set if it would fire too late: one that fires too
+        early finds nothing to do, which costs less than setting it after every entry."""
+        now = self._commit.now
         due_in = None if self._stopped else self._engine.due_in(now)
         if due_in != 0.0:
-            self._looked = now.steady
+            self._nothing_due_at = now.steady
         if due_in is None:
             self.due = inf
             return
-        wait = min(due_in, _LOOK_S)
+        wait = min(due_in, _CHECK_S)
         self.due = now.steady + wait
-        if now.steady + wait < self._at - _NEARLY_S:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._at = now.steady + wait
-            self._timer = self._clock.call_later(wait, self._ring)
+        if self.due < self._fires_at - _NEARLY_S:
+            if self._handle is not None:
+                self._handle.cancel()
+            self._fires_at = self.due
+            self._handle = self._clock.call_later(wait, self._fired)
 
-    def _ring(self) -> None:
-        """The pass that begins with it has executed a slice of what is due. The rest follows in the next pass, so that
-        there is time for requests."""
-        self._timer, self._at = None, inf
+    def _fired(self) -> None:
+        """The pass of this callback has executed one slice of what is due. The next slice follows in the next pass, so
+        that requests are served in between."""
+        self._handle, self._fires_at = None, inf
         self.arm()
 
     def stop(self) -> None:
-        """A change failed in the middle: nothing more is decided, by time neither."""
+        """A change failed halfway: nothing more is executed."""
         self._stopped, self.due = True, inf
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer, self._at = None, inf
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle, self._fires_at = None, inf
 
     def tick(self) -> None:
+        """Execute one slice of what is due."""
         started = time.perf_counter()
         self.due = inf
-        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.admission.free_places(), self._looked)), self.done
+        commit, done = self._commit, self.done
+        more = commit.do(Tick(TICK_JOBS, commit.admission.free_places(), self._nothing_due_at))
         done.scheduled += more.scheduled
         done.retried += more.retried
-        done.lapsed += more.lapsed
+        done.expired += more.expired
         done.purged += more.purged
         done.ended += more.ended
         done.passes += 1
@@ -101,9 +103,9 @@ class Timer:
         self.arm()
 
     def _resolve(self) -> None:
-        """What a single command left undone: dependents of jobs that ended, and jobs that throttles have room for."""
+        """Continue what a command left for later: dependents of jobs that ended, and jobs that throttles now admit."""
         left, state = TICK_DEPENDENTS, self._engine.state
         while left > 0 and state.unresolved:
-            left -= max(1, self._turn.do(ResolveDependents(left)))
+            left -= max(1, self._commit.do(ResolveDependents(left)))
         while left > 0 and state.owed:
-            left -= max(1, self._turn.do(FreeHeld(left)))
+            left -= max(1, self._commit.do(FreeHeld(left)))

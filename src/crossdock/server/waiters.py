@@ -1,14 +1,14 @@
-"""Who waits for what. One wake-up path for all doors.
+"""Requests that wait for a queue or a job, with one wake-up path for all protocols.
 
-When a queue stirs, those who wait on it are asked in the order they came, over all doors, until the queue has nothing
-left; one that is not entitled now is passed over and keeps its place. A herd of waiters costs a push nothing. When a
-job ends, all who wait on it are told how, in the order they came.
+When a job becomes ready in a queue, the requests that wait on it are asked in the order they came, across all
+protocols, until the queue has no work left. A request that cannot take the job is passed over and keeps its place. A
+push costs no more if thousands wait. When a job ends, all requests that wait on it receive its result, in order.
 """
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import islice, takewhile
 from typing import Final, TypeVar
 
@@ -20,31 +20,31 @@ T = TypeVar("T")
 
 Answered = Callable[[Answer], None]
 
-#: Of a queue so many are looked at anew each time; a list of the others would cost a push something.
-_FEW: Final = 8
+#: Waiters at the head of a queue that are scanned each time. Only beyond these is a list of the others made.
+_SCANNED: Final = 8
 
 
 class Waiter:
     __slots__ = ("answered", "ticket", "wait")
 
     def __init__(self, ticket: int, wait: Wait, answered: Answered) -> None:
-        self.ticket = ticket
+        self.ticket = ticket  #: numbers waiters in the order they came
         self.wait = wait
         self.answered = answered
 
 
-class _Line:
-    """Those who wait on one queue, while it is served: who was passed over is not looked at again and again."""
+class _WaitingLine:
+    """The waiters on one queue while it is served. Waiters that were passed over are not scanned again and again."""
 
     __slots__ = ("_ahead", "_newest", "queue")
 
     def __init__(self, queue: Topic) -> None:
         self.queue = queue
         self._ahead: deque[Waiter] = deque()
-        self._newest = 0  #: of those that were lined up
+        self._newest = 0  #: ticket of the last one in `_ahead`
 
     def first(self, waiters: OrderedDict[int, Waiter], passed: set[int]) -> Waiter | None:
-        for waiter in islice(waiters.values(), _FEW):
+        for waiter in islice(waiters.values(), _SCANNED):
             if waiter.ticket not in passed:
                 return waiter
         while True:
@@ -61,12 +61,13 @@ class _Line:
 
 
 class _Hold:
-    """One for all, entered once for every request of some doors: a generator would cost four times as much."""
+    """One object for all uses, because some protocols enter it for every request. A generator costs four times as
+    much."""
 
-    __slots__ = ("_waits", "depth")
+    __slots__ = ("_waiters", "depth")
 
-    def __init__(self, waits: "Waiters") -> None:
-        self._waits = waits
+    def __init__(self, waiters: "Waiters") -> None:
+        self._waiters = waiters
         self.depth = 0
 
     def __enter__(self) -> None:
@@ -74,23 +75,23 @@ class _Hold:
 
     def __exit__(self, *error: object) -> None:
         self.depth -= 1
-        waits = self._waits
-        if waits.woken or waits.ended:
-            waits.go_on()
+        waiters = self._waiters
+        if waiters.woken or waiters.ended:
+            waiters.serve()
 
 
 class Waiters:
     def __init__(self, has_work: Callable[[Topic], bool]) -> None:
         self._has_work = has_work
-        self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: queues, and keys of the Redis door
+        self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: by queue, or by key of the Redis protocol
         self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
         self.tickets: dict[int, Waiter] = {}  #: all of them
         self._tickets = 0
-        self.woken: list[Topic] = []  #: and not served yet
-        self.ended: list[tuple[Number, JobResult]] = []  #: and not told yet
-        self._stirring = False
+        self.woken: list[Topic] = []  #: queues to serve
+        self.ended: list[tuple[Number, JobResult]] = []  #: jobs whose waiters are to be answered
+        self._serving = False
         self._hold = _Hold(self)
-        self.asked = 0  #: how often a waiter was asked: what a herd would drive up
+        self.asked = 0  #: how often waiters were asked; tests bound it
 
     def __len__(self) -> int:
         return sum(len(waiters) for on in (self.by_queue, self.by_job) for waiters in on.values())
@@ -111,56 +112,58 @@ class Waiters:
         if waiter.wait.job:
             _take_out(self.by_job, waiter.wait.job, waiter)
 
-    def tell(self, ended: Iterable[tuple[Number, JobResult]]) -> None:
+    def notify(self, ended: Iterable[tuple[Number, JobResult]]) -> None:
         """These jobs ended."""
         self.ended.extend(ended)
-        self.go_on()
-
-    def held(self) -> AbstractContextManager[None]:
-        """Several commands that are one step to those who wait: whatever stirs meanwhile is served at the end."""
-        return self._hold
+        self.serve()
 
     def wake(self, queues: Sequence[Topic]) -> None:
-        """In these queues a job became ready."""
+        """A job became ready in these queues."""
         self.woken.extend(queues)
-        self.go_on()
+        self.serve()
 
-    def go_on(self) -> None:
-        """Asking may itself make a job ready, of a callback for one, or end one: that is told when the asking is over,
-        so that nobody is asked while it is being asked."""
-        if self._stirring or self._hold.depth:
+    def held(self) -> AbstractContextManager[None]:
+        """Make several commands one step: waiters are served at the end of the block."""
+        return self._hold
+
+    def serve(self) -> None:
+        """Answer the waiters of ended jobs, then ask those of woken queues. Asking may itself end a job or make one
+        ready, for example of a callback. That is served when the asking is over, so no waiter is asked recursively."""
+        if self._serving or self._hold.depth:
             return
-        self._stirring = True
+        self._serving = True
         try:
             while self.ended or self.woken:
                 ended, self.ended = self.ended, []
-                for number, how in ended:
-                    self._tell(number, how)
+                for number, result in ended:
+                    self._answer_job(number, result)
                 woken, self.woken = self.woken, []
-                self._serve(woken)
+                self._serve_queues(woken)
         finally:
-            self._stirring = False
+            self._serving = False
 
-    def _tell(self, number: Number, how: JobResult) -> None:
+    def _answer_job(self, number: Number, result: JobResult) -> None:
         for waiter in list(self.by_job.get(number, {}).values()):
             self.remove(waiter)
             wait = waiter.wait
-            waiter.answered(wait.told(how) if wait.told is not None else wait.ask(False))
+            waiter.answered(wait.on_result(result) if wait.on_result is not None else wait.ask(False))
 
-    def _serve(self, woken: Sequence[Topic]) -> None:
-        """One transaction may stir twenty thousand queues, and a thousand may wait for them: so each queue stands in a
-        heap by who came first to it, and is looked at when its turn comes."""
-        passed: set[int] = set()
-        lines = [_Line(queue) for queue in dict.fromkeys(woken) if queue in self.by_queue]
-        heap: list[tuple[int, int]] = []
-        for at, line in enumerate(lines):
-            self._line_up(heap, at, line, passed)
+    def _serve_queues(self, woken: Sequence[Topic]) -> None:
+        """Ask waiters in the order of their tickets. One transaction may wake twenty thousand queues, and a thousand
+        requests may wait for them, so the queues are kept in a heap by the ticket of their first waiter."""
+        by_queue = self.by_queue
+        passed: set[int] = set()  #: tickets of waiters that could not take a job
+        lines = [_WaitingLine(queue) for queue in dict.fromkeys(woken) if queue in by_queue]
+        heap = [(next(iter(by_queue[line.queue])), at) for at, line in enumerate(lines)]
+        heapify(heap)
         while heap:
             ticket, at = heappop(heap)
             waiter = self._first(lines[at], passed)
             if waiter is not None and waiter.ticket == ticket:
                 self._ask(waiter, passed)
-            self._line_up(heap, at, lines[at], passed)
+                waiter = self._first(lines[at], passed)
+            if waiter is not None:
+                heappush(heap, (waiter.ticket, at))
 
     def _ask(self, waiter: Waiter, passed: set[int]) -> None:
         self.asked += 1
@@ -171,13 +174,8 @@ class Waiters:
             self.remove(waiter)
             waiter.answered(answer)
 
-    def _line_up(self, heap: list[tuple[int, int]], at: int, line: _Line, passed: set[int]) -> None:
-        first = self._first(line, passed)
-        if first is not None:
-            heappush(heap, (first.ticket, at))
-
-    def _first(self, line: _Line, passed: set[int]) -> Waiter | None:
-        """Who came first of those that wait on this queue, if it has work."""
+    def _first(self, line: _WaitingLine, passed: set[int]) -> Waiter | None:
+        """The first waiter on this queue that was not passed over. None if the queue has no work."""
         waiters = self.by_queue.get(line.queue)
         if waiters is not None and self._has_work(line.queue):
             return line.first(waiters, passed)

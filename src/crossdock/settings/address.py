@@ -11,7 +11,7 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Reachable from this machine alone. A name other than localhost may mean anything, so it is not."""
+        """True if only this machine can reach it. A host name other than localhost counts as not loopback."""
         if self.path or self.host == "localhost":
             return True
         try:
@@ -26,7 +26,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address | None:
-    """None for `off`. Raises ValueError with the cure."""
+    """None for `off`. Raises ValueError, which says how to write an address."""
     if text == "off":
         return None
     if text.startswith("unix:") and len(text) > 5:

@@ -1,6 +1,6 @@
-"""Loads the settings: flag before environment before file before default, and knows of each value where it came from.
+"""Load the settings: a flag wins over the environment, that over the file, and that over the default.
 
-Everything wrong is told in one sentence that names the setting, its source and what is allowed.
+Each value keeps its source. An error is one sentence that names the setting, its source and the allowed values.
 """
 
 import difflib
@@ -13,28 +13,28 @@ import msgspec
 
 from crossdock.model.errors import BadSetting
 from crossdock.settings.address import parse_address
-from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
+from crossdock.settings.schema import CronEntry, Settings, SloEntry, ThrottleEntry
 from crossdock.settings.table import CONFIG_VARIABLE, LISTS, PREFIX, TABLE, Setting, sections
 
-#: Read when no file is named, if it is there.
+#: Read if no file is named and this one exists.
 CONFIG_FILE: Final = Path("crossdock.toml")
 
 
 class Found(NamedTuple):
     value: Any
     source: str
-    strict: bool = False  #: TOML has types; flags and variables are text that may stand for a number or a switch
+    strict: bool = False  #: TOML values have types; flags and variables are text to convert
 
 
 class Loaded(NamedTuple):
     settings: Settings
-    sources: dict[str, str]  #: of every setting, by name
+    sources: dict[str, str]  #: by setting name
     warnings: list[str]
     file: Path | None
 
 
 def load(flags: Mapping[str, Found], environment: Mapping[str, str], config: Path | None = None) -> Loaded:
-    """`flags` holds what was given on the command line, by setting name. Raises BadSetting."""
+    """`flags` are the values from the command line, by setting name. Raises BadSetting."""
     file = _file(config, environment)
     content = {} if file is None else _content(file)
     lists = {name: _list(file, name, content.pop(name)) for name in LISTS & content.keys()}
@@ -45,7 +45,7 @@ def load(flags: Mapping[str, Found], environment: Mapping[str, str], config: Pat
         if variable in variables and text:
             found[variables[variable].name] = Found(text, f"environment {variable}")
         elif variable.startswith(PREFIX) and variable not in variables and variable != CONFIG_VARIABLE:
-            warnings.append(f"{variable} is no setting and has no effect{_did_you_mean(variable, variables)}")
+            warnings.append(f"{variable} is not a setting and has no effect{_did_you_mean(variable, variables)}")
     found.update(flags)
     made: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for name, value in found.items():
@@ -68,16 +68,18 @@ def _content(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise BadSetting(f"the configuration file {file} cannot be read: {error.strerror}") from error
+        raise BadSetting(f"cannot read the settings file {file}: {error.strerror}") from error
     except ValueError as error:
-        raise BadSetting(f"the configuration file {file} is not TOML: {error}") from error
+        raise BadSetting(f"the settings file {file} is not valid TOML: {error}") from error
 
 
 def _list(file: Path | None, name: str, value: Any) -> Any:
-    """Entry by entry, so that an error names the entry and the key: msgspec does not name the keys of a table."""
+    """Convert entry by entry, so that an error names the entry: msgspec does not name the keys of a table."""
     kind = {field.name: field.type for field in msgspec.structs.fields(Settings)}[name]
     if name == "throttles" and isinstance(value, dict):
         return {queue: _entry(file, f"throttles.{queue}", each, ThrottleEntry) for queue, each in value.items()}
+    if name == "slo" and isinstance(value, dict):
+        return {queue: _entry(file, f"slo.{queue}", each, SloEntry) for queue, each in value.items()}
     if name == "cron" and isinstance(value, list):
         return [_entry(file, _cron_name(at, each), each, CronEntry) for at, each in enumerate(value, 1)]
     if name == "mapping" and isinstance(value, dict):
@@ -99,14 +101,14 @@ def _entry(file: Path | None, name: str, value: Any, kind: Any) -> Any:
         why, _, path = str(error).partition(" - at `$")
         keys = path.rstrip("`").lstrip(".")
         where = f": {keys}" if keys and "..." not in keys else ""
-        raise BadSetting(f"{file}: {name}{where}: {why}; docs/reference/settings.md shows how it is written") from error
+        raise BadSetting(f"{file}: {name}{where}: {why}; crossdock up --help shows an example") from error
 
 
 def _found(file: Path | None, content: dict[str, Any]) -> dict[str, Found]:
     found = {}
     for section, keys in content.items():
         if not isinstance(keys, dict):
-            raise BadSetting(f"{file}: {section} stands outside of a section; the sections are {', '.join(sections())}")
+            raise BadSetting(f"{file}: {section} is outside of a section; the sections are {', '.join(sections())}")
         if section not in sections():
             raise BadSetting(f"{file}: unknown section [{section}]{_did_you_mean(section, sections())}")
         for key, value in keys.items():
@@ -121,10 +123,10 @@ def _convert(setting: Setting, found: Found) -> Any:
     try:
         made = msgspec.convert(found.value, setting.kind, strict=found.strict, dec_hook=_path)
         if isinstance(made, str | Path):
-            str(made).encode()  # a variable may hold any bytes
+            str(made).encode()  # an environment variable may hold any bytes
         if setting.section == "listen":
             parse_address(made)
-    except ValueError as error:  # msgspec's own is one, too
+    except ValueError as error:  # msgspec's error is a ValueError too
         shown = "" if setting.is_secret else f" = {found.value!r}"
         raise BadSetting(
             f"{setting.name}{shown} ({found.source}) is not allowed; it must be {setting.allowed}"
@@ -140,4 +142,4 @@ def _path(kind: type, value: Any) -> Any:
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.8)
-    return f"; did you mean {close[0]}?" if close else "; crossdock up --help lists all"
+    return f"; did you mean {close[0]}?" if close else "; crossdock up --help lists all settings"

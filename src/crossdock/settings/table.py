@@ -1,4 +1,4 @@
-"""The settings as a table, read from the structs of settings.py. Flags, loading and the reference are made from it."""
+"""The settings as a table, built from the structs of `settings/schema.py`. Flags, loading and the reference use it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +11,12 @@ from crossdock.settings.schema import Settings
 
 PREFIX: Final = "CROSSDOCK_"
 
-#: Where the configuration file is named in the environment; not a setting itself.
+#: Names the settings file. It is not a setting itself.
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
 
-#: Settings that are lists of entries: in the file only.
-LISTS: Final = frozenset({"throttles", "cron", "mapping"})
+#: Settings that are lists of entries. They can be set in the file only.
+LISTS: Final = frozenset({"throttles", "cron", "mapping", "slo"})
 
 
 class Setting(NamedTuple):
@@ -61,11 +61,13 @@ class Setting(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """What may be set, in words."""
+        """The allowed values, in words."""
         if self.choices:
             return ", ".join(self.choices[:-1]) + f" or {self.choices[-1]}"
         if self.section == "listen":
             return "HOST:PORT, unix:PATH or off"
+        if self.meta.extra and "allowed" in self.meta.extra:
+            return str(self.meta.extra["allowed"])
         return _WORDS[self.base] + self._bounds()
 
     def _bounds(self) -> str:
@@ -75,7 +77,7 @@ class Setting(NamedTuple):
         return "".join(f", {bound}" for bound in (low, high) if bound)
 
     def show(self, value: Any) -> str:
-        """The value as a file or flag would have it; never a secret."""
+        """The value as written in a file or flag. A secret is never shown."""
         if self.is_secret:
             return "set" if value else "not set"
         return str(value).lower() if self.is_switch else str(value)

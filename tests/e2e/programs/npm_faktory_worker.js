@@ -1,4 +1,4 @@
-// A user's program on npm `faktory-worker`: `push` uses all a client can, `work` works until it is told to terminate.
+// A program that uses npm `faktory-worker`: `push` uses all client calls, `work` works until the server sends terminate.
 
 const faktory = require("faktory-worker");
 

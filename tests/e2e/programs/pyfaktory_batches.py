@@ -1,6 +1,6 @@
-"""A user's program on PyPI `pyfaktory`'s batch calls: `push` makes a batch in a batch, `work` works and is called back.
+"""The batch calls of PyPI `pyfaktory`: `push` creates a nested batch, `work` runs jobs and callbacks.
 
-pyfaktory gives back the raw reply of BATCH NEW; its users cut the id out, as `bid` here does.
+pyfaktory returns the raw reply of BATCH NEW. Its users extract the id as `bid` does.
 """
 
 import json
@@ -18,9 +18,9 @@ def bid(reply: str) -> str:
 
 
 def status(client: Client, name: str) -> str:
-    told = json.loads(client._batch_status(name).split("\r\n")[1])
+    reply = json.loads(client._batch_status(name).split("\r\n")[1])
     return " ".join(
-        str(told[key]) for key in ("total", "pending", "failed", "complete_st", "success_st") if told[key] != ""
+        str(reply[key]) for key in ("total", "pending", "failed", "complete_st", "success_st") if reply[key] != ""
     )
 
 

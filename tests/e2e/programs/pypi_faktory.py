@@ -1,4 +1,4 @@
-"""A user's program on PyPI `faktory`: `push` pushes and ends, `work` works until the server tells it to terminate."""
+"""A program that uses PyPI `faktory`: `push` pushes and ends, `work` works until the server sends terminate."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A user's program on PyPI `pyfaktory`: `push` uses all a producer can, `work` works until it is told to terminate."""
+"""A program that uses PyPI `pyfaktory`: `push` uses all producer calls, `work` works until the server ends it."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A user's program on PyPI `reqless`, through its own API: prints what it sees, a line a fact."""
+"""A program that uses the API of PyPI `reqless` and prints one result per line."""
 
 import json
 import sys
@@ -86,15 +86,15 @@ def lists(client: Any) -> None:
 
 
 def events(client: Any) -> None:
-    heard: list[str] = []
+    events: list[str] = []
     for name in ("track", "popped", "completed"):
-        client.events.on(name, lambda jid, name=name: heard.append(f"{name} {jid}"))
+        client.events.on(name, lambda jid, name=name: events.append(f"{name} {jid}"))
     with client.events.thread():
         until(lambda: client.redis.pubsub_numsub("ql:completed")[0][1])
         client.jobs["rq-moved"].track()
         client.queues["rq-other"].pop().complete()
-        until(lambda: len(heard) == 3)
-    print("heard", heard)
+        until(lambda: len(events) == 3)
+    print("events", events)
 
 
 def until(there: Callable[[], Any]) -> None:

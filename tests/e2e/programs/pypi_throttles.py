@@ -1,4 +1,4 @@
-"""A user's program on PyPI `qless-with-throttles`, through its own API: prints what it sees, a line a fact."""
+"""A program that uses the API of PyPI `qless-with-throttles` and prints one result per line."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""Clients push: one job, a later one, many, or several steps at once."""
+"""Commands that push: one job, a scheduled one, many, or a transaction."""
 
 from typing import Any, Final
 
@@ -7,12 +7,12 @@ from crossdock.model.job import Extra, Form, LeaseRef, Links, LockRelease, LockT
 from tests.model import values
 from tests.model.acts.scene import DAY, Client, Scene
 
-#: A scene with more live jobs than this is pushed no more.
+#: No job is pushed while more than this many exist.
 JOBS_AT_MOST: Final = 150
 
 
 def _spec(scene: Scene, due: float = 0.0) -> Spec:
-    """A jid of its own most often, one that was used before sometimes; the payload is never the same."""
+    """A spec with a new jid most often, sometimes a used one. Every payload is different."""
     if scene.jids and scene.chance(0.05):
         jid = f"j{max(1, scene.jids - int(scene.random.random() * 20))}"
     else:
@@ -48,7 +48,7 @@ def _extra(scene: Scene) -> Extra | None:
         group,
         expires=expires,
         tracked=scene.chance(0.3),
-        depends_on=_needs(scene) if scene.chance(0.3) else (),
+        depends_on=_dependencies(scene) if scene.chance(0.3) else (),
         ttl_s=scene.one_of((5.0, 90.0, 3_600.0)) if scene.chance(0.2) else 0.0,
         foreground=scene.chance(0.05),
     )
@@ -56,8 +56,8 @@ def _extra(scene: Scene) -> Extra | None:
     return Extra(plain.custom if plain else b"", plain.protocol_data if plain else None, None, links, None, deadqueue)
 
 
-def _needs(scene: Scene) -> tuple[Number, ...]:
-    """A few of the last jobs, one before it in the same push, one that was never there."""
+def _dependencies(scene: Scene) -> tuple[Number, ...]:
+    """A few of the last jobs, an earlier one of the same push, and one that never existed."""
     last = scene.state.counters.number
     near = [max(1, last - int(scene.random.random() * 12)) for _ in range(scene.one_of((1, 1, 2, 3)))]
     return (*near, -scene.one_of((1, 1, 2, 9)), last + 50)
@@ -84,10 +84,10 @@ def push_bulk(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 
 def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
-    """Pushes, and successes of what it holds; now and then of what it does not."""
+    """A transaction of pushes and of successes, most often of jobs that the client holds."""
     if len(scene.state.jobs) > JOBS_AT_MOST:
         return None
-    later = scene.clock.wall + 5 * DAY  # most needs are met before that: then the job is scheduled
+    later = scene.clock.wall + 5 * DAY  # most dependencies are met before, so the job becomes scheduled
     steps: list[Spec | c.Succeed] = [
         _spec(scene, later if scene.chance(0.5) else 0.0) for _ in range(scene.one_of((0, 1, 2, 5)))
     ]

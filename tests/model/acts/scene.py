@@ -1,4 +1,4 @@
-"""The scene that acts are drawn for: clients, what they know and what the server gave them."""
+"""The clients that commands are drawn for, what they know, and the leases that the server has for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,40 +18,41 @@ DAY: Final = 86_400.0
 
 @dataclass
 class Client:
-    """One client: what it was told to work on, and what the server remembers to have given to it."""
+    """One client: the jobs that it works on, and the leases that its connection has at the server."""
 
     worker: str
     via: str
     terms: c.LeaseTerms
-    working: list[str] = field(default_factory=list)  #: jids; the client's own knowledge
-    given: dict[str, list[LeaseRef]] = field(default_factory=dict)  #: by jid, the newest last; the server's
+    working: list[str] = field(default_factory=list)  #: jids, as the client knows them
+    #: By jid, the newest last, as the server knows them
+    leases: dict[str, list[LeaseRef]] = field(default_factory=dict)
 
     def claim(self, jid: str) -> c.Claim:
-        held = self.given.get(jid)
+        held = self.leases.get(jid)
         return c.Claim(self.via, self.worker, held[-1] if held else None)
 
-    def is_given(self, job: Job) -> None:
+    def record_lease(self, job: Job) -> None:
         assert job.lease is not None
-        self.given.setdefault(job.jid, []).append((job.number, job.lease.token))
+        self.leases.setdefault(job.jid, []).append((job.number, job.lease.token))
 
-    def has_settled(self, jid: str) -> None:
-        """The newest lease of that jid is over: it is remembered no longer."""
-        held = self.given.pop(jid, [])
+    def forget_lease(self, jid: str) -> None:
+        """Forgets the newest lease of a jid after it was settled."""
+        held = self.leases.pop(jid, [])
         if len(held) > 1:
-            self.given[jid] = held[:-1]
+            self.leases[jid] = held[:-1]
 
-    def hears(self, jid: str) -> None:
-        """Its settlement was answered, well or not: it works on it no more."""
+    def stop_working(self, jid: str) -> None:
+        """The reply to a settlement arrived, whatever it was."""
         if jid in self.working:
             self.working.remove(jid)
 
     def reconnect(self, state: EngineState | None) -> None:
-        """The server was restarted. With its memory at hand it counts leases of this name as given."""
-        self.given = {}
+        """Reconnects after a restart of the server. With a state, leases of this worker's name are restored."""
+        self.leases = {}
         if state is not None and self.worker:
             for _, number in state.by_state[State.LEASED]:
                 if (job := state.jobs[number]).lease is not None and job.lease.worker == self.worker:
-                    self.is_given(job)
+                    self.record_lease(job)
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Scene:
 
 
 def clients(random: Random, many: int) -> list[Client]:
-    """Workers with a name and without, of each door's terms."""
+    """Clients with and without a worker name, with the lease terms of each protocol."""
     return [
         Client(
             f"w{n}" if random.random() < 0.8 else "",

@@ -1,4 +1,4 @@
-"""Workers lease, settle (rightly, twice, or what is not theirs), give back, lose, track."""
+"""Commands of workers: lease, settle (also twice, or another worker's job), give back, lose a lease, set progress."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def fail(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 
 def settle_of_another(scene: Scene, client: Client) -> c.Command[Any] | None:
-    """Somebody else's job: by its jid alone."""
+    """Settles another client's job by its jid alone."""
     leased = scene.state.by_state[State.LEASED]
     if not leased:
         return None
@@ -41,19 +41,19 @@ def settle_of_another(scene: Scene, client: Client) -> c.Command[Any] | None:
     return c.Succeed(jid, claim) if scene.chance(0.5) else c.Fail(jid, claim, "Group", "message")
 
 
-def settle_freely(scene: Scene, client: Client) -> c.Command[Any] | None:
-    """Without a lease, or with one that is over; by its jid, or by its number."""
+def settle_without_lease(scene: Scene, client: Client) -> c.Command[Any] | None:
+    """Settles without a lease, or with one that has ended, by jid or by number."""
     state = scene.state
     if not state.jobs:
         return None
     numbers = list(state.jobs)
     blocked = [number for _, number in state.by_state[State.BLOCKED]]
-    at_rest = [
+    waiting = [
         number
         for job_state in (State.BLOCKED, State.RETRYING, State.SCHEDULED)
         for _, number in state.by_state[job_state]
     ]
-    job = state.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, at_rest or numbers)))]
+    job = state.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, waiting or numbers)))]
     via = job.origin if scene.chance(0.8) else client.via
     held = client.claim(job.jid).held if scene.chance(0.3) else None
     claim = c.Claim(via, client.worker, held, True, job.number if scene.chance(0.5) else 0)
@@ -61,26 +61,26 @@ def settle_freely(scene: Scene, client: Client) -> c.Command[Any] | None:
 
 
 def settle_again(scene: Scene, client: Client) -> c.Command[Any] | None:
-    """With a lease that is over: the answer got lost, or the worker woke up late."""
-    if not client.given:
+    """Settles with a lease that may have ended: the reply was lost, or the worker is late."""
+    if not client.leases:
         return None
-    jid = scene.one_of(list(client.given))
-    claim = c.Claim(client.via, client.worker, scene.one_of(client.given[jid]))
+    jid = scene.one_of(list(client.leases))
+    claim = c.Claim(client.via, client.worker, scene.one_of(client.leases[jid]))
     return c.Succeed(jid, claim) if scene.chance(0.5) else c.Fail(jid, claim, "Group", "message")
 
 
 def give_back(scene: Scene, client: Client) -> c.Command[Any] | None:
-    if not client.given:
+    if not client.leases:
         return None
-    jid = scene.one_of(list(client.given))
-    return c.GiveBack(client.via, client.given[jid][-1:] * 2)
+    jid = scene.one_of(list(client.leases))
+    return c.GiveBack(client.via, client.leases[jid][-1:] * 2)
 
 
 def lose_lease(scene: Scene, client: Client) -> c.Command[Any] | None:
-    """Its connection is gone; sometimes with a lease that was over before."""
-    if not client.given:
+    """Loses a lease because the connection closed. The lease may have ended before."""
+    if not client.leases:
         return None
-    return c.LoseLease(client.via, scene.one_of(client.given[scene.one_of(list(client.given))]))
+    return c.LoseLease(client.via, scene.one_of(client.leases[scene.one_of(list(client.leases))]))
 
 
 def track(scene: Scene, client: Client) -> c.Command[Any] | None:

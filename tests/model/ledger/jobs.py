@@ -1,4 +1,4 @@
-"""What the journal says of jobs that nobody holds: they come in, wait, are moved and removed; and of what is around."""
+"""Reads events of jobs without a lease (pushed, readied, moved, removed) and of queues, throttles and records."""
 
 from crossdock.model import events as e
 from crossdock.model.clock import Now
@@ -6,7 +6,7 @@ from crossdock.model.job import Callback, LeaseBinding, Number, Spec
 from crossdock.model.policies import Ending
 from crossdock.model.states import State
 from tests.model.ledger.leases import Leases
-from tests.model.ledger.lives import Life
+from tests.model.ledger.records import Life
 
 
 class Jobs(Leases):
@@ -18,7 +18,7 @@ class Jobs(Leases):
         state = State.BLOCKED if depends_on else State.READY if spec.due <= wall else State.SCHEDULED
         life = Life(number, spec, state, spec.due, failures=spec.failures, executed=spec.failures > 0)
         life.queue, life.depends_on = spec.queue, depends_on
-        assert all(dependency in self.live for dependency in depends_on), "it waits for what can never come"
+        assert all(dependency in self.live for dependency in depends_on), "a dependency cannot succeed"
         self.lives[number] = self.live[number] = life
         self.pushed_to[spec.queue] += 1
         if life.group:
@@ -56,11 +56,11 @@ class Jobs(Leases):
             life = self._live(row.number)
             blocked = event.why == "met"
             assert life.state in ((State.BLOCKED,) if blocked else (State.SCHEDULED, State.RETRYING, State.DEAD))
-            assert not blocked or not life.depends_on, "not before all it needs has succeeded"
+            assert not blocked or not life.depends_on, "readied before all dependencies succeeded"
             is_due = life.waits <= now.steady if life.state is State.RETRYING else life.due <= now.wall
-            assert event.why == "requeued" or is_due, "not before it is due"
+            assert event.why == "requeued" or is_due, "readied before it was due"
             life.state = State.READY
-            life.hopeless = False
+            life.cannot_succeed = False
         for row, end in zip(event.rows, event.ends, strict=False):
             self.lives[row.number].age = end or self.lives[row.number].age
 
@@ -77,14 +77,14 @@ class Jobs(Leases):
             life = self._live(row.number)
             assert life.lease is None
             life.state, life.due, life.waits, life.executed = State.DEAD, event.due, event.due_steady, True
-            life.hopeless = True
-            self._over(life)
+            life.cannot_succeed = True
+            self._release_if_final(life)
 
     def _rerouted(self, event: e.Rerouted, now: Now) -> None:
         assert not event.freed
         for row in event.rows:
             life = self._live(row.number)
-            assert life.lease is None, "it is its holder's"
+            assert life.lease is None, "a leased job was moved"
             assert life.queue == row.queue != event.queue
             self.pushed_to[event.queue] += 1
             self.ended_in[life.queue] += 1
@@ -93,18 +93,18 @@ class Jobs(Leases):
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
-            assert (row.ended and row.ended.token) == (life.lease and life.lease.token), "the row tells of the lease"
+            assert (row.ended and row.ended.token) == (life.lease and life.lease.token), "the row names the lease"
             if life.lease is not None:
-                self._free(life, "removed")
+                self._end_lease(life, "removed")
             assert event.why != "purged" or (life.state is State.DEAD and life.waits <= now.steady)
-            assert event.why != "ttl" or (life.age and life.age <= now.steady), "its time is not over"
-            life.hopeless = True
+            assert event.why != "ttl" or (life.age and life.age <= now.steady), "its time to live is not over"
+            life.cannot_succeed = True
             self._ended(life, event.why)
 
     def _flushed(self, event: e.Flushed, now: Now) -> None:
         for life in list(self.live.values()):
             if life.lease is not None:
-                self._free(life, "flushed")
+                self._end_lease(life, "flushed")
             self._ended(life, "flushed")
         self.paused.clear()
 
@@ -113,8 +113,8 @@ class Jobs(Leases):
         self.epoch = event.epoch
         for life in list(self.leased.values()):
             if life.lease is not None and life.lease.bound is LeaseBinding.CONNECTION:
-                self._free(life, "given back")
-                self._back(life, now)
+                self._end_lease(life, "given back")
+                self._return(life, now)
 
     def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
         if isinstance(event, e.QueuePaused):
@@ -127,7 +127,8 @@ class Jobs(Leases):
 
     def _expired(self, event: e.Expired, now: Now) -> None:
         for name in event.locks:
-            if name in self.locks and self.locks[name][1] <= now.steady:  # else a run of this tick has taken it anew
+            # A scheduled run of the same tick may have taken the lock again.
+            if name in self.locks and self.locks[name][1] <= now.steady:
                 del self.locks[name]
 
     def _postponed(self, event: e.DependentsPostponed, now: Now) -> None:

@@ -1,4 +1,4 @@
-"""What the journal says of leases: given, settled, run out, given back, renewed."""
+"""Reads events of leases: made, settled, expired, given back, renewed."""
 
 from typing import Final
 
@@ -8,17 +8,19 @@ from crossdock.model.job import LockRelease
 from crossdock.model.policies import LeaseExpiry
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from tests.model.ledger.lives import GONE, Life, Lives
+from tests.model.ledger.records import GONE, Life, Records
 
-#: I5: what may lie between two deliveries of one job.
-_CAUSES: Final = frozenset({"failed", "ran out", "given back"})
+#: I5: how a lease may end before the next delivery of its job.
+_CAUSES: Final = frozenset({"failed", "expired", "given back"})
 
 
-class Leases(Lives):
+class Leases(Records):
     def _leased(self, event: e.Leased, now: Now) -> None:
         life = self._live(event.number)
-        assert life.lease is None, f"job {life.number} is leased twice at a time"
-        assert _CAUSES.issuperset(life.freed), f"job {life.number} is leased again though it {life.freed[-1]}"
+        assert life.lease is None, f"job {life.number} has two leases"
+        assert _CAUSES.issuperset(life.freed), (
+            f"job {life.number} is leased again, though its last lease ended as {life.freed[-1]}"
+        )
         assert life.state is State.READY
         assert event.token > self.token
         assert event.attempt == life.attempt + 1
@@ -30,7 +32,7 @@ class Leases(Lives):
         self.leased[event.number] = life
         life.state, life.lease, life.attempt, life.end = State.LEASED, event, event.attempt, event.end
         if life.lock is not None and life.lock.freed is LockRelease.START:
-            self._let_go(life)
+            self._release_lock(life)
 
     def _within_throttle(self, event: e.Leased, now: Now) -> None:
         if event.queue in self.throttles:
@@ -42,14 +44,14 @@ class Leases(Lives):
     def _ended_lease(self, event: e.ClosingEvent, how: str) -> Life:
         life = self._live(event.number)
         if not event.token:
-            assert life.lease is None, f"the lease of job {life.number} was passed over"
-            assert event.via in ("", event.origin), "only its own door settles a job without a lease"
+            assert life.lease is None, f"job {life.number} is leased, and the event has no token"
+            assert event.via in ("", event.origin), "only its own protocol settles a job without a lease"
             return life
         assert life.lease is not None
         assert life.lease.token == event.token, f"job {life.number} was settled with an older lease"
         assert life.lease.worker == event.worker
         self.closed[event.token] = how
-        self._free(life, how)
+        self._end_lease(life, how)
         return life
 
     def _succeeded(self, event: e.Succeeded, now: Now) -> None:
@@ -57,25 +59,27 @@ class Leases(Lives):
         life.succeeded = life.executed = True
         life.state = event.then
         life.age = event.end or life.age
-        self._let_go(life)
+        self._release_lock(life)
         for other in self.live.values():
             other.depends_on.discard(event.number)
         if event.then is GONE:
             self._ended(life, "succeeded")
 
     def _failed(self, event: e.Failed, now: Now) -> None:
-        life = self._ended_lease(event, "ran out" if event.lost else "failed")
+        life = self._ended_lease(event, "expired" if event.lost else "failed")
         policy = life.spec.policy
         used_up = 0 < policy.max_attempts <= life.attempt
         assert not event.lost or (used_up or policy.lease_expiry is LeaseExpiry.FAILURE)
-        assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
-        need_lost = not event.token and not event.counted
-        assert not need_lost or life.lost or any(self.lives[dependency].hopeless for dependency in life.depends_on), (
-            "all it needs may still come"
-        )
-        again = life.failures < policy.max_failures and not used_up and not need_lost
+        assert not event.lost or event.via or life.end <= now.steady, "the lease was lost before it expired"
+        dependency_lost = not event.token and not event.counted
+        assert (
+            not dependency_lost
+            or life.lost
+            or any(self.lives[dependency].cannot_succeed for dependency in life.depends_on)
+        ), "all its dependencies may still succeed"
+        again = life.failures < policy.max_failures and not used_up and not dependency_lost
         ends = event.then in (State.DEAD, State.FAILED, GONE) or bool(event.to_queue)
-        assert again != ends, "the rules say how often it is tried"
+        assert again != ends, "the policy decides how often a job is tried"
         assert event.token or ends or event.then is life.state
         life.failures += event.counted
         life.executed = True
@@ -83,8 +87,8 @@ class Leases(Lives):
             life.due, life.waits = event.due, event.due_steady
         life.state = event.then
         life.age = event.end or life.age
-        life.hopeless = ends
-        self._over(life)
+        life.cannot_succeed = ends
+        self._release_if_final(life)
         if event.to_queue:
             self.pushed_to[event.to_queue] += 1
             self.ended_in[life.queue] += 1
@@ -92,15 +96,15 @@ class Leases(Lives):
         if event.then is GONE:
             self._ended(life, "failed")
 
-    def _lapsed(self, event: e.LeaseExpired, now: Now) -> None:
-        life = self._ended_lease(event, "ran out")
-        assert event.via or life.end <= now.steady, "no door said that its holder is gone"
+    def _lease_expired(self, event: e.LeaseExpired, now: Now) -> None:
+        life = self._ended_lease(event, "expired")
+        assert event.via or life.end <= now.steady, "the lease was lost before it expired"
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:
-        self._back(self._ended_lease(event, "given back"), now)
+        self._return(self._ended_lease(event, "given back"), now)
 
-    def _back(self, life: Life, now: Now) -> None:
+    def _return(self, life: Life, now: Now) -> None:
         life.attempt -= 1
         life.state = State.READY
         lock = life.lock
@@ -113,5 +117,5 @@ class Leases(Lives):
         life = self._live(event.number)
         assert life.lease is not None
         assert life.lease.token == event.token
-        assert event.end > life.end, "a lease is never cut short"
+        assert event.end > life.end, "a renewal never shortens a lease"
         life.end = event.end

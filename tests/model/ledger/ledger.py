@@ -1,18 +1,18 @@
-"""The exact checker of RELIABILITY section 2.1: what clients were told, beside what the journal says.
+"""Checks the replies that clients received against the journal (testing.md section 26).
 
-It reads committed events in their order, each with the clocks at its decision, and keeps its own small record of every
-job's life. It knows nothing of the engine's memory, so it cannot share its mistakes.
+It reads committed events in order, each with the clocks at its decision, and keeps its own record of every job. It does
+not read the engine's state, so it cannot repeat the engine's mistakes.
 
     I1  an acknowledged push is present, or ended by an event that says how       `acknowledged`, `audit`
-    I2  nothing comes out that was not attempted; payloads are as pushed          `_born`, `delivered`
+    I2  only attempted pushes are delivered, with their payloads                  `_born`, `delivered`
     I3  after an acknowledged success the job is never delivered again            `delivered`
-    I4  two leases of a job never overlap; none runs out before its time          `_leased`, `_ended_lease`
+    I4  two leases of a job never overlap; none expires early                     `_leased`, `_ended_lease`
     I5  every further delivery has a cause                                        `_leased`
     I6  a settlement that names an older lease changes nothing                    `_ended_lease`
     I7  a lock has one holder                                                     `_born`
-    I8  pushed = present + ended, per queue, and equal to the memory              `agrees`
-    I9  a bulk push is there whole or not at all; so are a group's callbacks      `audit`, `_called`
-    I10 attempts increase by one; tries end when the rules say so                 `_leased`, `_failed`
+    I8  pushed = present + ended, per queue, and equal to the engine's state      `agrees`
+    I9  a bulk push is stored as a whole or not at all; so are callbacks          `audit`, `_called`
+    I10 attempts increase by one; tries end as the policy says                    `_leased`, `_failed`
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from tests.model.ledger.jobs import Jobs
 
 
 class Ledger(Jobs):
-    def tries(self, command: c.Command[Any]) -> None:
+    def record_attempt(self, command: c.Command[Any]) -> None:
         if isinstance(command, c.Enqueue | c.Transaction):
             steps = command.specs if isinstance(command, c.Enqueue) else command.steps
             for spec in (step for step in steps if isinstance(step, Spec)):
@@ -38,21 +38,21 @@ class Ledger(Jobs):
                 self.attempted[spec.payload] = spec.jid
 
     def pushed(self, payloads: list[bytes]) -> None:
-        """The reply to a push has left, and said that these went in."""
+        """The reply to a push was sent and accepted these payloads."""
         for payload in payloads:
-            assert payload in self.born, "the reply left before the batch was durable"
+            assert payload in self.born, "the reply left before the journal entry was durable"
             self.acknowledged.add(payload)
 
     def delivered(self, held: LeaseRef, payload: bytes) -> None:
-        """A lease's reply has left."""
+        """The reply to a lease was sent."""
         number, token = held
-        assert self.leases.get(token) == number, "the reply left before the batch was durable"
+        assert self.leases.get(token) == number, "the reply left before the journal entry was durable"
         life = self.lives[number]
         assert payload == life.spec.payload
-        assert not life.acknowledged_success, f"job {number} came again after its success was acknowledged"
+        assert not life.acknowledged_success, f"job {number} was delivered after its success was acknowledged"
 
     def settled(self, held: LeaseRef, *, success: bool) -> None:
-        """A settlement's reply has left."""
+        """The reply to a settlement was sent."""
         number, token = held
         assert not token or self.closed.get(token) == ("succeeded" if success else "failed"), "the reply left too early"
         self.lives[number].acknowledged_success = success
@@ -65,7 +65,7 @@ class Ledger(Jobs):
             reader(self, event, now)
 
     def agrees(self, state: EngineState) -> None:
-        """I8: what is present is what was pushed and has not ended, queue by queue, job by job."""
+        """I8: the engine has the jobs that were pushed and did not end, queue by queue."""
         assert list(state.jobs) == list(self.live)
         for number, job in state.jobs.items():
             life = self.live[number]
@@ -83,11 +83,11 @@ class Ledger(Jobs):
         assert len(self.lives) + self.unused == self.number == state.counters.number
 
     def audit(self) -> None:
-        """At the end, with nothing under way."""
+        """The checks at the end, when nothing is pending."""
         for payload in self.acknowledged:
             assert payload in self.born, "an acknowledged push is lost"
         for bulk in self.bulks:
-            assert len({payload in self.born for payload in bulk}) <= 1, "a bulk push is torn"
+            assert len({payload in self.born for payload in bulk}) <= 1, "a bulk push is stored in part"
 
 
 _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
@@ -97,7 +97,7 @@ _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.Leased: Ledger._leased,
     e.Succeeded: Ledger._succeeded,
     e.Failed: Ledger._failed,
-    e.LeaseExpired: Ledger._lapsed,
+    e.LeaseExpired: Ledger._lease_expired,
     e.Returned: Ledger._returned,
     e.Renewed: Ledger._renewed,
     e.Readied: Ledger._readied,

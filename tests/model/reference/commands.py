@@ -1,10 +1,9 @@
-"""The model of MODEL.md once more, as plainly as it can be written: to be read, believed and compared with the engine.
+"""The reference model: model.md written as simply as possible, to be compared with the engine.
 
-One dict of jobs, no index, no order kept: whatever is asked for is found by looking at all jobs and sorting. There are
-no events either: a command changes the jobs and gives its outcome. `RULES` at the end says which method carries out
-which command; a new command is one method and one line there.
+It has one dict of jobs, no indexes and no events. Reads scan and sort all jobs; a command changes the jobs and returns
+its outcome. `RULES` maps each command to its method. A new command needs one method and one line there.
 
-`woken` holds the queues in which the last command made a job ready.
+`woken` contains the queues in which the last command made a job ready.
 """
 
 from collections.abc import Callable
@@ -13,32 +12,32 @@ from typing import Any, Final
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
+from tests.model.reference.admin import Admin
 from tests.model.reference.draws import NO_DRAWS, Draws
-from tests.model.reference.hands import Hands
 from tests.model.reference.leasing import Leasing
 from tests.model.reference.settling import Settling
 from tests.model.reference.ticking import Ticking
 
 
-class Reference(Leasing, Settling, Hands, Ticking):
+class Reference(Leasing, Settling, Admin, Ticking):
     def do(self, command: c.Command[Any], now: Now, draws: Draws = NO_DRAWS) -> Any:
         assert 0 <= draws.jitter < 30
         self.woken, self.draws = set(), draws
         self.records.steady = now.steady
         outcome = RULES[type(command)](self, command, now)
-        while self.records.touched or self.freed or self.lost:  # what follows belongs to the command
-            if self.freed or self.lost:
-                self._follow_needs(now)
+        while self.records.touched or self.unblocked or self.lost:  # follow-ups belong to the command
+            if self.unblocked or self.lost:
+                self._follow_dependencies(now)
                 continue
             for group, spec in self.records.follow(now):
-                self._push(spec, group.asked.via, self._happens(now), self.at)
+                self._push(spec, group.opened.via, self._advance_time(now), self.at)
         return outcome
 
     def follow(self, command: c.Follow | c.Resolve, now: Now) -> None:
-        """Nothing is left to do: every command has done it for its own changes."""
+        """Does nothing, because every command does its own follow-ups."""
 
     def resolve_dependents(self, command: c.ResolveDependents, now: Now) -> int:
-        """Nothing was postponed: every command resolves all dependents."""
+        """Does nothing, because every command resolves all dependents."""
         return 0
 
 
@@ -57,6 +56,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     admin.ResumeQueues: Reference.resume,
     admin.ForgetQueue: Reference.forget,
     admin.Flush: Reference.flush,
+    admin.ForgetProgress: Reference.forget_progress,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
     c.OpenBatch: Reference.open_group,
@@ -66,7 +66,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.ResolveDependents: Reference.resolve_dependents,
     c.Transaction: Reference.transact,
     c.DrawNumbers: Reference.draw_numbers,
-    c.SetProgress: Reference.set_track,
+    c.SetProgress: Reference.set_progress,
     c.SetThrottles: Reference.set_throttles,
-    c.SetSchedules: Reference.set_recurrences,
+    c.SetSchedules: Reference.set_schedules,
 }

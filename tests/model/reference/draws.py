@@ -1,4 +1,4 @@
-"""The random choices of one command. The engine makes them; the reference checks that the rules allow them."""
+"""The random choices of one command. The engine makes them; the reference checks that they are allowed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

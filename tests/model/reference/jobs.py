@@ -1,4 +1,4 @@
-"""A job as the reference keeps it: its lease, its last error, and which states are an end."""
+"""The reference's job, lease, error and queue, and the states in which a job has ended."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,8 +13,8 @@ EXHAUSTED: Final = {Disposition.GONE: State.GONE, Disposition.DEAD: State.DEAD, 
 ENDED: Final = (State.COMPLETE, State.FAILED, State.DEAD)
 AT_REST: Final = (State.SCHEDULED, State.RETRYING, State.DEAD)
 
-#: Group, message and backtrace of a failure
-Said = tuple[str, str, tuple[str, ...]]
+#: A failure report: group, message and backtrace
+Report = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass
@@ -23,11 +23,11 @@ class Lease:
     via: str
     worker: str
     at: float
-    began: float  #: steady, as the end
+    began: float  #: steady, like `end`
     end: float
     wait_s: float
     bound: LeaseBinding
-    slot_over: bool = False  #: it was told that it counts for its throttle no longer
+    slot_over: bool = False  #: it no longer counts for its throttle
 
 
 @dataclass
@@ -52,16 +52,16 @@ class Job:
     due: float
     failures: int
     band: int = 1
-    stamp: float | None = None  #: its place among the ready of its priority and band; kept while leased
+    stamp: float | None = None  #: sort key within its priority and band; kept while leased
     attempts: int = 0
     lease: Lease | None = None
     error: Error | None = None
     depends_on: list[int] = field(default_factory=list)
     deadqueue: str = ""
-    spent: bool = False  #: it went there
-    end: float = 0.0  #: steady; gone then, 0: never
+    spent: bool = False  #: it was moved to the dead queue
+    end: float = 0.0  #: steady end of its time to live; 0: none
     result: Result | None = None
-    waits: float = 0.0  #: steady; until then it is retrying, or dead
+    waits: float = 0.0  #: steady end of a retry delay or of the time as a dead job
 
     @property
     def policy(self) -> Policy:
@@ -87,13 +87,13 @@ def used_up(job: Job) -> bool:
 
 
 def next_time(job: Job) -> float:
-    """When time acts on it: leased, retrying and dead ones by the steady clock, others by the wall's."""
+    """When a tick changes the job: by the steady clock if it is leased, retrying or dead, else by the wall clock."""
     if job.lease:
         return job.lease.end
     return job.waits if job.state in (State.RETRYING, State.DEAD) else job.due
 
 
 def is_over(job: Job, now: Now, purge: float) -> bool:
-    """It must not be leased any more."""
+    """Whether the job has expired and must not be leased."""
     by_both = 0 < job.links.expires <= now.wall and job.links.expires_steady <= now.steady
     return by_both or 0 < job.end <= purge

@@ -1,21 +1,21 @@
-"""Which job is leased next and for how long, and leases that come back without a settlement."""
+"""Which job is leased next and for how long, and leases that end without a settlement."""
 
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.job import LeaseRef, Number, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from tests.model.reference.fates import Fates
 from tests.model.reference.jobs import Job, Lease, is_over
+from tests.model.reference.outcomes import Outcomes
 
 
-class Leasing(Fates):
+class Leasing(Outcomes):
     def lease_next(self, command: c.LeaseNext, now: Now) -> LeaseRef | None:
         names = list(command.queues)
         if command.terms.registers:
             for name in names:
                 if name not in self.queues:
-                    self._happens(now)
+                    self._advance_time(now)
                     self._register(name)
         open_queues = [
             name
@@ -32,12 +32,12 @@ class Leasing(Fates):
                 if not is_over(job, now, self.purge(now)):
                     return self._lease(job, command, now)
                 self.evicted += 0 < job.end <= self.purge(now) and not job.links.foreground
-                self._gone(job, self._happens(now), success=False)
+                self._remove(job, self._advance_time(now), success=False)
         assert not any(self.ready(name) for name in open_queues), "every queue with jobs is drawn before a lease fails"
         return None
 
     def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> LeaseRef:
-        at = self._happens(now)
+        at = self._advance_time(now)
         self.token += 1
         job.state = State.LEASED
         job.attempts += 1
@@ -63,15 +63,15 @@ class Leasing(Fates):
         for number, token in command.leases:
             job = self.jobs.get(number)
             if job and job.lease and job.lease.token == token:
-                self._happens(now)
-                self._to_old_place(job, counted=False)
+                self._advance_time(now)
+                self._return_to_queue(job, counted=False)
 
     def lose_lease(self, command: c.LoseLease, now: Now) -> None:
         number, token = command.lease
         job = self.jobs.get(number)
         if job and job.lease and job.lease.token == token:
-            self._happens(now)
-            self._lapse(job, now)
+            self._advance_time(now)
+            self._expire_lease(job, now)
 
 
 def lease_seconds(own: float, terms: c.LeaseTerms) -> float:

@@ -1,7 +1,7 @@
-"""The records beside the job (MODEL section 7), as plainly as they can be written: the reference's other half.
+"""The records beside the jobs (model.md section 7), written as simply as possible.
 
-A group keeps its members by name and counts them when asked; a throttle counts the leases there are. Nothing is kept
-that can be found by looking.
+A group stores its members and counts them when asked; a throttle counts the leases. Nothing is stored that a scan can
+find.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,6 @@ class Lock:
 class Track:
     state: str
     updated: float
-    end: float  #: by the time of events
     percent: int | None = None
     text: str | None = None
     until: float = 0.0  #: steady
@@ -34,7 +33,7 @@ class Track:
 
 @dataclass
 class Group:
-    asked: OpenBatch
+    opened: OpenBatch
     created: float
     end: float  #: steady
     committed: bool = False
@@ -47,13 +46,14 @@ class Group:
     )  #: children
 
     def callback(self, call: Callback) -> Spec | None:
-        return self.asked.complete if call is Callback.COMPLETE else self.asked.success
+        return self.opened.complete if call is Callback.COMPLETE else self.opened.success
 
     def is_answered(self, call: Callback) -> bool:
         return self.callback(call) is None or call in self.answered
 
     def is_due(self, call: Callback) -> bool:
-        """All members were executed and all children are; for success: all of it well, and `complete` was answered."""
+        """Whether a callback is due. `COMPLETE`: all members and children were executed. `SUCCESS`: all succeeded, and
+        the callback for `COMPLETE` succeeded."""
         if self.unfinished[call]:
             return False
         if call is Callback.COMPLETE:
@@ -61,7 +61,7 @@ class Group:
         return set(self.members.values()) <= {"good"} and self.is_answered(Callback.COMPLETE)
 
     def is_finished(self, call: Callback) -> bool:
-        """Its callbacks are answered as well: those that can still come."""
+        """Whether the parent stops waiting: the callbacks that can still be pushed have succeeded."""
         if not self.is_due(Callback.COMPLETE) or not self.is_answered(Callback.COMPLETE):
             return False
         if call is Callback.COMPLETE and ("bad" in self.members.values() or self.unfinished[Callback.SUCCESS]):
@@ -81,22 +81,22 @@ class Records:
     groups: dict[str, Group] = field(default_factory=dict)
     tracks: dict[str, Track] = field(default_factory=dict)
     touched: list[str] = field(default_factory=list)
-    steady: float = 0.0  #: of the command in hand
+    steady: float = 0.0  #: of the current command
 
-    # What happens to a job with links
+    # Changes of a job with links
 
     def entered(self, number: int, jid: str, links: Links, at: float, *, failed_before: bool) -> None:
         if links.lock is not None:
             self.locks[links.lock.name] = Lock(number, links.lock.end)
-        if links.group:
-            self.groups[links.group].members[number] = "bad" if failed_before else "waiting"
-            self.touched.append(links.group)
+        if links.batch:
+            self.groups[links.batch].members[number] = "bad" if failed_before else "waiting"
+            self.touched.append(links.batch)
         if links.tracked:
             self.note(jid, at, "enqueued")
 
     def leased(self, number: int, jid: str, links: Links, at: float) -> None:
         if links.lock is not None and links.lock.freed is LockRelease.START:
-            self._let_go(number, links)
+            self._release_lock(number, links)
         if links.tracked:
             self.note(jid, at, "working")
 
@@ -111,42 +111,42 @@ class Records:
 
     def failed(self, number: int, jid: str, links: Links, at: float, state: str, *, over: bool = False) -> None:
         if over and links.lock is not None and links.lock.freed is LockRelease.END:
-            self._let_go(number, links)
-        if links.group in self.groups:
-            self.groups[links.group].members[number] = "bad"
-            self.touched.append(links.group)
+            self._release_lock(number, links)
+        if links.batch in self.groups:
+            self.groups[links.batch].members[number] = "bad"
+            self.touched.append(links.batch)
         if links.tracked:
             self.note(jid, at, state)
 
-    def gone(self, number: int, jid: str, links: Links, at: float, *, success: bool) -> None:
-        self._let_go(number, links)
-        if links.group in self.groups:
-            self.groups[links.group].members[number] = "good" if success else "bad"
-            self.touched.append(links.group)
-        if success and links.call is not None and links.calls in self.groups:
-            self.groups[links.calls].answered.add(links.call)
-            self.touched.append(links.calls)
+    def ended(self, number: int, jid: str, links: Links, at: float, *, success: bool) -> None:
+        self._release_lock(number, links)
+        if links.batch in self.groups:
+            self.groups[links.batch].members[number] = "good" if success else "bad"
+            self.touched.append(links.batch)
+        if success and links.callback is not None and links.callback_of in self.groups:
+            self.groups[links.callback_of].answered.add(links.callback)
+            self.touched.append(links.callback_of)
         if links.tracked:
             self.note(jid, at, "success" if success else "dead")
 
-    def _let_go(self, number: int, links: Links) -> None:
+    def _release_lock(self, number: int, links: Links) -> None:
         if links.lock is not None and links.lock.name in self.locks and self.locks[links.lock.name].holder == number:
             del self.locks[links.lock.name]
 
     def note(self, jid: str, at: float, state: str | None, percent: int | None = None, text: str | None = None) -> None:
-        track = self.tracks.setdefault(jid, Track("unknown", at, 0.0))
-        track.updated, track.end, track.until = at, at + HALF_HOUR, self.steady + HALF_HOUR
+        track = self.tracks.setdefault(jid, Track("unknown", at))
+        track.updated, track.until = at, self.steady + HALF_HOUR
         track.state = state or track.state
         track.percent = track.percent if percent is None else percent
         track.text = track.text if text is None else text
 
     # Groups
 
-    def open(self, asked: OpenBatch, at: float, now: Now) -> None:
-        self.groups[asked.name] = Group(asked, at, now.steady + HALF_HOUR)
-        if asked.parent in self.groups:
-            for children in self.groups[asked.parent].unfinished.values():
-                children.add(asked.name)
+    def open(self, command: OpenBatch, at: float, now: Now) -> None:
+        self.groups[command.name] = Group(command, at, now.steady + HALF_HOUR)
+        if command.parent in self.groups:
+            for children in self.groups[command.parent].unfinished.values():
+                children.add(command.name)
 
     def commit(self, name: str, now: Now) -> None:
         self.groups[name].committed = True
@@ -154,7 +154,7 @@ class Records:
         self.touched.append(name)
 
     def follow(self, now: Now) -> list[tuple[Group, Spec]]:
-        """One round: which callbacks are to be pushed. A group finished by it touches its parent: another round."""
+        """The callbacks to push in this round. A group that finishes touches its parent, which needs another round."""
         names, self.touched = dict.fromkeys(self.touched), []
         groups = [self.groups[name] for name in names if name in self.groups]
         wanted = [(group, call) for group in groups for call in Callback if group.wants(call)]
@@ -165,17 +165,17 @@ class Records:
             group.finished.add(call)
             if call is Callback.SUCCESS:
                 group.end = now.steady + HALF_HOUR
-            self._tell_parent(group, call)
+            self._notify_parent(group, call)
         return [(group, spec) for group, call in wanted if (spec := group.callback(call)) is not None]
 
-    def _tell_parent(self, group: Group, call: Callback) -> None:
-        parent = self.groups.get(group.asked.parent)
+    def _notify_parent(self, group: Group, call: Callback) -> None:
+        parent = self.groups.get(group.opened.parent)
         if parent is not None:
-            parent.unfinished[call].discard(group.asked.name)
-            self.touched.append(group.asked.parent)
+            parent.unfinished[call].discard(group.opened.name)
+            self.touched.append(group.opened.parent)
 
     def overlooked(self) -> list[str]:
-        """Groups that call for something nobody did; always empty between commands."""
+        """Groups with a callback that is due and was not pushed. Empty between commands."""
         return [
             name
             for name, group in self.groups.items()
@@ -185,7 +185,7 @@ class Records:
     # Time
 
     def ends(self) -> list[list[tuple[float, str]]]:
-        """Of locks, groups and tracks, in the order they end; locks that end together by their holders' age."""
+        """Locks, groups and progress records in the order they end. Locks with the same end are ordered by holder."""
         locks = sorted((each.end, each.holder, name) for name, each in self.locks.items())
         groups = sorted((each.end, name) for name, each in self.groups.items())
         return [
@@ -195,14 +195,14 @@ class Records:
         ]
 
     def forget(self, locks: list[str], groups: list[str], tracks: list[str]) -> None:
-        """Those of these whose time is over; what changed since they were chosen may have a new end."""
+        """Removes the named records whose time is over. One that changed since it was selected may have a new end."""
         for name in locks:
             if name in self.locks and self.locks[name].end <= self.steady:
                 del self.locks[name]
         for name in groups:
             group = self.groups.pop(name)
             if Callback.COMPLETE not in group.finished:
-                self._tell_parent(group, Callback.COMPLETE)
+                self._notify_parent(group, Callback.COMPLETE)
         for jid in tracks:
             if self.tracks[jid].until <= self.steady:
                 del self.tracks[jid]
@@ -215,7 +215,7 @@ class Throttle:
     timeout_s: float
 
 
-#: The schedules the tests use: period and offset in seconds, UTC.
+#: Period and offset in seconds (UTC) of the schedules that the tests use.
 SCHEDULES: Final = {"*/5 * * * *": (300, 0), "0 * * * *": (3_600, 0), "30 3 * * *": (86_400, 12_600)}
 
 

@@ -1,7 +1,7 @@
-"""Resqu's words once more, as plainly as they can be written: to be read, believed and compared with the engine.
+"""The reference model of Resqu's commands, written as simply as possible, to be compared with the engine.
 
-One dict of jobs, lists that are looked through, no index. It knows jobs with Resqu's rules alone, and of other doors'
-commands those that lease and settle them. `RULES` at the end says which method carries out which command.
+It has one dict of jobs, lists that it scans, and no indexes. It knows jobs with Resqu's policy only, and the commands
+of other protocols that lease and settle them. `RULES` maps each command to its method.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
 from crossdock.model.commands import resqu as r
+from tests.model.resqu_reference.admin import Admin
+from tests.model.resqu_reference.batches import Batches
 from tests.model.resqu_reference.buffers import Buffers
-from tests.model.resqu_reference.hands import Hands
 from tests.model.resqu_reference.leasing import Leasing
 from tests.model.resqu_reference.plans import Plans
-from tests.model.resqu_reference.stages import Stages
-from tests.model.resqu_reference.uniques import Uniques
+from tests.model.resqu_reference.unique_ids import UniqueIds
 
 
-class Reference(Uniques, Leasing, Hands, Buffers, Stages, Plans):
+class Reference(UniqueIds, Leasing, Admin, Buffers, Batches, Plans):
     def do(self, command: c.Command[Any], now: Now) -> Any:
         return RULES[type(command)](self, command, now)
 
@@ -38,13 +38,13 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     r.MovePlan: Reference.move_plan,
     r.ClearPlan: Reference.clear_plan,
     r.SetMapping: Reference.set_mapping,
-    b.OpenResquBatch: Reference.open_stage,
-    b.PushToResquBatch: Reference.push_stage,
-    b.KeepResquBatch: Reference.keep_stage,
-    b.CommitResquBatch: Reference.commit_stage,
-    b.AssignResquBatch: Reference.assign_stage,
-    b.FinishResquBatch: Reference.finish_stage,
-    b.LeaseFromResquBatch: Reference.lease_staged,
+    b.OpenResquBatch: Reference.open_batch,
+    b.PushToResquBatch: Reference.push_to_batch,
+    b.KeepResquBatch: Reference.keep_batch,
+    b.CommitResquBatch: Reference.commit_batch,
+    b.AssignResquBatch: Reference.assign_batch,
+    b.FinishResquBatch: Reference.finish_batch,
+    b.LeaseFromResquBatch: Reference.lease_from_batch,
     b.TakeNext: Reference.take_next,
     b.FillBuffer: Reference.fill,
     b.PutOn: Reference.put_on,

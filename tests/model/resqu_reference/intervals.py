@@ -1,4 +1,4 @@
-"""The intervals of plans, by the calendar rules of the Resqu protocol page, section 8. All times are UTC.
+"""The intervals of plans, by the calendar rules of resqu.md section 8. All times are UTC.
 
 Years and months are added to the calendar fields. A day that the month does not have runs over into the next month.
 Days and the time of day are added after that.

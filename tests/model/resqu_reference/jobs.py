@@ -1,4 +1,4 @@
-"""A job, a batch, a buffer and a plan as the reference keeps them, and what a spec says of Resqu."""
+"""The reference's job, batch, buffer and plan, and the Resqu fields of a spec."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -29,16 +29,16 @@ class Job:
     failures: int = 0
     attempts: int = 0
     token: int = 0
-    stage: str = ""
-    end: float = inf  #: steady; of its lease
+    batch: str = ""
+    end: float = inf  #: steady end of its lease
 
 
 @dataclass
-class Stage:
+class Batch:
     source: str
     name: str
     end: float
-    numbers: list[int] = field(default_factory=list)  #: that nobody has begun
+    numbers: list[int] = field(default_factory=list)  #: jobs that were not leased yet
     phase: str = "open"  #: open, committed, backlog, active
     queue: str = ""
     by_hand: bool = False
@@ -52,12 +52,12 @@ class Buffer:
     text: bytes
     said: str = ""
     by: int = 0
-    over: bool = False  #: the job was killed while an allocator had it
+    over: bool = False  #: the job was buried while an allocator had it
 
 
 @dataclass
 class Plan:
-    words: str
+    interval: str
     next: float
     spec: Spec
     source: str

@@ -1,38 +1,38 @@
-"""Leases through any door: of the next job, of a batch's next one; and how they end."""
+"""Leases of the next job of a queue or of a batch, through any protocol, and how they end."""
 
 from math import inf
 
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
-from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import TRIES, Job
+from tests.model.resqu_reference.outcomes import Outcomes
 
 
-class Leasing(Fates):
+class Leasing(Outcomes):
     def lease_next(self, command: c.LeaseNext, now: Now) -> tuple[int, int] | None:
         for queue in command.queues:
-            for lane in self.turns.get(queue, [""]):
-                numbers = self.stages[lane].numbers if lane else [job.number for job in self.ready(queue)]
+            for lane in self.lanes.get(queue, [""]):
+                numbers = self.batches[lane].numbers if lane else [job.number for job in self.ready(queue)]
                 if numbers:
                     return self._lease(self.jobs[numbers[0]], queue, lane, command.terms, now)
         return None
 
-    def lease_staged(self, command: b.LeaseFromResquBatch, now: Now) -> tuple[int, int] | None:
-        stage = self.stages.get(command.name)
-        if stage is None or stage.phase != "active" or not stage.numbers:
+    def lease_from_batch(self, command: b.LeaseFromResquBatch, now: Now) -> tuple[int, int] | None:
+        batch = self.batches.get(command.name)
+        if batch is None or batch.phase != "active" or not batch.numbers:
             return None
-        return self._lease(self.jobs[stage.numbers[0]], stage.queue, command.name, command.terms, now)
+        return self._lease(self.jobs[batch.numbers[0]], batch.queue, command.name, command.terms, now)
 
     def _lease(self, job: Job, queue: str, lane: str, terms: c.LeaseTerms, now: Now) -> tuple[int, int]:
-        self._happens(now)
+        self._advance_time(now)
         self.token += 1
-        if queue in self.turns:
-            self.turns[queue].remove(lane)
-            self.turns[queue].append(lane)
+        if queue in self.lanes:
+            self.lanes[queue].remove(lane)
+            self.lanes[queue].append(lane)
         if lane:
-            job.queue, job.sort_key = queue, (self.stages[lane].since, job.number)
-            self._begun(job)
+            job.queue, job.sort_key = queue, (self.batches[lane].since, job.number)
+            self._leave_batch(job)
         job.state, job.token, job.attempts, job.end = (
             "leased",
             self.token,
@@ -45,7 +45,7 @@ class Leasing(Fates):
         job = self._claimed(command.claim)
         if job is None:
             return c.Verdict.UNKNOWN
-        self._gone(job, now)
+        self._remove(job, now)
         return c.Verdict.DONE
 
     def fail(self, command: c.Fail, now: Now) -> c.Verdict:
@@ -53,16 +53,16 @@ class Leasing(Fates):
         if job is None:
             return c.Verdict.UNKNOWN
         if job.failures >= TRIES:
-            self._gone(job, now)
+            self._remove(job, now)
         else:
-            self._happens(now)
+            self._advance_time(now)
             job.failures += 1
-            job.state, job.token, job.end, job.stage = "ready", 0, inf, ""
+            job.state, job.token, job.end, job.batch = "ready", 0, inf, ""
         return c.Verdict.DONE
 
     def give_back(self, command: c.GiveBack, now: Now) -> None:
         for number, token in command.leases:
             job = self.jobs.get(number)
             if job is not None and job.token == token and token:
-                self._happens(now)
-                self._back(job, counted=False)
+                self._advance_time(now)
+                self._return_to_queue(job, counted=False)

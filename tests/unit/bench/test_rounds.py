@@ -1,4 +1,4 @@
-"""The bench takes a run again that lost much of the processors' time to others, and says so."""
+"""The benchmark repeats and reports a run in which other processes used much of the CPU."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from bench.rounds import Measure
 from bench.servers import Contestant
 from bench.sizes import Sizes
 
-NOBODY = Contestant("nobody", lambda folder: pytest.fail("not started"))
+ABSENT = Contestant("absent", lambda folder: pytest.fail("not started"))
 
 
 def figures(rate: float) -> Figures:
@@ -19,7 +19,7 @@ def figures(rate: float) -> Figures:
 
 
 def counted(taken: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Of runs that lost so much and did 1, 2, 3 … a second: the rates that count."""
+    """The rates that count, for runs with these lost shares of CPU time and rates of 1, 2, 3 … per second."""
     tries: Iterator[tuple[float, int]] = ((each, rate) for rate, each in enumerate(taken, 1))
 
     def run(contestant: Contestant, measure: Measure, connections: int, folder: Path) -> tuple[float, Run]:
@@ -27,12 +27,12 @@ def counted(taken: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
         return lost, {"PUSH": figures(rate)}
 
     monkeypatch.setattr(rounds, "_run", run)
-    found = rounds.rounds([(NOBODY, lambda load: {})], 64, Sizes(runs=2), Path())
-    assert next(tries, None) is None, "all were taken"
-    return [each["PUSH"].rate for each in found["nobody"]]
+    found = rounds.rounds([(ABSENT, lambda load: {})], 64, Sizes(runs=2), Path())
+    assert next(tries, None) is None, "all runs must be used"
+    return [each["PUSH"].rate for each in found["absent"]]
 
 
-def test_quiet_runs_count(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_undisturbed_runs_count(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     assert counted([0.0, 0.03], monkeypatch) == [1, 2]
     assert "others took" not in capfd.readouterr().err
 
@@ -44,9 +44,9 @@ def test_a_disturbed_run_is_repeated_and_reported(
     assert capfd.readouterr().err.count("others took 20%") == 1
 
 
-def test_after_six_tries_the_least_disturbed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_six_attempts_the_least_disturbed_run_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted([0.2, 0.3, 0.1, 0.4, 0.5, 0.6, 0.0], monkeypatch) == [3, 7]
 
 
-def test_what_was_taken_is_a_share() -> None:
+def test_the_share_is_between_zero_and_one() -> None:
     assert 0.0 <= Theft().share() <= 1.0

@@ -1,4 +1,4 @@
-"""The processor time of a piece of work, where processes end in the middle of it."""
+"""The CPU time of a task whose processes may end while it runs."""
 
 import subprocess
 import sys
@@ -6,25 +6,25 @@ import sys
 from bench.pipeline.spend import Member, rise, spending
 
 
-def test_what_all_members_spent_is_added_up() -> None:
+def test_the_time_of_all_members_is_added() -> None:
     before = {1: Member(0, 2.0, 0.0), 2: Member(1, 5.0, 1.0)}
     after = {1: Member(0, 3.0, 0.0), 2: Member(1, 9.0, 1.0), 3: Member(2, 0.5, 0.0)}
     assert rise(before, after) == 5.5
 
 
-def test_a_child_that_was_waited_for_is_in_its_parents_time() -> None:
+def test_a_reaped_child_is_counted_in_its_parents_time() -> None:
     before = {1: Member(0, 2.0, 0.0), 2: Member(1, 5.0, 0.0)}
     after = {1: Member(0, 2.0, 6.0)}
     assert rise(before, after) == 1.0
 
 
-def test_what_a_child_had_spent_that_nobody_waited_for_is_not_taken_off() -> None:
+def test_the_earlier_time_of_an_unreaped_child_is_not_subtracted() -> None:
     before = {1: Member(0, 2.0, 0.0), 2: Member(1, 5.0, 0.0)}
     after = {1: Member(0, 4.0, 0.0)}
     assert rise(before, after) == 2.0
 
 
-def test_a_real_child_is_seen_running_and_ended() -> None:
+def test_a_real_child_is_measured_while_running_and_after_its_end() -> None:
     work = "sum(i * i for i in range(3_000_000))"
     with spending() as ended:
         subprocess.run([sys.executable, "-c", work], check=True)

@@ -1,4 +1,4 @@
-"""Doctor: every warning it can give, each from the real thing where a test can have it, and silence otherwise."""
+"""Every warning of doctor, from a real cause where a test can create it, and no warning otherwise."""
 
 import os
 import resource
@@ -12,8 +12,7 @@ from crossdock.cli import diagnosis
 from crossdock.cli.commands.doctor import Report
 from crossdock.cli.diagnosis import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.main import main
-from crossdock.journal.data_dir import DataDir
-from crossdock.journal.errors import NotADirectory
+from crossdock.journal.data_dir import DataDir, NotADirectory
 from crossdock.server import admission
 from crossdock.settings.loading import Found, load
 from crossdock.settings.table import TABLE
@@ -23,7 +22,7 @@ SHARED_MEMORY = Path("/dev/shm")
 
 @pytest.fixture(autouse=True)
 def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder and surroundings without anything to warn of, whatever this machine is."""
+    """A folder and an environment without any warning on every machine."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("CROSSDOCK_")]:
         monkeypatch.delenv(name)
@@ -36,19 +35,19 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def warned(file: Path | None = None, **settings: Any) -> list[str]:
-    """The warnings with these settings, `section_key=value`."""
+    """The warnings for these settings, `section_key=value`."""
     few = {"limits_connections": 1, **settings}  # a small machine has few descriptors
     named = {f"{setting.section}_{setting.key}": name for name, setting in TABLE.items()}
     return diagnosis.warnings(load({named[key]: Found(value, "flag") for key, value in few.items()}, os.environ, file))
 
 
-def test_nothing_wrong_nothing_said() -> None:
+def test_a_healthy_environment_has_no_warning() -> None:
     assert warned() == []
 
 
-def test_everysec() -> None:
+def test_durability_everysec_is_warned_of() -> None:
     (warning,) = warned(journal_durability="everysec")
-    assert warning.startswith("journal.durability = everysec: a power cut loses up to a second")
+    assert warning.startswith("journal.durability = everysec: a power cut can lose the last second")
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:7419", "[::]:7419", "example.com:7419"])
@@ -63,8 +62,8 @@ def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
     (warning,) = warned(listen_redis="0.0.0.0:7379")
     assert warning == (
-        "the server will not start: listen.redis = 0.0.0.0:7379 is reachable from other machines and has no secret; "
-        "set redis.password in the configuration file or CROSSDOCK_REDIS_PASSWORD, or listen on 127.0.0.1"
+        "the server will not start: listen.redis = 0.0.0.0:7379 is reachable from other machines and has no password; "
+        "set redis.password in the settings file or CROSSDOCK_REDIS_PASSWORD, or listen on 127.0.0.1"
     )
     monkeypatch.setenv("CROSSDOCK_REDIS_PASSWORD", "y")
     assert warned(listen_redis="0.0.0.0:7379") == []
@@ -72,26 +71,26 @@ def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
 @pytest.mark.parametrize("protocol", ["workq", "masenko"])
-def test_a_listener_without_a_password_is_never_open_to_others(
+def test_a_protocol_without_passwords_may_not_listen_beyond_this_machine(
     protocol: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
     (warning,) = warned(None, **{f"listen_{protocol}": where})
     assert warning == (
         f"the server will not start: listen.{protocol} = {where} is reachable from other machines, and "
-        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
-        "through a tunnel (ssh -L, a VPN)"
+        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let other "
+        "machines use a tunnel (ssh -L, a VPN)"
     )
-    assert warned(None, **{f"listen_{protocol}": "unix:/run/door.sock"}) == []
+    assert warned(None, **{f"listen_{protocol}": "unix:/run/crossdock.sock"}) == []
 
 
 def test_a_protocol_that_is_not_built_is_reported() -> None:
     assert warned(listen_http="127.0.0.1:7420") == [
-        "the server will not start: the http door is not built yet; set listen.http = off"
+        "the server will not start: the http protocol does not exist yet; set listen.http = off"
     ]
 
 
-def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_descriptors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda what: (256, 4_096))
     assert warned(limits_connections=3_996) == []
     (warning,) = warned(limits_connections=3_997)
@@ -100,13 +99,13 @@ def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warned(limits_connections=3_997) == []
 
 
-def test_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_disk_space_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "free_bytes", lambda folder: 1_023 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("only 1023 MiB of disk are free for the data folder")
 
 
-def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_below_the_watermark_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "free_bytes", lambda folder: 255 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("new jobs will be refused: the disk is nearly full (255 MiB free, 256 MiB kept)")
@@ -114,14 +113,14 @@ def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_mount(), reason="this machine has no tmpfs at /dev/shm")
-def test_data_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_folder_in_memory_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "MOUNTS", MOUNTS)
     (warning,) = warned(server_data=str(SHARED_MEMORY / "not" / "there yet"))
     assert warning.startswith("the data folder is on tmpfs, in memory: a reboot loses every job")
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "ceph"])
-def test_data_on_a_network_file_system(kind: str, tmp_path: Path) -> None:
+def test_a_data_folder_on_a_network_file_system_is_warned_of(kind: str, tmp_path: Path) -> None:
     with Path("mountinfo").open("a", encoding="ascii") as file:
         file.write(f"28 27 0:99 / {tmp_path} rw - {kind} server:/x rw\n")
     (warning,) = warned(server_data="far")
@@ -143,17 +142,17 @@ def test_the_deepest_and_latest_mount_counts() -> None:
     assert file_system(Path("/a b/c/d"), mounts) == "nfs4"
 
 
-def test_this_machines_own_mounts_are_understood(tmp_path: Path) -> None:
+def test_the_mounts_of_this_machine_are_parsed(tmp_path: Path) -> None:
     mounts = MOUNTS.read_text("utf-8")
     assert file_system(Path("/proc/self"), mounts) == "proc"
     assert file_system(tmp_path, mounts) not in ("", "proc")
 
 
-def test_no_file_system_is_both() -> None:
+def test_no_file_system_is_both_in_memory_and_network() -> None:
     assert not IN_MEMORY & NETWORK
 
 
-def test_a_data_folder_that_is_a_file() -> None:
+def test_a_data_folder_that_is_a_file_is_warned_of() -> None:
     Path("file").touch()
     (warning,) = warned(server_data="file")
     assert warning.startswith("the server will not start: ")
@@ -161,64 +160,64 @@ def test_a_data_folder_that_is_a_file() -> None:
 
 
 @pytest.mark.parametrize("below", ["", "/jobs"])
-def test_a_data_folder_on_a_disk_that_is_not_mounted(below: str) -> None:
+def test_a_data_folder_on_an_unmounted_disk_is_warned_of(below: str) -> None:
     Path("data").symlink_to("/mnt/nowhere/data")
     (warning,) = warned(server_data=f"data{below}")
     assert warning.startswith("the server will not start: ")
-    assert "data leads to /mnt/nowhere/data, which is not there; mount its disk, or set" in warning
-    with pytest.raises(NotADirectory, match=r"which is not there; mount its disk"):
+    assert "data links to /mnt/nowhere/data, which does not exist; mount its disk, or set" in warning
+    with pytest.raises(NotADirectory, match=r"which does not exist; mount its disk"):
         DataDir(Path(f"data{below}"))
 
 
-def test_a_data_folder_that_may_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_data_folder_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
     (warning,) = warned()
-    assert warning.endswith("may not be written to by this user")
+    assert warning.startswith("the server will not start: this user cannot write to")
 
 
-def test_a_password_in_a_file_that_others_can_read() -> None:
+def test_a_password_in_a_file_readable_by_others_is_warned_of() -> None:
     file = Path("some.toml")
     file.write_text('[faktory]\npassword = "x"\n', "utf-8")
     file.chmod(0o644)
     assert warned(file) == [
-        "some.toml holds faktory.password and is readable by everybody on this machine; chmod 600 some.toml"
+        "some.toml holds faktory.password and every user of this machine can read it; run chmod 600 some.toml"
     ]
     file.chmod(0o640)
     assert warned(file) == []
 
 
-def test_a_readable_file_without_a_password() -> None:
+def test_a_readable_file_without_a_password_is_not_warned_of() -> None:
     file = Path("some.toml")
     file.write_text("[limits]\njobs = 5\n", "utf-8")
     file.chmod(0o644)
     assert warned(file) == []
 
 
-def test_orders_that_are_wrong() -> None:
+def test_invalid_throttles_and_cron_entries_are_warned_of() -> None:
     file = Path("some.toml")
     file.write_text(
         '[throttles]\nmail = { }\n[[cron]]\nschedule = "61 * * * *"\nname = "sweeper"\n[cron.job]\ntype = "sweep"\n',
         "utf-8",
     )
     throttle, cron = warned(file)
-    assert throttle.startswith("the server will not start: throttles.mail: write either concurrency = N")
+    assert throttle.startswith("the server will not start: throttles.mail: set either concurrency = N")
     assert cron.startswith('the server will not start: cron "sweeper": schedule "61 * * * *" in time zone "UTC" is')
 
 
-def test_an_unknown_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSDOCK_SERVER_DATE", "x")
-    assert warned() == ["CROSSDOCK_SERVER_DATE is no setting and has no effect; did you mean CROSSDOCK_SERVER_DATA?"]
+    assert warned() == ["CROSSDOCK_SERVER_DATE is not a setting and has no effect; did you mean CROSSDOCK_SERVER_DATA?"]
 
 
-def test_an_old_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_sqlite_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apsw.sqlite_lib_version", lambda: "3.51.2")
     assert warned() == ["the server will not start: SQLite 3.51.2 is too old; install apsw 3.51.3 or newer"]
 
 
-def test_a_running_server_is_a_note_and_no_warning(tmp_path: Path) -> None:
+def test_a_running_server_is_a_note_not_a_warning(tmp_path: Path) -> None:
     folder = DataDir(tmp_path / "jobs")
     settings = load({"server.data": Found("jobs", "flag")}, {}).settings
-    assert diagnosis.notes(settings)[0].startswith("jobs is empty: a server there begins empty;")
+    assert diagnosis.notes(settings)[0].startswith("jobs is empty: a server there starts empty;")
     folder.lock()
     assert diagnosis.notes(settings) == [f"the data folder is in use by process {os.getpid()}: a server is running"]
     assert warned(server_data="jobs") == []
@@ -235,7 +234,7 @@ def test_doctor_creates_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.endswith("no warnings\n")
 
 
-def test_json_output_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", "--limits-connections", "1", "--journal-durability", "everysec"]) == 1
     report = msgspec.json.decode(capsys.readouterr().out, type=Report)
     shown = {setting.name: (setting.value, setting.source) for setting in report.settings}

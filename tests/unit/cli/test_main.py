@@ -1,4 +1,4 @@
-"""The command line from outside: what it prints, where, and its exit code; and the examples of its reference page."""
+"""The command line as a process: output, exit codes, and the examples of its reference page."""
 
 import os
 import re
@@ -15,26 +15,27 @@ import click
 import pytest
 
 from crossdock import __version__
+from crossdock.cli import reference
 from crossdock.cli.catalog import COMMANDS, Noun
 from crossdock.cli.main import CatalogGroup, crossdock, main
 from crossdock.server.endpoints import BUILT
 from crossdock.settings.table import TABLE
 from tests.support.patience import PATIENCE_S
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
-#: The tests' own surroundings must not count.
+#: Variables of the test run's own environment that could configure Crossdock are removed.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
 
 
 CROSSDOCK = [sys.executable, "-m", "crossdock"]
 
-#: Another server on this machine may have the usual ports.
+#: Another server on this machine may use the default ports.
 CLOSED = [word for name in sorted(BUILT) for word in ("--listen", f"{name}=off")]
 LISTEN = [word.replace("faktory=off", "faktory=127.0.0.1:0") for word in CLOSED]
 
 
-#: Every command as its words: nouns, and verbs of nouns.
+#: The words of every command: nouns, and verbs of nouns.
 PATHS = [[name] for name in COMMANDS] + [
     [name, verb] for name, noun in COMMANDS.items() if isinstance(noun, Noun) for verb in noun.verbs
 ]
@@ -48,7 +49,7 @@ class Ended(NamedTuple):
 
 @contextmanager
 def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is told to stop at the end and killed if it hangs."""
+    """A process that is stopped at the end and killed if it does not end."""
     with subprocess.Popen(
         command, cwd=folder, env=CLEAN, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -63,7 +64,7 @@ def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]
 
 
 def until_ready(process: subprocess.Popen[str]) -> str:
-    """What the server says, up to its last line; all it said if it ends before."""
+    """The output of the server up to its last start line, or all output if it ends earlier."""
     assert process.stdout is not None
     said = ""
     for line in process.stdout:
@@ -74,7 +75,7 @@ def until_ready(process: subprocess.Popen[str]) -> str:
 
 
 def run(arguments: list[str], folder: Path) -> Ended:
-    """Run to the end; a server that gets ready is told to stop."""
+    """Run to the end. A server that becomes ready is stopped."""
     with started([*CROSSDOCK, *arguments], folder) as process:
         said = until_ready(process)
         if "\nready" in said:
@@ -111,7 +112,7 @@ def test_a_second_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
         doctor = run(["doctor", "--data", "jobs"], tmp_path)
     assert second.code == 1
     assert second.err == (
-        f"crossdock: jobs is in use by process {process.pid}; stop it, or give this server another folder with --data\n"
+        f"crossdock: jobs is in use by process {process.pid}; stop it, or choose another folder with --data\n"
     )
     assert f"note: the data folder is in use by process {process.pid}: a server is running\n" in doctor.out
 
@@ -128,22 +129,22 @@ def test_a_port_in_use_is_reported_without_advice(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"127.0.0.1:{other.getsockname()[1]}"
         taken = run(["up", *(word.replace("faktory=off", f"faktory={where}") for word in CLOSED)], tmp_path)
-    cure = "give this door another address: --listen faktory=HOST:PORT, or listen.faktory in the settings\n"
+    cure = "choose another address: --listen faktory=HOST:PORT, or listen.faktory in the settings\n"
     assert taken == Ended(
         "",
         f"crossdock: listen.faktory = {where} cannot be opened: Address already in use; "
-        f"stop the server that has it, or {cure}",
+        f"stop the server that uses it, or {cure}",
         1,
     )
     nowhere = run(["up", *(word.replace("faktory=off", "faktory=unix:no/where") for word in CLOSED)], tmp_path)
     assert f"unix:no/where cannot be opened: No such file or directory; {cure}" in nowhere.err
 
 
-def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -> None:
+def test_an_invalid_cron_line_stops_up_before_it_writes_anything(tmp_path: Path) -> None:
     (tmp_path / "crossdock.toml").write_text('[[cron]]\nschedule = "61 * * * *"\n[cron.job]\ntype = "sweep"\n', "utf-8")
     ended = run(["up", "--data", "jobs", "--listen", "faktory=off"], tmp_path)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith('crossdock: cron "sweep 61 * * * *": schedule "61 * * * *" in time zone "UTC" is wrong')
+    assert ended.err.startswith('crossdock: cron "sweep 61 * * * *": schedule "61 * * * *" in time zone "UTC"')
     assert not (tmp_path / "jobs").exists()
 
 
@@ -169,7 +170,7 @@ def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -
         ("", "", ("--limits-jobs", "0")),
     ],
 )
-def test_bad_settings_end_with_code_2_and_leave_no_folder(
+def test_bad_settings_exit_with_code_2_and_create_no_folder(
     file: str,
     variable: str,
     flags: tuple[str, ...],
@@ -183,11 +184,11 @@ def test_bad_settings_end_with_code_2_and_leave_no_folder(
     if variable:
         monkeypatch.setenv(*variable.split("="))
     Path("some.toml").write_text(file, "utf-8")
-    told = ["--config", "some.toml", "--data", "new/jobs", *flags]
-    assert main(["up", *told]) == 2
+    options = ["--config", "some.toml", "--data", "new/jobs", *flags]
+    assert main(["up", *options]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.startswith("crossdock: ") and shown.err.count("\n") == 1
-    assert main(["doctor", *told]) == 2
+    assert main(["doctor", *options]) == 2
     assert not Path("new").exists()
 
 
@@ -195,7 +196,7 @@ def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(CLEAN, "CROSSDOCK_LIMIT_JOBS", "1")
     ended = run(["up", *CLOSED], tmp_path)
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING CROSSDOCK_LIMIT_JOBS is no setting and has no effect; "
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING CROSSDOCK_LIMIT_JOBS is not a setting and has no effect; "
         r"did you mean CROSSDOCK_LIMITS_JOBS\?\n",
         ended.err,
     )
@@ -216,17 +217,23 @@ def test_a_secret_is_never_printed(tmp_path: Path) -> None:
         (["upp"], "No such command 'upp'. Did you mean 'up'?"),
         (["up", "--jornal-durability", "always"], "No such option '--jornal-durability'. Did you mean"),
         (["up", "extra"], "Got unexpected extra argument (extra)"),
-        (["up", "--listen", "faktory"], "--listen faktory is not DOOR=ADDRESS; the doors are faktory, workq, masenko,"),
-        (["up", "--listen", "smtp=off"], "--listen smtp=off is not DOOR=ADDRESS; the doors are faktory, workq,"),
+        (
+            ["up", "--listen", "faktory"],
+            "--listen faktory is not PROTOCOL=ADDRESS; the protocols are faktory, workq, masenko,",
+        ),
+        (
+            ["up", "--listen", "smtp=off"],
+            "--listen smtp=off is not PROTOCOL=ADDRESS; the protocols are faktory, workq,",
+        ),
         (["up", "--listen", "faktory=off", "--listen-faktory", "off"], "listen.faktory is given twice"),
         (["up", "--data", "a", "--server-data", "b"], "server.data is given twice"),
         (["up", "--listen", "faktory=here"], "listen.faktory = 'here' (flag --listen) is not allowed; it must be"),
         (["up", "--limits-jobs", "0"], "limits.jobs = '0' (flag --limits-jobs) is not allowed; it must be a whole"),
-        (["up", "--faktory-password", "x"], "--faktory-password is not a flag, since a command line is readable by"),
-        (["doctor", "--config", "no.toml"], "the configuration file no.toml cannot be read: No such file or directory"),
+        (["up", "--faktory-password", "x"], "--faktory-password is not a flag, because every user of this machine"),
+        (["doctor", "--config", "no.toml"], "cannot read the settings file no.toml: No such file or directory"),
     ],
 )
-def test_wrong_usage_is_one_sentence(
+def test_wrong_usage_is_reported_in_one_sentence(
     arguments: list[str],
     sentence: str,
     tmp_path: Path,
@@ -260,7 +267,7 @@ def loaded(path: list[str]) -> click.Command:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
-def test_the_catalog_says_of_a_command_what_its_own_help_says(path: list[str]) -> None:
+def test_the_catalog_has_the_help_text_of_each_command(path: list[str]) -> None:
     entry = COMMANDS[path[0]]
     if len(path) == 2:
         assert isinstance(entry, Noun)
@@ -272,7 +279,7 @@ def test_the_catalog_says_of_a_command_what_its_own_help_says(path: list[str]) -
 @pytest.mark.parametrize(
     "path", [path for path in PATHS if not isinstance(COMMANDS[path[0]], Noun) or len(path) == 2], ids=" ".join
 )
-def test_every_command_but_the_server_itself_prints_json(path: list[str]) -> None:
+def test_every_command_except_up_can_print_json(path: list[str]) -> None:
     names = [name for param in loaded(path).params for name in param.opts]
     assert ("--json" in names) is (path != ["up"])
 
@@ -303,13 +310,13 @@ def test_an_unknown_name_gets_a_suggestion(
     assert capsys.readouterr().err in (sentence, sentence.replace("'schedule list' or ", ""))
 
 
-def test_an_unknown_name_like_no_other_is_told_where_all_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_name_without_a_similar_one_refers_to_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["job", "xyzzy"]) == 2
     assert capsys.readouterr().err == "crossdock: No such command 'job xyzzy'. crossdock job --help lists all.\n"
 
 
 def completed(words: str, index: int, folder: Path) -> list[str]:
-    """What bash offers at this word."""
+    """The completions that bash offers for this word."""
     environment = CLEAN | {"_CROSSDOCK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
     done = subprocess.run(CROSSDOCK, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     assert done.stderr == ""
@@ -321,7 +328,7 @@ def test_tab_completes_commands_options_and_names_of_the_server(tmp_path: Path) 
     assert completed("crossdock job re", 2, tmp_path) == ["retry", "release", "replay"]
     assert completed("crossdock job list --st", 3, tmp_path) == ["--state"]
     assert completed("crossdock nonsense x", 2, tmp_path) == []
-    assert completed("crossdock queue show ma", 3, tmp_path) == [], "no server"
+    assert completed("crossdock queue show ma", 3, tmp_path) == [], "there is no server"
     with started([*CROSSDOCK, "up", "--data", "crossdock-data", *LISTEN], tmp_path) as process:
         said = until_ready(process)
         address = re.findall(r"faktory   (\S+)", said)[0]
@@ -335,11 +342,11 @@ def test_tab_completes_commands_options_and_names_of_the_server(tmp_path: Path) 
         assert completed("crossdock job list --queue m", 4, tmp_path) == ["mail", "main"]
 
 
-def test_the_help_does_not_wait_for_the_servers_code() -> None:
+def test_help_does_not_import_the_server() -> None:
     look = "import sys; from crossdock.cli.main import main; main(['--help']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
     assert "crossdock.cli.main" in modules
-    assert not {"crossdock.server.app", "crossdock.engine.engine", "pyarrow"} & set(modules)
+    assert not {"crossdock.server.app", "crossdock.engine.engine", "pyarrow", "deltalake"} & set(modules)
 
 
 def test_a_disabled_protocol_is_not_imported() -> None:
@@ -352,10 +359,12 @@ def test_a_disabled_protocol_is_not_imported() -> None:
     assert {"faktory", "crossdock.protocols.faktory.protocol"} <= set(modules)
     others = ("workq.protocol", "masenko.protocol", "redis.protocol", "redis.qless.service", "redis.resqu.service")
     assert not {f"crossdock.protocols.{name}" for name in others} & set(modules)
+    assert "crossdock.server.lake_keeper" in modules
+    assert not {"pyarrow", "deltalake"} & set(modules), "only the lake's processes and readers use them"
 
 
 @pytest.mark.parametrize("verb", ["up", "doctor"])
-def test_help_lists_every_setting_but_secrets(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_setting_except_secrets(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([verb, "--help"])
     words = capsys.readouterr().out.split()
     assert {setting.flag for setting in TABLE.values() if setting.flag in words} == {
@@ -369,14 +378,23 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"crossdock {__version__}\n"
 
 
-EXAMPLES = re.findall(r"^```console\n\$ crossdock (.*)\n([^`]*)^```$", REFERENCE.read_text("utf-8"), re.MULTILINE)
+EXAMPLES = re.findall(
+    r"^```console\n\$ crossdock (.*)\n([^`]*)^```$",
+    (DOCS / "how-to" / "command-line.md").read_text("utf-8"),
+    re.MULTILINE,
+)
 
 
 @pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp_path: Path) -> None:
+def test_the_examples_of_the_how_to_page_are_true(command: str, expected: str, tmp_path: Path) -> None:
     ended = run(command.split(), tmp_path)
     assert re.fullmatch(re.escape(expected).replace("…", ".*"), ended.out + ended.err, re.DOTALL)
 
 
-def test_the_reference_has_its_examples() -> None:
+def test_the_how_to_page_has_its_examples() -> None:
     assert len(EXAMPLES) == 20
+
+
+def test_the_reference_is_the_help_of_all_commands() -> None:
+    page = (DOCS / "reference" / "command-line.md").read_text("utf-8")
+    assert page == reference.page(), "run make docs"

@@ -1,4 +1,4 @@
-"""What the operator's verbs make of spans, ages and sizes, and of what clients wrote."""
+"""How operator commands parse time spans and print ages, sizes and texts of clients."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from crossdock.journal.data_dir import in_use_by
     ("text", "seconds"),
     [("90", 90), ("45s", 45), ("10m", 600), ("1.5h", 5_400), ("7d", 604_800), ("2w", 1_209_600), ("0", 0)],
 )
-def test_a_span(text: str, seconds: float) -> None:
+def test_a_valid_span_is_parsed(text: str, seconds: float) -> None:
     assert span(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "-5", "10 m", "1y", "1e3", "٣m", "1h30m", "9" * 400])
-def test_no_span(text: str) -> None:
+def test_an_invalid_span_is_refused(text: str) -> None:
     assert span(text) is None
 
 
@@ -36,14 +36,14 @@ def test_no_span(text: str) -> None:
         (864_000, "10d"),
     ],
 )
-def test_an_age(seconds: float | None, text: str) -> None:
+def test_an_age_is_printed_with_its_largest_units(seconds: float | None, text: str) -> None:
     assert age(seconds) == text
 
 
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 B"), (2_048, "2 KiB"), (5 * 1024**2, "5 MiB"), (3 * 1024**3, "3.0 GiB")]
 )
-def test_a_size(count: int, text: str) -> None:
+def test_a_size_is_printed_with_its_unit(count: int, text: str) -> None:
     assert size(count) == text
 
 
@@ -52,12 +52,12 @@ def test_a_size(count: int, text: str) -> None:
     [(None, "-"), (0, "0s"), (0.0003, "0.3ms"), (0.012, "12ms"), (1.239, "1.24s"), (12.39, "12.4s"), (3_700, "1h1m"),
      (-90, "-1m30s"), (-0.5, "-500ms")],
 )  # fmt: skip
-def test_how_long_it_took(seconds: float | None, text: str) -> None:
+def test_a_duration_is_printed_with_its_unit(seconds: float | None, text: str) -> None:
     assert lasting(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("printed", "text"),
     [
         (rate(0), "0"),
         (rate(12_345.6), "12,346/s"),
@@ -74,11 +74,11 @@ def test_how_long_it_took(seconds: float | None, text: str) -> None:
         (count(5e12), "5e+03G"),
     ],
 )
-def test_figures_beside_figures(told: str, text: str) -> None:
-    assert told == text
+def test_rates_shares_and_counts_are_short(printed: str, text: str) -> None:
+    assert printed == text
 
 
-def test_counted_things() -> None:
+def test_counts_are_printed_with_singular_or_plural() -> None:
     assert [some(count, "job") for count in (0, 1, 2_000)] == ["0 jobs", "1 job", "2,000 jobs"]
 
 
@@ -86,18 +86,18 @@ def test_counted_things() -> None:
     ("text", "shown"),
     [("plain ä 日", "plain ä 日"), ("\x1b[2J", "\\x1b[2J"), ("a\nb\r", "a\\nb\\r"), ("\u202eevil", "\\u202eevil")],
 )
-def test_what_clients_wrote_is_shown_and_not_obeyed(text: str, shown: str) -> None:
+def test_control_characters_of_clients_are_escaped(text: str, shown: str) -> None:
     assert clean(text) == shown
 
 
-def test_columns_end_figures_and_begin_words_together() -> None:
+def test_columns_align_numbers_right_and_texts_left() -> None:
     assert columns(("NAME", ">COUNT"), [("a", "1"), ("long\tname", "10,000")]) == (
         "NAME         COUNT\na                1\nlong\\tname  10,000"
     )
     assert columns(("NAME", "STATE"), []) == "NAME  STATE"
 
 
-def test_a_long_text_is_cut() -> None:
+def test_a_long_text_is_truncated() -> None:
     assert (cut("short", 5), cut("longer", 5)) == ("short", "long…")
 
 

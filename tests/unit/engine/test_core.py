@@ -1,4 +1,4 @@
-"""The core of the engine knows no protocol: it does not name the data of one (test_imports.py: nor imports one)."""
+"""The core of the engine does not name the protocol data of any protocol (test_imports.py: it imports none either)."""
 
 import ast
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_core_names_no_protocol_data(room: str) -> None:
     assert found == []
 
 
-def test_hooks_belong_to_protocols_that_have_some() -> None:
+def test_every_hook_is_of_a_known_class_of_protocol_data() -> None:
     tables = [each for each in vars(hooks).values() if isinstance(each, dict)]
     keys = {key for table in tables for key in table if isinstance(key, type) and issubclass(key, ProtocolData)}
     assert keys == {QlessData, ResquData}

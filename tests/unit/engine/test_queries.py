@@ -1,4 +1,4 @@
-"""Queries: they answer with existing objects, in the order that protocols show, and change nothing."""
+"""Queries return existing objects in the order that protocols show, and change nothing."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crossdock.engine.qless import queries as qless
-from crossdock.engine.queries import failures, jobs, keyspace, queues, records, schedules, workers
+from crossdock.engine.queries import jobs, keyspace, queues, records
 from crossdock.engine.resqu import queries as resqu
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -18,10 +18,10 @@ from crossdock.model.states import State
 from tests.support.picture import picture
 from tests.support.states import BEGIN, Story, eventful
 
-_MODULES = (failures, jobs, keyspace, queues, records, schedules, workers, qless, resqu)
+_MODULES = (jobs, keyspace, queues, records, qless, resqu)
 
 
-#: They answer about a record that must be there.
+#: Queries about a record that must exist.
 _NEED_A_RECORD = (records.oldest_open_load, qless.tagged_since)
 
 
@@ -90,11 +90,11 @@ def test_a_job_is_the_object_itself(story: Story) -> None:
     assert next(jobs.jobs_of_jid(state, job.jid)) is job
     assert list(jobs.indexed_jobs(state, (3, 4))) == [job, state.jobs[4]]
     assert jobs.job_by_number(state, 10_000) is None
-    assert jobs.newest_job(state, "nobody") is None
+    assert jobs.newest_job(state, "unknown") is None
     assert jobs.jobs_by_number(state) is state.jobs
 
 
-def test_the_newest_of_several_jobs_of_a_jid(story: Story) -> None:
+def test_newest_job_returns_the_newest_job_of_a_jid(story: Story) -> None:
     story.push("twice-0001")
     story.push("twice-0001")
     first, second = jobs.jobs_of_jid(story.state, "twice-0001")
@@ -126,13 +126,13 @@ def test_a_page_of_ready_jobs_is_in_the_order_of_leases(story: Story) -> None:
     assert queues.delayed_count(story.state, "default") == 3
 
 
-def test_queues_by_what_is_known_of_them(story: Story) -> None:
+def test_queues_are_found_by_name_listing_and_pause(story: Story) -> None:
     state = story.state
     assert [queue.name for queue in queues.listed_queues(state)] == ["default", "other", "third"]
     assert [queue.name for queue in queues.paused_queues(state)] == ["other"]
-    assert (queues.is_paused(state, "other"), queues.is_paused(state, "nobody")) == (True, False)
-    assert queues.waiting_count(state, "nobody") == 0
-    assert queues.oldest_since(state, "nobody") is None
+    assert (queues.is_paused(state, "other"), queues.is_paused(state, "unknown")) == (True, False)
+    assert queues.waiting_count(state, "unknown") == 0
+    assert queues.oldest_since(state, "unknown") is None
     assert queues.oldest_since(state, "other") == state.jobs[43].since
     assert queues.queue_counts(state, "default") == (34, 0, 3, 1, 2)
     assert qless.queue_length(state, "default") == 34 + 3 + 1 + 2
@@ -153,9 +153,9 @@ def test_a_removed_key_is_gone_and_its_change_is_known(story: Story) -> None:
     assert keyspace.keyspace_bytes(story.state) == 0
 
 
-def test_failures_newest_first(story: Story) -> None:
+def test_failures_are_listed_newest_first(story: Story) -> None:
     story.do(Bury("faktory", [3]))
-    [(name, group)] = failures.failure_groups(story.state).items()
-    assert failures.failure_group(story.state, name) is group
-    assert failures.newest_failure(story.state, group) is story.state.jobs[3]
-    assert failures.failure_group(story.state, "nobody") is None
+    [(name, group)] = jobs.failure_groups(story.state).items()
+    assert jobs.failure_group(story.state, name) is group
+    assert jobs.newest_failure(story.state, group) is story.state.jobs[3]
+    assert jobs.failure_group(story.state, "unknown") is None

@@ -1,4 +1,4 @@
-"""What a restart keeps, what it gives back, and who may settle after it."""
+"""What a restart keeps, which leases it gives back, and which claims may settle afterwards."""
 
 import pytest
 
@@ -23,28 +23,28 @@ def terms(bound: LeaseBinding) -> LeaseTerms:
     return LeaseTerms(1_800.0, 60.0, 86_400.0, bound)
 
 
-def test_a_restart_says_so_and_counts(bench: Bench) -> None:
+def test_a_restart_writes_an_event_and_counts(bench: Bench) -> None:
     bench.restart()
     assert bench.last == Started(bench.now.wall, 2, bench.now.steady)
     bench.restart()
     assert bench.state.counters.epoch == 3
 
 
-def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
+def test_leases_keep_their_remaining_time(bench: Bench) -> None:
     bench.push("a", "b")
-    for bound in (LeaseBinding.NOBODY, LeaseBinding.WORKER):
+    for bound in (LeaseBinding.UNBOUND, LeaseBinding.WORKER):
         bench.lease(terms=terms(bound))
     bench.clock.pass_by(1_000.0)
     bench.restart()
     assert [job.state for job in bench.state.jobs.values()] == [State.LEASED] * 2
-    assert bench.after(799.0).lapsed == 0
-    assert bench.after(1.0).lapsed == 2
+    assert bench.after(799.0).expired == 0
+    assert bench.after(1.0).expired == 2
 
 
 def test_leases_bound_to_a_connection_are_given_back(bench: Bench) -> None:
     bench.push("a", "b")
     bound = held(bench.lease(terms=terms(LeaseBinding.CONNECTION)))
-    bench.lease(terms=terms(LeaseBinding.NOBODY))
+    bench.lease(terms=terms(LeaseBinding.UNBOUND))
     bench.restart()
     assert bench.job(bound[0]).state is State.READY
     assert bench.job(bound[0]).attempts == 0
@@ -66,14 +66,15 @@ def test_queues_pauses_and_counters_are_kept(bench: Bench) -> None:
     assert bench.push("next") == [3], "numbers go on"
 
 
-#: The lease is of worker "holder", bound to nobody, from before the restart · who settles without a token · may it
+#: An unbound lease of worker "holder" from before the restart · the worker that settles without a token · whether it
+#: may
 @pytest.mark.parametrize(
     ("holder", "name", "may"),
     [
-        ("holder", "holder", True),  # it counts as given what its name is on
-        ("holder", "other", False),  # and as not given what another's is on: it may have been fenced off before
-        ("holder", "", True),  # one without a name has no past
-        ("", "other", True),  # and so has a lease without one
+        ("holder", "holder", True),  # a lease with its own name counts as its own
+        ("holder", "other", False),  # a lease with another name does not: the claim may have been fenced off before
+        ("holder", "", True),  # a claim without a name has no history
+        ("", "other", True),  # nor has a lease without one
         ("", "", True),
     ],
 )
@@ -95,7 +96,7 @@ def test_a_token_from_before_the_restart_still_names_its_lease(bench: Bench) -> 
     bench.push("a", "b")
     one, two = held(bench.lease()), held(bench.lease())
     bench.restart()
-    assert bench.succeed("a", "anybody", one)
+    assert bench.succeed("a", "other", one)
     bench.give_back(two)
     bench.lease(worker="another")
     assert not bench.succeed("b", "w", two)

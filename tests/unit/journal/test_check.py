@@ -1,4 +1,4 @@
-"""What `crossdock check` finds, and that it changes nothing."""
+"""`crossdock check`: the faults that it finds, and that it changes nothing."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, NEWER, SOUND, SPARE, Report, check
 from crossdock.journal.completeness import MARK, write_mark
 from crossdock.journal.data_dir import DATABASE
-from crossdock.journal.errors import NoJournal
+from crossdock.journal.port import NoJournal
 from crossdock.journal.snapshot import file as snapshot_file
 from crossdock.journal.sqlite import reader
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip
@@ -28,7 +28,7 @@ def look(data: Path) -> Report:
 
 
 @pytest.mark.parametrize("snapshots", [0, 1, 3])
-def test_a_sound_folder(tmp_path: Path, snapshots: int) -> None:
+def test_a_sound_folder_has_no_faults(tmp_path: Path, snapshots: int) -> None:
     story = at_rest(tmp_path / "data", snapshots=snapshots)
     before = fingerprint(tmp_path / "data")
     report = look(tmp_path / "data")
@@ -49,13 +49,13 @@ def test_a_folder_in_use(tmp_path: Path) -> None:
         MARK,
         f"{DATABASE}-wal",
         f"{DATABASE}-shm",
-    }, "the server's own files are left alone"
+    }, "the server's own files are not removed"
     writer.push("goes-on-0")
     writer.close()
 
 
-def test_a_server_that_was_killed(tmp_path: Path) -> None:
-    """What only its write-ahead log holds is seen, and stays there."""
+def test_the_folder_of_a_killed_server_is_sound(tmp_path: Path) -> None:
+    """Entries that are only in the write-ahead log are checked, and stay there."""
     writer = Writer(tmp_path / "data")
     writer.tell(eventful())
     copy = tmp_path / "after"
@@ -91,7 +91,7 @@ def compact_often(writer: Writer, times: int = 3) -> None:
 @pytest.mark.parametrize(("at", "times"), [("journal", 1), ("journal", 3), ("snapshot", 3), ("fold", 3)])
 def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.MonkeyPatch, at: str, times: int) -> None:
     """Between two pages of the journal, before the older snapshot is read, before the newer one is."""
-    monkeypatch.setattr(reader, "_ROWS", 2)
+    monkeypatch.setattr(reader, "_ENTRIES", 2)
     for n in range(12):
         writer.push(f"behind-{n:02d}")
         if n == 6:
@@ -108,7 +108,9 @@ def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.Mo
     assert not busy
 
 
-def test_a_snapshot_that_is_deleted_while_it_is_looked_for(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_the_server_deletes_during_the_check_is_no_fault(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load, paths = snapshot_file.load, []
 
     def late(path: Path) -> snapshot_file.Loaded:
@@ -148,20 +150,20 @@ NEWEST = "(select value from meta where key = 'snapshot')"
 @pytest.mark.parametrize(
     ("harm", "says", "cure"),
     [
-        (sql(f"update journal set crc = crc + 1 where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
-        (sql(f"update journal set entry = 'text' where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
-        (sql(f"delete from journal where seq = {LAST} - 1"), r"batches \d+ to \d+ are missing", BROKEN),
+        (sql(f"update journal set crc = crc + 1 where seq = {LAST}"), r"entry \d+ fails its checksum", BROKEN),
+        (sql(f"update journal set entry = 'text' where seq = {LAST}"), r"entry \d+ fails its checksum", BROKEN),
+        (sql(f"delete from journal where seq = {LAST} - 1"), r"entries \d+ to \d+ are missing", BROKEN),
         (sql(f"delete from journal where seq < {LAST}"), r"missing between the snapshot and the journal", BROKEN),
-        (sql(f"update journal set crc = 0 where seq = {NEWEST}"), r"batch \d+ fails its checksum", SPARE),
-        (lambda data: flip(newest(data), -40), "snapshot .* fails a checksum", BROKEN),
+        (sql(f"update journal set crc = 0 where seq = {NEWEST}"), r"entry \d+ fails its checksum", SPARE),
+        (lambda data: flip(newest(data), -40), "snapshot .* fails its checksum", BROKEN),
         (lambda data: newest(data).unlink(), "snapshot .* cannot be read", BROKEN),
-        (lambda data: flip(oldest(data), -40), "snapshot .* fails a checksum", SPARE),
+        (lambda data: flip(oldest(data), -40), "snapshot .* fails its checksum", SPARE),
         (lambda data: oldest(data).unlink(), "snapshot .* cannot be read", SPARE),
         (sql("alter table meta rename to beta"), "the journal has the tables|no such table", BROKEN),
         (sql("update meta set value = 7 where key = 'format'"), "format 7.*newer Crossdock", NEWER),
     ],
 )
-def test_what_is_wrong_and_what_to_do(data: Path, harm: Callable[[Path], None], says: str, cure: str) -> None:
+def test_each_fault_is_reported_with_its_cure(data: Path, harm: Callable[[Path], None], says: str, cure: str) -> None:
     harm(data)
     before = fingerprint(data)
     report = look(data)
@@ -170,7 +172,7 @@ def test_what_is_wrong_and_what_to_do(data: Path, harm: Callable[[Path], None], 
     assert fingerprint(data) == before
 
 
-def test_pages_that_rotted(data: Path) -> None:
+def test_damaged_pages_are_reported(data: Path) -> None:
     file = data / DATABASE
     size = file.stat().st_size
     for at in range(4_096, size, 4_096):
@@ -185,28 +187,28 @@ def test_a_thousand_faults_are_summarized_in_ten_lines(tmp_path: Path) -> None:
     change(tmp_path / "data", "update journal set crc = 0")
     report = look(tmp_path / "data")
     assert len(report.faults) == 11
-    assert "the rest of the journal was not looked at" in report.faults[-1]
+    assert "the rest of the journal was not checked" in report.faults[-1]
 
 
-def test_a_backup_is_checked_like_a_folder_and_by_its_own_word(data: Path) -> None:
+def test_a_backup_is_checked_against_its_manifest(data: Path) -> None:
     copy = data.parent / "copy"
     back_up(data, copy, 0, nothing)
     assert look(copy).faults == []
     change(copy, f"delete from journal where seq = {LAST}")
     assert "is missing from the end" in look(copy).faults[0]
     write_mark(copy, 0, 0)
-    assert "its backup.json says" in look(copy).faults[0]
+    assert "its backup.json states" in look(copy).faults[0]
 
 
-def test_where_there_is_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nothing holds no journal"):
         look(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_result(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--data", str(data)]) == 0
-    assert "sound: nothing is wrong" in capsys.readouterr().out
+    assert "sound: no faults found" in capsys.readouterr().out
     flip(newest(data), -40)
     assert main(["check", "--data", str(data)]) == 1
     out = capsys.readouterr().out

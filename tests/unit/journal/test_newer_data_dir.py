@@ -19,7 +19,8 @@ from crossdock.journal.port import Snapshot
 from crossdock.journal.snapshot import file
 from crossdock.journal.sqlite import schema
 from crossdock.journal.sqlite.journal import SqliteJournal
-from crossdock.lake import manifest
+from crossdock.lake.checksums import seal
+from crossdock.lake.position import FORMAT, POSITION
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
 from crossdock.model.events.codec import (
@@ -39,14 +40,14 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A journal of a few batches, and a snapshot of the first of them."""
+    """A journal of a few entries, and a snapshot of the first of them."""
     bench = Bench()
     for number in range(5):
         bench.do(Enqueue("faktory", [spec(f"job-{number:04}")]))
     folder = DataDir(tmp_path / "data")
     journal = SqliteJournal(folder)
-    for batch in bench.batches:
-        journal.append(batch)
+    for entry in bench.batches:
+        journal.append(entry)
     made = compact(folder.path, 3)
     journal.install(Snapshot(made.seq, folder.path / made.file))
     journal.close()
@@ -72,19 +73,19 @@ def newer_tables(data: Path) -> None:
 
 
 def newer_events(data: Path) -> None:
-    batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
-    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch)
+    entry = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, entry), entry)
 
 
 def newer_events_in_the_log(data: Path) -> None:
-    batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
-    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch, in_log=True)
+    entry = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, entry), entry, in_log=True)
     assert (data / f"{DATABASE}-wal").stat().st_size
 
 
 def unknown_events(data: Path) -> None:
-    batch = msgspec.msgpack.encode([EVENT_VERSION + 1, 1.0, 1.0, [["teleported", 1.0, {"a": 1}]], "more"])
-    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, batch), batch)
+    entry = msgspec.msgpack.encode([EVENT_VERSION + 1, 1.0, 1.0, [["teleported", 1.0, {"a": 1}]], "more"])
+    change(data, "insert into journal values (6, ?, ?)", entry_checksum(6, entry), entry)
 
 
 def newer_snapshot(data: Path, member: int = 0) -> None:
@@ -100,12 +101,12 @@ def newer_snapshot(data: Path, member: int = 0) -> None:
 
 def newer_lake(data: Path) -> None:
     (data / "lake").mkdir()
-    done = {"format": manifest.FORMAT + 1, "position": "what a newer one writes"}
-    (data / "lake" / manifest.DONE).write_bytes(msgspec.json.encode(done))
+    reported = {"format": FORMAT + 1, "position": "what a newer one writes"}
+    (data / POSITION).write_bytes(seal(msgspec.json.encode(reported)))
 
 
 def fingerprint(data: Path) -> dict[str, str]:
-    """But for the lock, which says who had it last, and SQLite's index of the log, which is made from it."""
+    """All files except the lock, which has the last process id, and SQLite's index of the log, which is derived."""
     return {
         str(path.relative_to(data)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(data.rglob("*"))
@@ -124,15 +125,15 @@ def fingerprint(data: Path) -> dict[str, str]:
             newer_tables,
             f"the journal's format 7 was written by Crossdock 9.1.2; this is Crossdock {__version__}",
         ),
-        (newer_events, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is"),
-        (newer_events_in_the_log, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock;"),
-        (unknown_events, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is"),
+        (newer_events, f"journal entry 6, of event version {EVENT_VERSION + 1} was written by a newer"),
+        (newer_events_in_the_log, f"journal entry 6, of event version {EVENT_VERSION + 1} was written by a newer"),
+        (unknown_events, f"journal entry 6, of event version {EVENT_VERSION + 1} was written by a newer"),
         (newer_snapshot, f"the snapshot's format {file._FORMAT + 1} was written by a newer Crossdock; this is"),
         (
             lambda data: newer_snapshot(data, 1),
-            f"the snapshot, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is",
+            f"the snapshot, of event version {EVENT_VERSION + 1} was written by a newer",
         ),
-        (newer_lake, "the lake in data/lake, of format 3 was written by a newer Crossdock; this is"),
+        (newer_lake, "the lake in data/lake, of format 4 was written by a newer Crossdock; this is"),
     ],
     ids=["format", "tables", "events", "log", "unknown-events", "snapshot", "snapshot-events", "lake"],
 )
@@ -163,7 +164,7 @@ def test_an_older_server_refuses_a_newer_folder_and_changes_nothing(
     assert fingerprint(data) == before
 
 
-def test_a_folder_of_this_version_is_signed_and_opened_again(data: Path) -> None:
+def test_the_newest_version_that_wrote_a_folder_is_recorded(data: Path) -> None:
     def signed() -> object:
         db = apsw.Connection(str(data / DATABASE), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -175,17 +176,17 @@ def test_a_folder_of_this_version_is_signed_and_opened_again(data: Path) -> None
     assert isinstance(number, int) and schema.written_by(number) == "" and schema.written_by(number + 1)
     change(data, "update meta set value = 9001002 where key = 'crossdock'")
     SqliteJournal(DataDir(data)).close()
-    assert signed() == 9_001_002, "the newest that wrote here, though this one can read it"
+    assert signed() == 9_001_002, "the newest version that wrote here, though this one can read it"
     change(data, "delete from meta where key = 'crossdock'")
     SqliteJournal(DataDir(data)).close()
-    assert signed() == number, "of a journal that was made before versions were noted"
+    assert signed() == number, "also in a journal without a recorded version"
 
 
-def test_what_is_no_batch_is_not_called_newer() -> None:
+def test_bytes_that_are_not_an_entry_are_not_called_newer() -> None:
     refuse_newer_entry(1, b"")
     refuse_newer_entry(1, b"\xc1\xff")
     refuse_newer_entry(1, encode_entry(JournalEntry(EVENT_VERSION, 1.0, 1.0, [])))
-    batch = encode_entry(JournalEntry(EVENT_VERSION + 3, 1.0, 1.0, []))
-    assert decode_entry(batch).version == EVENT_VERSION + 3
-    with pytest.raises(Newer, match=f"batch 9, of event version {EVENT_VERSION + 3} was written by Crossdock 7.0.0"):
-        refuse_newer_entry(9, batch, "7.0.0")
+    entry = encode_entry(JournalEntry(EVENT_VERSION + 3, 1.0, 1.0, []))
+    assert decode_entry(entry).version == EVENT_VERSION + 3
+    with pytest.raises(Newer, match=f"entry 9, of event version {EVENT_VERSION + 3} was written by Crossdock 7.0.0"):
+        refuse_newer_entry(9, entry, "7.0.0")

@@ -1,4 +1,4 @@
-"""Recovery: the fold of what the journal holds, with or without a snapshot, and no further than it fits."""
+"""Recovery: folding the journal with and without a snapshot, and refusing entries that do not fit."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +24,8 @@ def journal(tmp_path: Path) -> Iterator[SqliteJournal]:
 
 
 def fill(journal: SqliteJournal, story: Story) -> None:
-    for batch in story.batches:
-        journal.append(batch)
+    for entry in story.batches:
+        journal.append(entry)
 
 
 def test_an_empty_journal_is_an_empty_state(journal: SqliteJournal) -> None:
@@ -34,19 +34,19 @@ def test_an_empty_journal_is_an_empty_state(journal: SqliteJournal) -> None:
     assert picture(found.state) == picture(Story().state)
 
 
-def test_the_fold_is_the_state(journal: SqliteJournal) -> None:
+def test_folding_all_entries_gives_the_state(journal: SqliteJournal) -> None:
     story = eventful()
     fill(journal, story)
     found = recover(journal)
     assert picture(found.state) == picture(story.state)
     assert found.seq == len(story.batches)
-    assert found.events == sum(len(decode_entry(batch).events) for batch in story.batches)
+    assert found.events == sum(len(decode_entry(entry).events) for entry in story.batches)
     assert found.bytes == sum(map(len, story.batches))
     last = decode_entry(story.batches[-1])
     assert (found.wall, found.steady) == (last.wall, last.steady)
 
 
-def test_a_snapshot_at_any_batch_gives_the_same_state(journal: SqliteJournal, tmp_path: Path) -> None:
+def test_a_snapshot_at_any_entry_gives_the_same_state(journal: SqliteJournal, tmp_path: Path) -> None:
     story = eventful()
     fill(journal, story)
     whole = picture(story.state)
@@ -61,21 +61,21 @@ def test_a_snapshot_at_any_batch_gives_the_same_state(journal: SqliteJournal, tm
         assert found.events <= len(story.batches) * 2 - seq
 
 
-def test_an_event_that_does_not_fit_is_damage(journal: SqliteJournal) -> None:
-    """The same batch twice: a job that is leased cannot be leased again."""
+def test_an_event_that_does_not_fit_is_refused(journal: SqliteJournal) -> None:
+    """The same entry twice: a job that is leased cannot be leased again."""
     story = Story()
     story.push("job-0001")
     story.lease()
     fill(journal, story)
     journal.append(story.batches[-1])
-    with pytest.raises(Damaged, match="batch 3 does not fit"):
+    with pytest.raises(Damaged, match="entry 3 does not fit"):
         recover(journal)
 
 
-@pytest.mark.parametrize("batch", [b"", b"\xc1", b"not msgpack at all", b"\x94\x01\x00\x00"])
-def test_bytes_that_are_no_batch_are_damage(journal: SqliteJournal, batch: bytes) -> None:
-    journal.append(batch)
-    with pytest.raises(Damaged, match="batch 1"):
+@pytest.mark.parametrize("entry", [b"", b"\xc1", b"not msgpack at all", b"\x94\x01\x00\x00"])
+def test_bytes_that_are_not_an_entry_are_refused(journal: SqliteJournal, entry: bytes) -> None:
+    journal.append(entry)
+    with pytest.raises(Damaged, match="entry 1"):
         recover(journal)
 
 
@@ -88,23 +88,23 @@ def test_a_newer_version_is_refused_by_name(journal: SqliteJournal) -> None:
         recover(journal)
 
 
-def test_an_event_about_an_unknown_job_is_damage(journal: SqliteJournal) -> None:
+def test_an_event_about_an_unknown_job_is_refused(journal: SqliteJournal) -> None:
     story = Story()
     story.push("job-0001")
     story.lease()
     [leased] = decode_entry(story.batches[1]).events
     assert isinstance(leased, Leased)
     journal.append(story.batches[1])
-    with pytest.raises(Damaged, match="batch 1 does not fit"):
+    with pytest.raises(Damaged, match="entry 1 does not fit"):
         recover(journal)
 
 
-def test_a_snapshot_of_another_batch_is_damage(journal: SqliteJournal, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_entry_is_refused(journal: SqliteJournal, tmp_path: Path) -> None:
     story = eventful()
     fill(journal, story)
     path = tmp_path / snapshot_name(3)
     file.write(path, story.state, len(story.batches), story.now.wall, story.now.steady)
     journal.install(Snapshot(3, path))
-    with pytest.raises(Damaged, match="is of batch"):
+    with pytest.raises(Damaged, match="ends with journal entry"):
         recover(journal)
     assert path.exists()

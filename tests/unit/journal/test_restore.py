@@ -1,4 +1,4 @@
-"""Restoring a backup as a call: what it refuses, and that it leaves nothing half done."""
+"""Restoring a backup: what is refused, and that a failed restore leaves nothing."""
 
 import errno
 import os
@@ -45,19 +45,19 @@ def test_a_folder_in_use(copy: Path) -> None:
     writer.close()
 
 
-def test_a_folder_that_is_not_empty(copy: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(copy: Path) -> None:
     refused(copy, copy.parent / "data", r"not empty \(journal.db, journal.mark, snapshot-\d+\); move it away")
     (copy.parent / "home").mkdir()
     (copy.parent / "home" / "letter").touch()
     refused(copy, copy.parent / "home", r"home is not empty \(letter\); move it away, or restore to another")
 
 
-def test_a_file_in_the_way(copy: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(copy: Path) -> None:
     (copy.parent / "file").touch()
     refused(copy, copy.parent / "file", "file is not a folder")
 
 
-def test_something_that_is_no_backup(copy: Path) -> None:
+def test_a_folder_that_is_not_a_backup_is_refused(copy: Path) -> None:
     refused(copy.parent / "data", copy.parent / "new", "data is not a backup: it has no backup.json")
     (copy / MANIFEST).write_text("{}")
     refused(copy, copy.parent / "new", "backup.json cannot be read: .*; use another backup")
@@ -65,24 +65,24 @@ def test_something_that_is_no_backup(copy: Path) -> None:
     refused(copy, copy.parent / "new", r"made by a newer Crossdock \(9.0\)")
 
 
-def test_a_backup_that_has_rotted(copy: Path) -> None:
+def test_a_damaged_backup_is_refused(copy: Path) -> None:
     (file,) = copy.glob("snapshot-*")
     flip(file, -30)
     done: list[str] = []
     with pytest.raises(Damaged, match=r"snapshot .*; restore a backup"):
         restore(copy, copy.parent / "new", lambda what, *_: done.append(what))
-    assert set(done) == {"verify"}, "nothing is copied before it is known to be sound"
+    assert set(done) == {"verify"}, "the backup is verified before anything is copied"
     assert not (copy.parent / "new").exists()
 
 
-def test_a_backup_that_lost_its_end(copy: Path) -> None:
+def test_a_backup_that_lost_its_end_is_refused(copy: Path) -> None:
     change(copy, "delete from journal where seq = (select max(seq) from journal)")
-    refused(copy, copy.parent / "new", r"batch \d+ is missing from the end of the journal")
+    refused(copy, copy.parent / "new", r"entry \d+ is missing from the end of the journal")
     write_mark(copy, 0, 0)
-    refused(copy, copy.parent / "new", r"copy holds \d+ jobs up to batch \d+, its backup.json says \d+ up to \d+; use")
+    refused(copy, copy.parent / "new", r"jobs up to journal entry \d+, its backup.json states \d+ up to \d+; use")
 
 
-def test_an_empty_folder_will_do_and_what_was_cut_short_is_cleared(copy: Path) -> None:
+def test_an_empty_folder_is_accepted_and_an_interrupted_restore_is_removed(copy: Path) -> None:
     data = copy.parent / "new"
     (data / "restoring").mkdir(parents=True)
     (data / "restoring" / DATABASE).write_text("half")
@@ -93,7 +93,7 @@ def test_an_empty_folder_will_do_and_what_was_cut_short_is_cleared(copy: Path) -
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_disk_that_fills_while_restoring(copy: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+def test_a_restore_to_a_full_disk_is_removed(copy: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     data = copy.parent / "new"
     if there:
         data.mkdir()
@@ -101,7 +101,7 @@ def test_a_disk_that_fills_while_restoring(copy: Path, monkeypatch: pytest.Monke
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files, "settle", full)
-    with pytest.raises(CannotRestore, match=r"no room in .* MiB: .* the backup is untouched"):
+    monkeypatch.setattr(files, "sync_uncached", full)
+    with pytest.raises(CannotRestore, match=r"no space in .* MiB: .* the backup is unchanged"):
         restore(copy, data, nothing)
     assert ([each.name for each in data.iterdir()] == ["lock"]) if there else not data.exists()

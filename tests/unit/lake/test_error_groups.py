@@ -4,7 +4,7 @@ import pytest
 
 from crossdock.lake.redaction import Errors, Payloads
 from crossdock.model.commands.core import Claim, Fail
-from crossdock.model.error_groups import error_group
+from crossdock.model.job import error_group
 from tests.model.bench import Bench
 from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
@@ -45,7 +45,7 @@ def test_failures_without_a_type_are_found_by_their_words_and_shown_as_they_were
     assert [(row["failure"], row["jobs"]) for row in peer.ask("failures")["failures"]] == [("row N of N is", 2)]
     rows = peer.ask("jobs", failure="row N of N is")["jobs"]
     assert [row["error"] for row in rows] == ["row 0 of 9 is bad", "row 1 of 9 is bad"]
-    assert peer.ask("retry", failure="row N of N is", states=["dead"], dry=True)["count"] == 2
+    assert peer.ask("retry", failure="row N of N is", states=["dead"], dry_run=True)["count"] == 2
     assert peer.ask("retry", failure="row N of N is", to="q")["done"] == 2
     assert peer.ask("failures")["failures"] == []
     assert '"errtype":"undefined"' in worker.call("FETCH q")

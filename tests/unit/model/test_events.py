@@ -1,4 +1,4 @@
-"""An old journal always loads: what was written once is read for ever, whatever fields are added."""
+"""A journal of each released version loads for ever, whatever fields are added."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.model.visible_keys import visible
 
 
 def has_all_of(found: object, stored: object) -> bool:
-    """`found` says what `stored` says; a struct may have fields more."""
+    """Whether `found` has all values of `stored`. A struct may have more fields."""
     if isinstance(stored, dict):
         return isinstance(found, dict) and all(
             name in found and has_all_of(found[name], each) for name, each in stored.items()
@@ -38,7 +38,7 @@ def has_all_of(found: object, stored: object) -> bool:
     return found == stored
 
 
-def test_there_is_one_of_each_kind() -> None:
+def test_the_stored_journal_has_every_kind_of_event() -> None:
     there = {kind for line in lines() for kind in line.kinds}
     assert [tag(kind) for kind in KINDS if tag(kind) not in there] == [], (
         "add them, as the first lines of tests/model/old_journal.py say"
@@ -46,7 +46,7 @@ def test_there_is_one_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(lines())))
-def test_each_batch_reads_as_it_was_written(number: int) -> None:
+def test_each_stored_entry_reads_as_it_was_written(number: int) -> None:
     line = lines()[number]
     batch = decode_entry(line.batch)
     assert batch.version == 1
@@ -55,7 +55,7 @@ def test_each_batch_reads_as_it_was_written(number: int) -> None:
         assert has_all_of(named(event), stored)
 
 
-def test_the_old_journal_still_leads_where_it_led() -> None:
+def test_the_stored_journal_gives_the_expected_state() -> None:
     state = EngineState()
     for event, _ in raw_events():
         apply(state, event)
@@ -65,7 +65,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "leased": ("LEASED", 1, 0),
         "failed": ("READY", 1, 1),
         "lost": ("READY", 1, 1),
-        "lapsed": ("READY", 1, 0),
+        "lease-expired": ("READY", 1, 0),
         "returned": ("READY", 0, 0),
         "dead": ("DEAD", 1, 1),
         "buried": ("DEAD", 0, 0),
@@ -81,6 +81,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "blocked": ("READY", 0, 0),
         "revived": ("READY", 1, 0),
         "every-1": ("READY", 0, 0),
+        "own-1": ("READY", 0, 0),
         "every-2": ("READY", 0, 0),
         "holder": ("LEASED", 1, 0),
         "unheld": ("READY", 0, 0),
@@ -122,8 +123,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     assert {name: lock.holder for name, lock in state.locks.items()} == {
         "lock": 17,
         "uid:handed": 0,
-        "uid:again": 43,
-        "uid:running": 44,
+        "uid:again": 44,
+        "uid:running": 45,
     }
     assert {name: (stage.phase.name, stage.total) for name, stage in state.resqu.batches.items()} == {
         "after it": ("ACTIVE", 1),
@@ -159,11 +160,11 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert state.scripts == {"0123": "dialect"}
     counters = state.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (51, 2, 17, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (52, 2, 17, 5)
 
 
-def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
-    """Going back a version: what this program does not know at the end of a struct, it does not miss."""
+def test_an_unknown_field_at_the_end_is_ignored() -> None:
+    """After a downgrade: unknown fields at the end of a struct are ignored."""
     for line in lines():
         known = encode_entry(decode_entry(line.batch))  # with the fields added since
         version, wall, steady, events = msgspec.msgpack.decode(known)
@@ -192,8 +193,8 @@ def test_a_field_added_at_the_end_with_a_default_reads_old_events(kind: type[e.E
 
 
 @pytest.mark.parametrize("kind", [Job, Spec, Lease, Extra, Policy, Links])
-def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) -> None:
-    """Snapshots keep whole jobs."""
+def test_a_field_added_to_a_part_of_a_job_reads_old_snapshots(kind: type[msgspec.Struct]) -> None:
+    """Snapshots store whole jobs."""
     bench = story()
     job = bench.state.jobs[bench.state.by_state[State.LEASED][0][1]]
     parts: dict[type[msgspec.Struct], msgspec.Struct | None] = {
@@ -212,11 +213,11 @@ def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) 
 
 
 def test_a_kind_that_is_not_known_is_an_error() -> None:
-    """It is not passed over: it may have changed a job."""
+    """It is not ignored, because it may have changed a job."""
     with pytest.raises(msgspec.ValidationError, match="Invalid value 'newer'"):
         decode_entry(msgspec.msgpack.encode([1, 0.0, 0.0, [["newer", 1.0]]]))
 
 
-def test_only_what_changes_nothing_for_a_job_is_soft() -> None:
-    """A lock that a connection has reserved for its next push is free again after a restart: it need not be durable."""
+def test_only_events_that_change_no_job_are_soft() -> None:
+    """A lock that a connection reserved for its next push is free after a restart, so the event need not be durable."""
     assert {e.QueueSeen, e.WorkerSeen, e.Reserved, e.Unreserved} == e.SOFT

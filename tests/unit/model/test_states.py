@@ -1,6 +1,6 @@
-"""The table of moves: what it allows, what it never does, and that docs/explain/states.md shows it as it is.
+"""The table of moves: what it allows, and that docs/explain/states.md shows it.
 
-`python -m tests.unit.model.test_states` writes the page's drawn parts anew.
+`python -m tests.unit.model.test_states` rewrites the drawn parts of the page.
 """
 
 import re
@@ -22,7 +22,7 @@ NOT_GONE: Final = tuple(state for state in State if state is not S.GONE)
 PAIRS: Final = list(product(State, State))
 
 
-def test_every_state_has_its_row() -> None:
+def test_every_state_has_a_row_in_the_table() -> None:
     assert set(MOVES) == set(State)
 
 
@@ -36,11 +36,11 @@ def test_a_move_is_in_the_table_or_an_error(before: State, after: State) -> None
         assert isinstance(caught.value, UsageError), "recovery takes it for damage"
 
 
-def test_nothing_comes_back_from_gone() -> None:
+def test_a_removed_job_cannot_move() -> None:
     assert MOVES[S.GONE] == frozenset()
 
 
-def test_only_a_ready_job_is_leased_and_one_of_a_batch() -> None:
+def test_only_ready_and_held_jobs_can_be_leased() -> None:
     assert [before for before in State if S.LEASED in MOVES[before]] == [S.HELD, S.READY]
 
 
@@ -63,7 +63,7 @@ def test_any_job_can_be_removed(before: State) -> None:
     assert S.GONE in MOVES[before]
 
 
-def test_what_the_engine_does_is_allowed() -> None:
+def test_every_move_of_the_engine_is_allowed() -> None:
     for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
         for before, after in moves:
             assert before is None or after in MOVES[before], kind
@@ -79,7 +79,7 @@ _ALONE: Final = [state for state in State if not any(state in members for member
 
 
 def draw() -> str:
-    """The table as a Mermaid text. An arrow from or to a group stands for one from or to each of its members."""
+    """The table as Mermaid text. An arrow from or to a group stands for one from or to each of its members."""
     lines = ["flowchart TD"]
     for group, members in GROUPS.items():
         free = all(set(members) <= MOVES[each] for each in members)
@@ -112,7 +112,7 @@ def read(drawing: str) -> dict[State, frozenset[State]]:
 
 
 def used() -> str:
-    """What moves a job today, event by event."""
+    """The moves that each kind of event makes."""
     lines = ["| event | from | to |", "|---|---|---|"]
     for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
         name = str(kind.__struct_config__.tag)
@@ -139,7 +139,7 @@ def test_the_drawing_shows_the_table_and_nothing_else() -> None:
 
 def test_the_page_shows_the_drawing() -> None:
     page = PAGE.read_text("utf-8")
-    assert page == replaced(page), "python -m tests.unit.model.test_states writes it anew"
+    assert page == replaced(page), "python -m tests.unit.model.test_states rewrites it"
 
 
 def test_the_page_explains_every_state() -> None:

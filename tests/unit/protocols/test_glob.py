@@ -1,4 +1,4 @@
-"""Redis' glob against the definition of it, and against patterns made to be slow."""
+"""Redis globs against a naive implementation, and against patterns made to be slow."""
 
 import time
 import warnings
@@ -11,7 +11,7 @@ from crossdock.protocols.glob import Glob
 
 
 def naive(pattern: bytes, text: bytes) -> bool:
-    """The glob as Redis defines it, one byte at a time, with all the backtracking a star invites."""
+    """A glob as Redis defines it, one byte at a time, with backtracking at each star."""
     if not pattern:
         return not text
     char, rest = pattern[:1], pattern[1:]
@@ -30,7 +30,7 @@ def naive(pattern: bytes, text: bytes) -> bool:
 
 
 def naive_class(pattern: bytes, char: int) -> tuple[bool, bytes]:
-    """Is the byte in the class, and what follows the class? One that is not closed reaches to the end."""
+    """Is the byte in the class, and what follows the class? An unclosed class extends to the end."""
     negated = pattern[:1] == b"^"
     i, matched = int(negated), False
     while i < len(pattern) and pattern[i] != ord("]"):
@@ -68,14 +68,14 @@ texts = st.lists(
 @example(b"[&&||~~]", b"~")
 @example(b"\\", b"\\")
 @example(b"**", b"")
-def test_as_redis_defines_it(pattern: bytes, text: bytes) -> None:
+def test_globs_match_like_redis(pattern: bytes, text: bytes) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # what a class of regular expressions may one day mean otherwise
+        warnings.simplefilter("error")  # FutureWarning of re for character classes that may change their meaning
         assert Glob(pattern).matches(text) is naive(pattern, text)
 
 
 @given(st.binary(max_size=6), st.binary(max_size=6))
-def test_any_bytes(pattern: bytes, text: bytes) -> None:
+def test_globs_of_any_bytes_match_like_redis(pattern: bytes, text: bytes) -> None:
     assert Glob(pattern).matches(text) is naive(pattern, text)
 
 
@@ -112,8 +112,8 @@ def test_examples(pattern: bytes, text: bytes, matches: bool) -> None:
         b"*" + b"[ab]" * 32 + b"c*",
     ],
 )
-def test_no_pattern_is_expensive(pattern: bytes) -> None:
-    """With backtracking the first of these would take years; the bound here is generous for any machine."""
+def test_no_pattern_takes_long(pattern: bytes) -> None:
+    """With backtracking the first of these would take years. The limit here is generous for any machine."""
     glob, text = Glob(pattern), b"a" * 200_000
     began = time.process_time()
     assert not glob.matches(text)
@@ -131,5 +131,5 @@ def test_no_pattern_is_expensive(pattern: bytes) -> None:
         (b"?" * 4_000 + b"*" + b"?" * 4_000, False),
     ],
 )
-def test_what_would_be_tried_at_every_place(pattern: bytes, too_slow: bool) -> None:
+def test_which_patterns_are_too_slow(pattern: bytes, too_slow: bool) -> None:
     assert Glob(pattern).too_slow is too_slow

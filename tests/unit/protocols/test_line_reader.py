@@ -1,4 +1,4 @@
-"""Cutting a stream into lines: the chunks must not matter, and a line has a limit."""
+"""Splitting a stream into lines does not depend on the chunks, and a line has a limit."""
 
 from itertools import pairwise
 
@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.protocols.line_reader import Lines
+from crossdock.protocols.line_reader import Gathered, Lines
 
 LIMIT, FIRST = 8, 4
 
-#: Bytes that lines are made of, ends and CRs often, now and then a line that is too long.
+#: Parts of lines: many line ends and CRs, and sometimes a line that is too long.
 streams = st.lists(st.sampled_from([b"a", b"bc", b"\r", b"\n", b"\r\n", b"defg", b"\0\xff"]), max_size=40).map(b"".join)
 
 
 def reference(stream: bytes) -> tuple[list[bytes], bool]:
-    """What `Lines` must give, said in another way: the lines, and whether one was too long."""
+    """The expected result of `Lines`: the lines, and whether one was too long."""
     lines: list[bytes] = []
     *whole, rest = stream.split(b"\n")
     for raw in whole:
@@ -23,7 +23,7 @@ def reference(stream: bytes) -> tuple[list[bytes], bool]:
         if len(line) > (LIMIT if lines else FIRST):
             return lines, True
         lines.append(line)
-    # Of a line that has not ended, one more byte may be the CR that does not count.
+    # An incomplete line may have one more byte: a CR, which does not count.
     return lines, len(rest) > (LIMIT if lines else FIRST) + 1
 
 
@@ -63,7 +63,7 @@ def test_the_limit_counts_neither_cr_nor_lf(end: bytes, chunked: bool) -> None:
     assert over.overrun
 
 
-def test_after_an_overrun_nothing_more_comes() -> None:
+def test_after_a_line_that_is_too_long_no_more_lines_are_returned() -> None:
     lines = Lines(LIMIT)
     assert lines.receive(b"ok\n" + b"a" * 10) == [b"ok"]
     assert lines.overrun
@@ -82,3 +82,28 @@ def test_the_first_line_has_its_own_limit() -> None:
     assert Lines(LIMIT, first=FIRST).receive(b"abcd\nabcdefgh\n") == [b"abcd", b"abcdefgh"]
     assert Lines(LIMIT, first=FIRST).receive(b"abcde\nabcdefgh\n") == []
     assert Lines(FIRST, first=LIMIT).receive(b"abcdefgh\nabcde\n") == [b"abcdefgh"]
+
+
+def test_small_chunks_are_joined() -> None:
+    gathered = Gathered()
+    for _ in range(10_000):
+        gathered.add(b"ab")
+    assert gathered.size == 20_000
+    assert len(gathered._pieces) == 1
+    assert gathered.take() == b"ab" * 10_000
+    assert gathered.size == 0
+    assert gathered.take() == b""
+
+
+def test_large_chunks_are_not_moved() -> None:
+    gathered = Gathered()
+    for number in range(64):
+        gathered.add(b"%c" % (65 + number % 26) * 256_000)
+    first = gathered._pieces[0]
+    gathered.add(b"")
+    gathered.add(b"\r")
+    assert len(gathered._pieces) == 65
+    assert gathered._pieces[0] is first
+    whole = gathered.take(without=b"\r")
+    assert len(whole) == 64 * 256_000
+    assert whole[:256_001] == b"A" * 256_000 + b"B"

@@ -1,4 +1,4 @@
-"""Protocols read the engine's state through queries alone."""
+"""Protocols read the engine's state only through queries."""
 
 import ast
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from crossdock.engine.state import EngineState
 
 _FOLDER = Path(crossdock.protocols.__file__).parent
 
-#: Methods and tables of the state. A name with an underscore is its own affair anyway.
+#: Methods and tables of the state. Names with an underscore are private.
 _ATTRIBUTES = frozenset(name for name in dir(EngineState) if not name.startswith("_"))
 
 
 def reads_of_state(text: str) -> Iterator[tuple[int, str]]:
-    """Line and attribute of every `state.<attribute>` of EngineState, whatever the state is an attribute of."""
+    """Line and attribute of every `state.<attribute>` of EngineState, on any object."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             owner = node.value

@@ -1,4 +1,4 @@
-"""RFC 3339 as Faktory reads and writes it (protocols page 4.2)."""
+"""RFC 3339 as Faktory reads and writes it (faktory.md section 4.2)."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -107,12 +107,12 @@ def test_stamp(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize("seconds", [-1e12, 1e12, 1e75, -1e75])
 def test_a_time_beyond_the_calendar_is_shown_as_its_end(seconds: float) -> None:
-    """A client may bring a failure of the year 1 east of Greenwich, or a count whose next retry is never."""
+    """A pushed failure may have a time in the year 1 east of Greenwich, or a count whose next retry is never."""
     assert stamp(seconds).startswith("0001-01-01T00:00:00" if seconds < 0 else "9999-12-31T23:59:59")
 
 
 @given(st.floats(-62_135_596_800, 253_402_300_799))
-def test_what_is_stamped_can_be_read(seconds: float) -> None:
+def test_a_stamp_can_be_parsed(seconds: float) -> None:
     text = stamp(seconds)
     assert abs(parse(text) - seconds) < 1e-4
     assert text.endswith("Z")

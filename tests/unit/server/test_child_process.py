@@ -1,4 +1,4 @@
-"""The server's own processes: they run when nobody else wants to, in a hurry as the server does, and end with it."""
+"""Child processes of the server: their priority, and that they end with the server."""
 
 import asyncio
 import os
@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.server.child_process import Child
+from crossdock.journal.child_process import Child
 
-#: Says who it is, and goes on until its stdin ends.
-SLEEPER = "import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\nprint('over', flush=True)\n"
+#: Starts a thread, prints its process id, and runs until its stdin ends.
+SLEEPER = """
+import os, sys, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+print(os.getpid(), flush=True)
+sys.stdin.read()
+print('over', flush=True)
+"""
 
 
 @pytest.fixture
@@ -19,33 +25,36 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "sleeper"
 
 
-async def begun(child: Child) -> int:
+async def started(child: Child) -> int:
     return int(await (await child.start()).readline())
 
 
-def test_it_is_idle_until_there_is_a_hurry_and_then_again(module: str) -> None:
+def policies(pid: int) -> list[int]:
+    """Of all threads of a process."""
+    return [os.sched_getscheduler(int(thread)) for thread in os.listdir(f"/proc/{pid}/task")]
+
+
+def test_a_child_changes_its_priority_when_it_is_hurried_and_back(module: str) -> None:
     async def main() -> None:
         child = Child(module)
-        pid = await begun(child)
-        assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+        pid = await started(child)
+        assert policies(pid) == [os.SCHED_IDLE] * 2
         child.hurry(True)
-        assert os.sched_getscheduler(pid) == os.SCHED_OTHER and not child.replaced
+        assert policies(pid) == [os.SCHED_OTHER] * 2 and not child.replaced
         child.hurry(False)
-        assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+        assert policies(pid) == [os.SCHED_IDLE] * 2
         child.kill()
         assert await child.ended() == -9 and not child.replaced
         child.hurry(True)
-        assert not child.hurried, "there is none"
+        assert not child.hurried, "no process runs"
 
     if os.geteuid():
         pytest.skip("only root may raise a priority again")
     asyncio.run(main())
 
 
-def test_where_a_priority_cannot_be_raised_the_next_one_begins_with_it(
-    module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it is for everybody but root, unless RLIMIT_NICE says otherwise."""
+def test_a_child_is_replaced_where_its_priority_cannot_be_raised(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for every user but root, unless RLIMIT_NICE allows more."""
     set_scheduler = os.sched_setscheduler
 
     def as_ordinary_user(pid: int, policy: int, param: os.sched_param) -> None:
@@ -57,12 +66,12 @@ def test_where_a_priority_cannot_be_raised_the_next_one_begins_with_it(
 
     async def main() -> None:
         child = Child(module)
-        first = await begun(child)
+        first = await started(child)
         assert os.sched_getscheduler(first) == os.SCHED_IDLE
         child.hurry(True)
         assert await child.ended() == -9
         assert child.replaced and child.hurried
-        second = await begun(child)
+        second = await started(child)
         assert os.sched_getscheduler(second) == os.SCHED_OTHER and not child.replaced
         child.hurry(False)
         assert os.sched_getscheduler(second) == os.SCHED_IDLE

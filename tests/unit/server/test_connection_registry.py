@@ -1,4 +1,4 @@
-"""Who is connected, and what is kept of what they have half sent."""
+"""The registry of connections: its limits, and the memory of incomplete requests."""
 
 import gc
 import time
@@ -10,7 +10,8 @@ import pytest
 
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server import connection_registry
-from crossdock.server.limits import PIECE, Limits
+from crossdock.server.connection_registry import Limits
+from crossdock.server.flow_control import PIECE
 from tests.support.socketless_server import SocketlessServer, Transport
 
 HELLO = 'HELLO {"v":2}'
@@ -35,7 +36,7 @@ def uncollected() -> Iterator[None]:
     gc.enable()
 
 
-def test_sockets_that_say_nothing_keep_nobody_out(server: SocketlessServer) -> None:
+def test_unidentified_connections_do_not_count_towards_the_limit(server: SocketlessServer) -> None:
     server.limits = Limits(connections=2)
     silent = [server.connect() for _ in range(5)]
     (first, one), (_, two), (_, three) = peer(server), peer(server), peer(server)
@@ -43,14 +44,12 @@ def test_sockets_that_say_nothing_keep_nobody_out(server: SocketlessServer) -> N
     assert three.heard.endswith(b"-ERR too many connections: 3\r\n")
     first.connection_lost(None)
     _, four = peer(server)
-    assert four.heard.endswith(b"+OK\r\n"), "the one that was refused takes no place"
+    assert four.heard.endswith(b"+OK\r\n"), "a refused connection does not count"
     assert len(server.connections) == len(silent) + 3
 
 
-def test_there_is_a_bound_to_sockets_that_say_nothing(
-    server: SocketlessServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection_registry, "STRANGERS", 3)
+def test_unidentified_connections_are_bounded(server: SocketlessServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_registry, "UNIDENTIFIED_MOST", 3)
     server.limits = Limits(connections=2)
     transports = [server.connect()[1] for _ in range(6)]
     assert [transport.aborted for transport in transports] == [False] * 5 + [True]
@@ -59,41 +58,42 @@ def test_there_is_a_bound_to_sockets_that_say_nothing(
 def test_the_client_with_the_largest_incomplete_request_is_closed(
     server: SocketlessServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.limits = Limits(unfinished_bytes=1_000)
+    server.limits = Limits(request_memory_bytes=1_000)
     (one, greedy), (two, modest) = peer(server), peer(server)
     one.data_received(b"PUSH " + b"a" * 595)
     two.data_received(b"PUSH " + b"b" * 195)
-    assert server.unfinished == 800
+    assert server.incomplete_bytes == 800
     two.data_received(b"b" * 300)
-    assert greedy.aborted and not modest.aborted and server.unfinished == 500
+    assert greedy.aborted and not modest.aborted and server.incomplete_bytes == 500
     assert "limits.request_memory_mib" in caplog.text
     one.connection_lost(None)
     two.data_received(b"\n")
     server.sync()
-    assert server.unfinished == 0 and modest.heard.count(b"-ERR") == 1
+    assert server.incomplete_bytes == 0 and modest.heard.count(b"-ERR") == 1
     three, _ = peer(server)
     three.data_received(b"PUSH " + b"a" * 1_000)
-    assert three.is_closing() and caplog.text.count("closed the largest") == 1, "the log is not filled"
+    assert three.is_closing() and caplog.text.count("closed the connection with the most") == 1, "logged once"
 
 
-def test_what_is_worked_on_in_slices_counts_until_it_is_answered(server: SocketlessServer) -> None:
-    """Of jobs that are refused it rests between the slices: whoever sends them again and again would fill memory."""
-    server.limits = Limits(unfinished_bytes=100_000)
+def test_a_sliced_request_counts_as_incomplete_until_it_is_answered(server: SocketlessServer) -> None:
+    """Slices of refused jobs are delayed. A client that sends them repeatedly would otherwise fill the memory."""
+    server.limits = Limits(request_memory_bytes=100_000)
     line = b"PUSHB [" + b",".join([b"{}"] * 20_000) + b"]\n"
     (one, first), (two, second) = peer(server), peer(server)
     for each, at in ((one, 55_000), (two, 50_000)):
         for piece in (line[:at], line[at:]):
             for begin in range(0, len(piece), PIECE):
                 each.data_received(piece[begin : begin + PIECE])
-    assert first.aborted and not second.aborted and 50_000 <= server.unfinished < len(line)
+    assert first.aborted and not second.aborted and 50_000 <= server.incomplete_bytes < len(line)
     one.connection_lost(None)
     server.sync()
-    assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n') and server.unfinished == 0
+    assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n')
+    assert server.incomplete_bytes == 0
 
 
 def test_a_refusal_counts_until_its_reply_is_sent(server: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
-    """Of a million jids that are too short they take 200 MB."""
-    server.limits = Limits(reply_bytes=1_000_000)
+    """The errors for a million jids that are too short take 200 MB."""
+    server.limits = Limits(reply_memory_bytes=1_000_000)
     (one, modest), (two, greedy) = peer(server), peer(server)
     for each, jobs in ((one, 1_000), (two, 10_000)):
         each.data_received(b"PUSHB [" + b",".join(b'{"jid":"%d"}' % n for n in range(jobs)) + b"]\n")
@@ -102,12 +102,12 @@ def test_a_refusal_counts_until_its_reply_is_sent(server: SocketlessServer, capl
     assert "limits.reply_memory_mib" in caplog.text
     two.connection_lost(None)
     server.sync()
-    assert modest.heard.count(b"reasonable jid") == 1_000 and server.unfinished == server.unread == 0
+    assert modest.heard.count(b"reasonable jid") == 1_000 and server.incomplete_bytes == server.reply_bytes == 0
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_what_a_peer_had_half_sent_goes_with_it(server: SocketlessServer) -> None:
-    """Not when the garbage collector comes: a client that does so again and again would be faster."""
+def test_an_incomplete_request_is_freed_with_its_connection(server: SocketlessServer) -> None:
+    """At once, not by the garbage collector: a client that repeats it would be faster."""
     connection, _ = peer(server)
     lines = connection._session._lines
     connection.data_received(b"PUSH " + b"a" * 1_000_000)
@@ -117,17 +117,17 @@ def test_what_a_peer_had_half_sent_goes_with_it(server: SocketlessServer) -> Non
     server.sync()
     del connection
     holders = [each for each in gc.get_referrers(lines) if type(each).__name__ != "frame"]
-    assert holders == [], "nobody has it any more but this test"
+    assert holders == [], "only this test refers to it"
 
 
-def test_a_line_that_is_too_long_is_not_kept(server: SocketlessServer) -> None:
+def test_a_line_that_is_too_long_is_not_kept_in_memory(server: SocketlessServer) -> None:
     connection, transport = peer(server)
     lines = connection._session._lines
     connection.data_received(b"PUSH " + b"a" * (16 * 1024 * 1024 - 8 * PIECE))
     server.sync()
     connection.data_received(b"a" * 8 * PIECE)
     server.sync()
-    assert lines._kept.size == 0 and server.unfinished <= 8 * PIECE
+    assert lines._kept.size == 0 and server.incomplete_bytes <= 8 * PIECE
     server.loop.advance(3.3)  # two hundred times 16 MiB at 1 GB/s
     server.sync()
     assert b"-ERR" not in transport.heard
@@ -137,12 +137,14 @@ def test_a_line_that_is_too_long_is_not_kept(server: SocketlessServer) -> None:
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_what_a_peer_had_asked_for_goes_with_it(server: SocketlessServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While its work rests, too."""
-    monkeypatch.setattr("crossdock.protocols.faktory.push.rest", lambda held_up: 60.0)
+def test_a_sliced_request_is_freed_with_its_connection(
+    server: SocketlessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while its next slice is delayed."""
+    monkeypatch.setattr("crossdock.protocols.faktory.push.delay_for", lambda held_up: 60.0)
     connection, _ = peer(server)
     server.say(connection, "PUSHB [" + ",".join(["{}"] * 3_000) + "]")
-    work = weakref.ref(connection._pending._work)
+    work = weakref.ref(connection._pending.request._work)
     assert work() is not None
     connection.connection_lost(None)
     server.sync()
@@ -150,7 +152,7 @@ def test_what_a_peer_had_asked_for_goes_with_it(server: SocketlessServer, monkey
     assert work() is None
 
 
-def test_a_stop_while_a_line_that_is_too_long_waits_for_its_answer(server: SocketlessServer) -> None:
+def test_a_shutdown_while_the_error_for_a_long_line_is_delayed_sends_it(server: SocketlessServer) -> None:
     connection, transport = peer(server)
     connection.data_received(b"PUSH " + b"a" * 17_000_000)
     server.sync()

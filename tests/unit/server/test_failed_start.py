@@ -1,4 +1,4 @@
-"""A start that fails leaves no new data folder behind, and never removes what was there before."""
+"""A failed start removes the data folder that it created, and never one that existed."""
 
 import fcntl
 import os
@@ -10,8 +10,7 @@ import pytest
 
 from crossdock.cli.main import main
 from crossdock.journal.completeness import begins_empty
-from crossdock.journal.data_dir import LOCK, DataDir
-from crossdock.journal.errors import DataDirInUse, NotADirectory
+from crossdock.journal.data_dir import LOCK, DataDir, DataDirInUse, NotADirectory
 from tests.support.command_line import Operator
 from tests.support.server import Server
 
@@ -33,14 +32,14 @@ def test_a_port_in_use_leaves_no_folder(tmp_path: Path, taken: int) -> None:
 
 
 def test_a_port_in_use_of_the_second_listener_leaves_no_folder(tmp_path: Path, taken: int) -> None:
-    """Nobody can connect to the first before the second has its address: what it had answered would be lost."""
+    """No client can connect to the first listener before the second is bound: its acknowledged jobs would be lost."""
     words = ["--listen", "faktory=127.0.0.1:0", "--listen", "workq=off", "--listen", "masenko=off"]
     ended = Operator(tmp_path).run("up", "--data", "jobs", *words, "--listen", f"redis=127.0.0.1:{taken}")
     assert ended.code == 1 and ended.err.startswith(f"crossdock: listen.redis = 127.0.0.1:{taken} cannot be opened")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_was_there_stays_as_it_was_and_what_is_above_a_new_one(tmp_path: Path, taken: int) -> None:
+def test_an_existing_folder_and_the_parents_of_a_new_one_are_unchanged(tmp_path: Path, taken: int) -> None:
     (tmp_path / "empty").mkdir(mode=0o755)
     (tmp_path / "above").mkdir()
     (tmp_path / "above" / "mine.txt").write_text("mine")
@@ -67,7 +66,7 @@ def test_a_server_that_was_ready_keeps_its_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_no_permission(tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
         assert main(["up", "--data", str(tmp_path / "new" / "jobs"), *OFF, "--listen", "faktory=off"]) == 1
@@ -76,13 +75,13 @@ def test_no_permission(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_is_too_long_leaves_none_of_those_above_it(tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_leaves_no_parent_folders(tmp_path: Path) -> None:
     data = tmp_path / "new" / "deep" / ("x" * 300)
     assert main(["up", "--data", str(data), *OFF, "--listen", "faktory=off"]) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_folder_that_another_server_took_is_left_to_it(tmp_path: Path) -> None:
+def test_a_new_folder_that_another_server_has_locked_is_kept(tmp_path: Path) -> None:
     ours = DataDir(tmp_path / "a" / "jobs")
     theirs = DataDir(tmp_path / "a" / "jobs")
     assert ours.is_new and not theirs.is_new
@@ -94,10 +93,10 @@ def test_a_new_folder_that_another_server_took_is_left_to_it(tmp_path: Path) -> 
     theirs.unlock()
 
 
-def test_a_lock_file_that_was_removed_between_open_and_lock_holds_nothing(
+def test_a_lock_file_that_was_removed_between_open_and_lock_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other start failed, and removed what it had made."""
+    """The other start failed and removed its files."""
     ours, theirs = DataDir(tmp_path / "jobs"), DataDir(tmp_path / "jobs")
     ours.lock()
     real = fcntl.flock
@@ -107,12 +106,12 @@ def test_a_lock_file_that_was_removed_between_open_and_lock_holds_nothing(
         real(fd, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(DataDirInUse, match="was just removed by a server that could not start; try again"):
+    with pytest.raises(DataDirInUse, match="was removed by another server that failed to start; try again"):
         theirs.lock()
     assert not (tmp_path / "jobs").exists()
 
 
-def test_what_came_before_the_end_of_the_folder_stays(tmp_path: Path) -> None:
+def test_discard_keeps_other_files_above_the_folder(tmp_path: Path) -> None:
     folder = DataDir(tmp_path / "a" / "jobs")
     folder.lock()
     (folder.path / "lake" / "events").mkdir(parents=True)
@@ -122,7 +121,7 @@ def test_what_came_before_the_end_of_the_folder_stays(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["other"]
 
 
-def test_what_is_no_folder_is_refused_and_nothing_made(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_refused_and_nothing_is_created(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for data in ("file", "file/below", "link", "link/below"):
@@ -131,12 +130,12 @@ def test_what_is_no_folder_is_refused_and_nothing_made(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
 
 
-def test_a_folder_without_a_journal_is_said_to_begin_empty(tmp_path: Path) -> None:
+def test_a_warning_names_a_folder_without_a_journal(tmp_path: Path) -> None:
     data = tmp_path / "data"
     operator = Operator(tmp_path, server_data="data")
-    assert begins_empty(data) == "", "it is new"
+    assert begins_empty(data) == "", "a new folder has no warning"
     cure = (
-        "a server there begins empty; if it should have jobs, mount its disk, correct server.data, or restore a backup"
+        "a server there starts empty; if it should have jobs, mount its disk, correct server.data, or restore a backup"
     )
     data.mkdir()
     assert begins_empty(data) == f"{data} is empty: {cure}"
@@ -152,6 +151,6 @@ def test_a_folder_without_a_journal_is_said_to_begin_empty(tmp_path: Path) -> No
         assert f" WARNING {only}\n" in server.log()
     assert begins_empty(data) == ""
     with Server(data) as server:
-        assert "begins empty" not in server.log()
+        assert "starts empty" not in server.log()
     (data / "journal.db").unlink()
-    assert begins_empty(data) == "", "a server does not start there: its reserve is left"
+    assert begins_empty(data) == "", "a server does not start there: the ballast of a lost journal is there"

@@ -1,4 +1,4 @@
-"""A deadline for the peer's first words, and a server that was held up."""
+"""The handshake deadline, also after a stall of the server."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_a_client_without_hello_in_time_is_closed(server: SocketlessServer) -> N
 
 
 @pytest.mark.parametrize("spoke", [True, False])
-def test_what_was_sent_while_the_server_was_held_up_is_read_first(server: SocketlessServer, spoke: bool) -> None:
+def test_requests_sent_during_a_stall_are_read_first(server: SocketlessServer, spoke: bool) -> None:
     peer, transport = server.connect()
     server.loop.advance(10.0)
     assert not transport.aborted

@@ -1,11 +1,10 @@
-"""Flow control of a socket by itself: when it is read, and how it is closed."""
+"""Flow control of a socket: when it is read, and how it is closed."""
 
 import asyncio
 from typing import cast
 
 from crossdock.server.clock import Clock, LoopClock
-from crossdock.server.flow_control import FlowControl
-from crossdock.server.limits import READ_AHEAD
+from crossdock.server.flow_control import READ_AHEAD, FlowControl
 from tests.support.hand_loop import HandLoop
 from tests.support.socketless_server import Transport
 

@@ -1,4 +1,4 @@
-"""A request that takes long to answer: no deadline for the peer runs while it is the server's turn."""
+"""Time limits of a peer do not run while the server handles its request."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
-from crossdock.protocols.admin.job_walk import PAUSE_S
+from crossdock.protocols.admin.pages import PAUSE_S
 from crossdock.protocols.base import Slices
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
@@ -20,7 +20,7 @@ from tests.support.states import RULES
 
 
 def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
-    """Long work in place of what a session would do."""
+    """Sliced work in place of the session's own."""
 
     def work(request: Any) -> Slices:
         yield seconds
@@ -29,10 +29,10 @@ def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
     return work
 
 
-def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None:
-    """It was: a request that is answered in slices did not count as its first word."""
+def test_an_admin_connection_is_not_closed_while_its_request_runs_in_slices() -> None:
+    """The handshake deadline of 5 s used to close it: a sliced request did not count as received."""
     server = SocketlessServer(control_peer.admin_protocol())
-    server.turn.do(
+    server.commit.do(
         Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "mail", b"[]", Form.JSON, 0, RULES) for n in range(20_000)])
     )
     connection, transport = server.connect()
@@ -57,7 +57,7 @@ def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None
     [(FaktoryProtocol(), b'HELLO {"v":2}\n'), (RedisProtocol(password="x"), b"AUTH x\r\n")],
     ids=["faktory", "redis"],
 )
-def test_a_first_request_that_is_worked_on_is_not_late(
+def test_the_handshake_deadline_does_not_run_while_a_request_is_handled(
     protocol: FaktoryProtocol | RedisProtocol, first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = SocketlessServer(protocol)
@@ -72,10 +72,10 @@ def test_a_first_request_that_is_worked_on_is_not_late(
     server.sync()
     assert transport.heard.endswith(b"-late\r\n")
     server.loop.advance(protocol.handshake_s)
-    assert transport.aborted, "it is still nobody"
+    assert transport.aborted, "it is still not identified"
 
 
-def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_idle_time_counts_from_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     server = SocketlessServer(MasenkoProtocol(heartbeat_s=45.0))
     connection, transport = server.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(60.0, b"-late\n"))
@@ -83,7 +83,7 @@ def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pyte
     connection.data_received(b"PUSH {}\n")
     seconds = _until_closed(server, connection, transport)
     assert transport.heard.startswith(b"-late\n")
-    assert 60 + 45 <= seconds <= 60 + 46, "its time begins with the answer"
+    assert 60 + 45 <= seconds <= 60 + 46, "the idle time starts with the answer"
 
 
 def _until_closed(server: SocketlessServer, connection: Connection, transport: Transport) -> int:

@@ -1,4 +1,4 @@
-"""The scribe: in order, once more from the reserve when the disk is full, and silence after anything worse."""
+"""The journal writer: order, the reserve on a full disk, and no callback after any other failure."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
-from crossdock.journal.errors import DiskFull, JournalFailed
-from crossdock.journal.port import Snapshot
+from crossdock.journal.port import DiskFull, JournalFailed, Snapshot
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import LeaseRef
 from crossdock.server.admission import Admission
@@ -25,7 +24,7 @@ BROKEN = JournalFailed("the disk went away")
 
 
 class ListJournal:
-    """A journal in memory that fails when told to: `trouble` holds what the next appends raise, None for nothing."""
+    """A journal in memory. `trouble` holds the exceptions of the next appends, None for success."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -83,6 +82,17 @@ class ListJournal:
         self.done.append("trim")
         return found
 
+    @property
+    def previous(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def trimmable(self) -> int:
+        raise NotImplementedError
+
+    def scrub(self) -> bool:
+        raise NotImplementedError
+
     def sync(self) -> None:
         if self.unsyncable is not None:
             raise self.unsyncable
@@ -92,7 +102,7 @@ class ListJournal:
         raise NotImplementedError
 
 
-class Desk:
+class WriterUnderTest:
     def __init__(self, folder: Path) -> None:
         self.loop = HandLoop()
         self.journal = ListJournal()
@@ -101,10 +111,10 @@ class Desk:
         self.durable: list[str] = []
         self.looks = 0
         self.journal_writer = JournalWriter(
-            self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look
+            self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._written
         )
 
-    def _look(self) -> None:
+    def _written(self) -> None:
         self.looks += 1
 
     def append(self, text: str) -> None:
@@ -112,15 +122,15 @@ class Desk:
 
 
 @pytest.fixture
-def dispatcher(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def dispatcher(tmp_path: Path) -> WriterUnderTest:
+    return WriterUnderTest(tmp_path)
 
 
-def appended(dispatcher: Desk) -> list[str]:
+def appended(dispatcher: WriterUnderTest) -> list[str]:
     return [each for each in dispatcher.journal.done if each != "trim"]
 
 
-def test_a_batch_is_durable_when_it_is_written(dispatcher: Desk) -> None:
+def test_durable_is_called_when_the_entry_is_written(dispatcher: WriterUnderTest) -> None:
     dispatcher.append("one")
     assert (appended(dispatcher), dispatcher.durable) == (["one"], ["one"])
     assert dispatcher.journal_writer.install(Snapshot(1, Path("snapshot")))
@@ -133,24 +143,24 @@ async def _synced(journal: ListJournal, folder: Path) -> list[Exception]:
     failures: list[Exception] = []
     journal_writer = JournalWriter(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
     journal_writer.sync()
-    journal_writer.sync()  # while the first one is not done: one is enough
+    journal_writer.sync()  # the first sync is still running, so no second one starts
     await journal_writer.stop()
-    await asyncio.sleep(0)  # its end is told in the next pass
+    await asyncio.sleep(0)  # the next pass reports its end
     return failures
 
 
-def test_everysec_syncs_beside_the_event_loop(dispatcher: Desk, tmp_path: Path) -> None:
+def test_everysec_syncs_beside_the_event_loop(dispatcher: WriterUnderTest, tmp_path: Path) -> None:
     assert asyncio.run(_synced(dispatcher.journal, tmp_path)) == []
     assert dispatcher.journal.done == ["sync"]
 
 
-def test_a_sync_that_fails_is_final(dispatcher: Desk, tmp_path: Path) -> None:
+def test_a_sync_that_fails_is_final(dispatcher: WriterUnderTest, tmp_path: Path) -> None:
     dispatcher.journal.unsyncable = OSError(5, "Input/output error")
     (failure,) = asyncio.run(_synced(dispatcher.journal, tmp_path))
     assert isinstance(failure, JournalFailed)
 
 
-def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(dispatcher: Desk) -> None:
+def test_a_hold_resumes_trimming_unless_it_cannot_be_recorded(dispatcher: WriterUnderTest) -> None:
     dispatcher.journal.trims, dispatcher.journal.holds = [0, 5], [None, FULL]
     dispatcher.append("one")
     dispatcher.append("two")
@@ -171,7 +181,7 @@ def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(dispatcher: D
     assert dispatcher.failures == []
 
 
-def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(dispatcher: Desk) -> None:
+def test_an_entry_is_tried_again_with_the_reserve_on_a_full_disk(dispatcher: WriterUnderTest) -> None:
     dispatcher.ballast.write_bytes(b"room")
     dispatcher.journal.trouble = [None, FULL]
     for text in ("one", "two", "three"):
@@ -188,11 +198,11 @@ def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(dispatcher: 
     [
         (True, [None, FULL, FULL], ["one", "failed two", "failed two"]),  # full again
         (False, [None, FULL], ["one", "failed two"]),  # no reserve
-        (True, [None, BROKEN], ["one", "failed two"]),  # not a matter of room
+        (True, [None, BROKEN], ["one", "failed two"]),  # not caused by a full disk
     ],
 )
 def test_a_failure_is_final_and_nothing_after_it_is_answered(
-    dispatcher: Desk, reserve: bool, trouble: list[Exception | None], tried: list[str]
+    dispatcher: WriterUnderTest, reserve: bool, trouble: list[Exception | None], tried: list[str]
 ) -> None:
     if reserve:
         dispatcher.ballast.write_bytes(b"room")
@@ -207,9 +217,9 @@ def test_a_failure_is_final_and_nothing_after_it_is_answered(
         assert "free some space" in str(dispatcher.failures[0])
 
 
-def test_no_reply_of_a_failed_batch_leaves(dispatcher: Desk) -> None:
-    """The turn behind it: neither what changed something nor what was read after it is ever answered."""
-    turn = GroupCommit(
+def test_no_reply_of_a_failed_entry_is_sent(dispatcher: WriterUnderTest) -> None:
+    """In the group commit: neither the change nor a read after it is ever answered."""
+    commit = GroupCommit(
         Engine(state := EngineState(), Random(1)),
         dispatcher.journal_writer,
         Clock(),
@@ -223,28 +233,28 @@ def test_no_reply_of_a_failed_batch_leaves(dispatcher: Desk) -> None:
             heard.append(reply)
 
     dispatcher.journal.trouble = [FULL]
-    turn.do(Enqueue("faktory", [spec("job-0001")]))
-    turn.reply(Peer(), b"pushed", None)
+    commit.do(Enqueue("faktory", [spec("job-0001")]))
+    commit.reply(Peer(), b"pushed", None)
     dispatcher.loop.run()
-    turn.reply(Peer(), b"read", None)
+    commit.reply(Peer(), b"read", None)
     dispatcher.loop.run()
     assert len(dispatcher.failures) == 1
     assert heard == []
 
 
-def test_trimming_goes_on_in_steps_until_little_is_left(dispatcher: Desk) -> None:
+def test_trimming_continues_in_steps_until_little_is_left(dispatcher: WriterUnderTest) -> None:
     dispatcher.journal.trims = [100, 100, 7, 100]
     for n in range(5):
         dispatcher.append(str(n))
     assert dispatcher.journal.done == ["0", "trim", "1", "trim", "2", "trim", "3", "4"]
 
 
-def test_no_room_to_trim_or_to_install_does_not_stop_the_server(dispatcher: Desk) -> None:
+def test_a_full_disk_while_trimming_or_installing_does_not_stop_the_server(dispatcher: WriterUnderTest) -> None:
     dispatcher.journal.trims = [FULL, 0]
     dispatcher.append("one")
     dispatcher.append("two")
     assert dispatcher.journal.done == ["one", "two", "trim"]
-    again = Desk(dispatcher.ballast.parent)
+    again = WriterUnderTest(dispatcher.ballast.parent)
     again.journal.trouble = [FULL]
     assert not again.journal_writer.install(Snapshot(1, Path("snapshot")))
     again.append("three")
@@ -252,7 +262,7 @@ def test_no_room_to_trim_or_to_install_does_not_stop_the_server(dispatcher: Desk
     assert dispatcher.failures == again.failures == []
 
 
-def test_the_reserve_is_made_when_there_is_room(dispatcher: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reserve_is_made_when_there_is_room(dispatcher: WriterUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
     dispatcher.journal_writer.reserve_used = True
     dispatcher.journal_writer.make_ballast()
@@ -260,14 +270,14 @@ def test_the_reserve_is_made_when_there_is_room(dispatcher: Desk, monkeypatch: p
     assert not dispatcher.journal_writer.reserve_used
     monkeypatch.setattr("crossdock.server.journal_writer.free_bytes", lambda folder: 8_192)
     dispatcher.ballast.unlink()
-    again = Desk(dispatcher.ballast.parent)
+    again = WriterUnderTest(dispatcher.ballast.parent)
     again.journal_writer.make_ballast()
     assert not dispatcher.ballast.exists()
 
 
 @pytest.mark.parametrize("size", [0, 4_095])
-def test_a_reserve_that_a_crash_cut_short_is_made_whole(
-    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch, size: int
+def test_an_incomplete_reserve_is_completed(
+    dispatcher: WriterUnderTest, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
     dispatcher.ballast.write_bytes(bytes(size))
@@ -276,7 +286,7 @@ def test_a_reserve_that_a_crash_cut_short_is_made_whole(
 
 
 def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(
-    dispatcher: Desk, monkeypatch: pytest.MonkeyPatch
+    dispatcher: WriterUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device")
@@ -287,7 +297,7 @@ def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(
     assert dispatcher.durable == ["one"]
 
 
-def test_the_disk_is_looked_at_every_mebibyte(dispatcher: Desk) -> None:
+def test_the_disk_is_checked_every_mebibyte(dispatcher: WriterUnderTest) -> None:
     for _ in range(10):
         dispatcher.append("x" * 256 * 1024)
     assert dispatcher.looks == 2

@@ -61,13 +61,13 @@ def test_a_timer_sees_the_time_of_its_own_pass(setting: Setting) -> None:
     assert setting.seen == [("timer", 2)]
 
 
-def test_to_enter_twice_reads_once(setting: Setting) -> None:
+def test_entering_a_pass_twice_reads_the_clocks_once(setting: Setting) -> None:
     setting.clock.enter()
     setting.clock.enter()
     assert setting.source.readings == 1
 
 
-def test_what_the_beginning_of_a_pass_does_belongs_to_it(setting: Setting) -> None:
+def test_the_begin_of_a_pass_runs_in_the_same_pass(setting: Setting) -> None:
     clock = LoopClock(cast(Clock, setting.source), setting.loop.as_loop(), lambda now: clock.enter())
     clock.enter()
     assert setting.source.readings == 1

@@ -1,11 +1,11 @@
-"""Queue throttles (page 9.5): a full queue looks empty to FETCH, and a lease that ends lets the next one in."""
+"""Queue throttles (faktory.md section 9.5): FETCH finds a full queue empty; a lease that ends admits the next job."""
 
 import pytest
 
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import GiveBack, SetThrottles
 from crossdock.model.records import Per
-from crossdock.server.static_config import BadOrder, throttles
+from crossdock.server.static_config import InvalidEntry, throttles
 from crossdock.settings.schema import Settings, ThrottleEntry
 from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
@@ -44,7 +44,7 @@ def fetched(said: bytes) -> str:
     return rest.partition(b'"')[0].decode()
 
 
-def test_so_many_leases_at_a_time_and_other_queues_as_ever() -> None:
+def test_leases_of_a_queue_are_limited_and_other_queues_are_not() -> None:
     scene = Scene(("mail", 2, Per.QUEUE, 0.0))
     one, two, three = (scene.worker(wid) for wid in ("w1", "w2", "w3"))
     assert fetched(one.ask("FETCH mail")) == "job-0000"
@@ -77,7 +77,7 @@ def test_a_lease_that_expires_wakes_a_waiter() -> None:
     assert fetched(waiting.take()) == "short-002"
 
 
-def test_for_each_worker_over_all_its_connections() -> None:
+def test_a_limit_per_worker_covers_all_its_connections() -> None:
     scene = Scene(("mail", 1, Per.WORKER, 0.0))
     one, again, two = scene.worker("w1"), scene.worker("w1"), scene.worker("w2")
     assert fetched(one.ask("FETCH mail")) == "job-0000"
@@ -89,7 +89,7 @@ def test_for_each_worker_over_all_its_connections() -> None:
     assert fetched(again.take()) == "job-0002"
 
 
-def test_a_full_throttle_asks_nobody() -> None:
+def test_a_full_throttle_asks_no_waiter() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
     for _ in range(100):
@@ -121,12 +121,12 @@ def test_a_lease_counts_no_longer_than_the_timeout() -> None:
     assert scene.peer.ask("FETCH mail") == b""
     scene.dispatcher.advance(2)
     assert fetched(scene.peer.take()) == "job-0001"
-    # The first lease goes on; its end takes nothing away from the second.
+    # The first lease continues. Its end does not release the slot of the second.
     assert scene.peer.ask('ACK {"jid":"job-0000"}') == b"+OK\r\n"
     assert scene.peer.ask("FETCH mail") == b""
 
 
-def test_holders_live_on_over_a_restart_with_the_same_and_with_another_throttle() -> None:
+def test_holders_survive_a_restart_with_the_same_and_with_another_throttle() -> None:
     scene = Scene(("mail", 2, Per.QUEUE, 0.0))
     for _ in range(2):
         scene.peer.ask("FETCH mail")
@@ -142,7 +142,7 @@ def test_holders_live_on_over_a_restart_with_the_same_and_with_another_throttle(
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0003"
 
 
-def test_a_reply_that_reached_nobody_does_not_count() -> None:
+def test_a_lease_whose_reply_was_lost_does_not_count() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 0.0))
     scene.peer.ask("FETCH mail")
     job = next(scene.dispatcher.state.named("job-0000"))
@@ -160,12 +160,12 @@ def test_a_flush_empties_the_throttle() -> None:
 
 
 @pytest.mark.parametrize("entry", [ThrottleEntry(), ThrottleEntry(concurrency=1, worker=1)])
-def test_an_entry_that_says_neither_or_both(entry: ThrottleEntry) -> None:
-    with pytest.raises(BadOrder, match=r"throttles\.mail: write either concurrency = N \(in all\) or worker = N"):
+def test_an_entry_with_neither_or_both_limits_is_refused(entry: ThrottleEntry) -> None:
+    with pytest.raises(InvalidEntry, match=r"throttles\.mail: set either concurrency = N \(in all\) or worker = N"):
         throttles(Settings(throttles={"mail": entry}))
 
 
-def test_entries_of_the_file() -> None:
+def test_entries_of_the_settings_file_become_throttles() -> None:
     entries = {"mail": ThrottleEntry(concurrency=3, timeout=9.5), "video": ThrottleEntry(worker=1)}
     assert throttles(Settings(throttles=entries)).throttles == [
         ("mail", 3, Per.QUEUE, 9.5),

@@ -1,7 +1,7 @@
-"""How a connection reads: what came in one read is cut piece by piece, between the turns of others."""
+"""How a connection reads: one read is parsed piece by piece, between requests of other connections."""
 
 from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.server.limits import PIECE
+from crossdock.server.flow_control import PIECE
 from tests.support.resp_requests import resp_request
 from tests.support.socketless_server import SocketlessServer
 
@@ -23,7 +23,7 @@ def test_a_pipeline_is_parsed_in_chunks_between_requests_of_others() -> None:
     assert reading[-1] and len(flood._requests) == 0
 
 
-def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
+def test_input_after_a_closing_request_is_read_piece_by_piece() -> None:
     server = SocketlessServer(RedisProtocol())
     connection, transport = server.connect()
     connection.data_received(b"*x\r\n")

@@ -1,4 +1,4 @@
-"""Replies that nobody reads: one budget over all connections, and the largest is closed first."""
+"""Unread replies: one budget for all connections. The connection with the most is closed first."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ import pytest
 from crossdock.model.states import State
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.protocol import RedisProtocol
-from crossdock.server.limits import LARGE_REPLY, Limits
+from crossdock.server.connection_registry import Limits
+from crossdock.server.reply_queue import LARGE_REPLY
 from tests.support.socketless_server import SocketlessServer, Transport
 
 BUDGET = 1_050_000
@@ -16,7 +17,7 @@ BUDGET = 1_050_000
 @pytest.fixture
 def server() -> SocketlessServer:
     made = SocketlessServer(RedisProtocol())
-    made.limits = Limits(reply_bytes=BUDGET)
+    made.limits = Limits(reply_memory_bytes=BUDGET)
     return made
 
 
@@ -28,11 +29,11 @@ def peer(server: SocketlessServer, *, reads: bool = True) -> tuple[Any, Transpor
 
 def held(server: SocketlessServer) -> int:
     """Bytes of replies that wait for the journal."""
-    return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in server.turn._replies)
+    return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in server.commit._replies)
 
 
 def look(server: SocketlessServer) -> None:
-    for _ in server.look_at_replies():
+    for _ in server.count_all_replies():
         server.sync()
 
 
@@ -45,7 +46,7 @@ def with_values(server: SocketlessServer, *sizes: int) -> None:
         server.sync()
 
 
-def test_replies_that_nobody_reads_take_no_more_than_the_budget(
+def test_unread_replies_take_no_more_than_the_budget(
     server: SocketlessServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with_values(server, 200_000, 300_000)
@@ -53,14 +54,14 @@ def test_replies_that_nobody_reads_take_no_more_than_the_budget(
     closed: list[int] = []
     for n, (connection, _) in enumerate(peers):
         server.say(connection, f"GET {300_000 if n == 2 else 200_000}")
-        assert server.unread <= BUDGET
+        assert server.reply_bytes <= BUDGET
         closed += [m for m, (_, transport) in enumerate(peers) if transport.aborted and m not in closed]
     assert closed[0] == 2, "the largest is closed first"
     assert len(closed) == 5
-    assert caplog.text.count("limits.reply_memory_mib") == 1, "the log is not filled"
+    assert caplog.text.count("limits.reply_memory_mib") == 1, "logged once"
     for connection, _ in peers:
         connection.connection_lost(None)
-    assert server.unread == 0
+    assert server.reply_bytes == 0
 
 
 def test_a_peer_that_reads_is_not_closed(server: SocketlessServer) -> None:
@@ -76,18 +77,18 @@ def test_a_peer_that_reads_is_not_closed(server: SocketlessServer) -> None:
 
 
 def test_replies_that_wait_for_the_journal_count(server: SocketlessServer) -> None:
-    """All of one pass of the event loop: none of them has reached a socket yet."""
+    """All replies of one pass: none of them has reached a socket yet."""
     with_values(server, 200_000)
     peers = [peer(server) for _ in range(20)]
     for connection, _ in peers:
         connection.data_received(b"GET 200000\r\n")
-        assert held(server) <= BUDGET + 200_000, "what was made for a closed one goes at once"
+        assert held(server) <= BUDGET + 200_000, "replies of a closed connection are freed at once"
     assert sum(transport.aborted for _, transport in peers) == 15
     server.sync()
     assert sum(transport.heard.startswith(b"$200000") for _, transport in peers) == 5
 
 
-def test_small_replies_are_found_when_they_are_looked_for(server: SocketlessServer) -> None:
+def test_small_replies_are_counted_once_a_second(server: SocketlessServer) -> None:
     with_values(server, LARGE_REPLY // 2)
     peers = [peer(server, reads=False) for _ in range(10)]
     for _ in range(20):
@@ -95,11 +96,11 @@ def test_small_replies_are_found_when_they_are_looked_for(server: SocketlessServ
             server.say(connection, f"GET {LARGE_REPLY // 2}")
     assert not any(transport.aborted for _, transport in peers)
     look(server)
-    assert sum(transport.aborted for _, transport in peers) == 4 and server.unread <= BUDGET
+    assert sum(transport.aborted for _, transport in peers) == 4 and server.reply_bytes <= BUDGET
 
 
 def test_subscribers_that_do_not_read_count(server: SocketlessServer) -> None:
-    server.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
+    server.limits = Limits(reply_memory_bytes=BUDGET, reply_buffer_bytes=50_000)
     with_values(server, 10)
     publisher, _ = peer(server)
     hearers = [peer(server, reads=False) for _ in range(10)]
@@ -108,13 +109,13 @@ def test_subscribers_that_do_not_read_count(server: SocketlessServer) -> None:
         connection.pause_writing()
     for _ in range(12):
         server.say(publisher, f"PUBLISH news {'x' * 10_000}")
-        assert server.unread <= BUDGET
+        assert server.reply_bytes <= BUDGET
     assert sum(transport.aborted for _, transport in hearers) == 2
 
 
 def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
     server = SocketlessServer(FaktoryProtocol())
-    server.limits = Limits(reply_bytes=60_000)
+    server.limits = Limits(reply_memory_bytes=60_000)
     pusher, _ = server.connect()
     server.say(pusher, 'HELLO {"v":2}')
     for n in range(2):
@@ -127,11 +128,11 @@ def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
     assert [transport.aborted for _, transport in workers].count(True) == 1
     server.sync()
     assert server.look(State.LEASED) == [("x", 1, 0)]
-    assert server.look(State.READY) == [("x", 0, 0)], "and it is not counted as a try"
+    assert server.look(State.READY) == [("x", 0, 0)], "the attempt is not counted"
 
 
 def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(server: SocketlessServer) -> None:
-    """Or those that never read could hold the budget, a little each, and let nobody else have a large reply."""
+    """Otherwise peers that never read could use up the budget, a little each, and large replies would be impossible."""
     with_values(server, 200_000, 400_000)
     peers = [peer(server, reads=False) for _ in range(5)]
     for connection, _ in peers:
@@ -144,8 +145,8 @@ def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(server:
     assert sum(each.aborted for _, each in peers) == 2
 
 
-def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(server: SocketlessServer) -> None:
-    """At each look a reply of a few bytes waits for the journal: it reads all the same."""
+def test_a_peer_that_reads_does_not_count_as_stalled(server: SocketlessServer) -> None:
+    """At each count a reply of a few bytes waits for the journal, though the peer reads."""
     with_values(server, 200_000)
     busy, transport = peer(server)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The replies of one connection by themselves: what they take, and what becomes of them when the peer is gone."""
+"""The reply queue of one connection: its memory, and what is freed when the peer is lost."""
 
 import asyncio
 from typing import cast
@@ -8,8 +8,7 @@ import pytest
 from crossdock.model.job import LeaseRef
 from crossdock.server.clock import Clock, LoopClock
 from crossdock.server.flow_control import FlowControl
-from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
-from crossdock.server.reply_queue import LargeReply, Outlet, ReplyQueue
+from crossdock.server.reply_queue import LARGE_REPLY, PUSHED_UNREAD, LargeReply, Outlet, ReplyQueue
 from tests.support.hand_loop import HandLoop
 from tests.support.socketless_server import Transport
 
@@ -101,7 +100,7 @@ def test_leases_count_as_unsent_up_to_the_low_water_of_the_buffer(setting: Setti
     assert list(setting.queue.unsent_leases()) == []
 
 
-def test_a_peer_that_reads_again_has_its_leases(setting: Setting) -> None:
+def test_a_peer_that_reads_again_keeps_its_leases(setting: Setting) -> None:
     setting.flow.pause_writing()
     setting.queue.written_unread(100, [(1, 1)])
     setting.flow.resume_writing()

@@ -1,4 +1,4 @@
-"""A session that fails on a request, which no session should: it costs the sender alone, and no job."""
+"""A session that raises an exception: only its own connection is closed, and no job is lost."""
 
 import logging
 from typing import Any
@@ -19,7 +19,7 @@ def push(jid: str) -> str:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> SocketlessServer:
-    """Of a door that cannot show one of its jobs."""
+    """A server whose protocol cannot show one of its jobs."""
 
     def faulty(job: Any) -> bytes:
         if job.jid == "broken-one":
@@ -36,7 +36,7 @@ def worker(server: SocketlessServer) -> tuple[Any, Transport]:
     return connection, transport
 
 
-def is_told(caplog: pytest.LogCaptureFixture) -> bool:
+def is_logged(caplog: pytest.LogCaptureFixture) -> bool:
     return [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
         "a faktory request failed; its connection is closed"
     ]
@@ -51,9 +51,9 @@ def test_the_job_is_given_back_and_the_connection_closed(
     fetches, heard = worker(server)
     before = heard.heard
     server.say(fetches, "FETCH default", *behind)
-    assert heard.heard == before and heard.eof, "nothing is said, and it is closed"
+    assert heard.heard == before and heard.eof, "closed without a reply"
     assert server.look(State.READY) == [("x", 0, 0)], "not counted"
-    assert is_told(caplog)
+    assert is_logged(caplog)
 
 
 def test_a_push_does_not_fail_with_the_waiter_it_serves(
@@ -65,20 +65,22 @@ def test_a_push_does_not_fail_with_the_waiter_it_serves(
     server.say(pushes, push("broken-one"))
     assert said.heard.endswith(b"+OK\r\n") and not said.eof
     assert heard.eof and server.look(State.READY) == [("x", 0, 0)]
-    assert is_told(caplog)
+    assert is_logged(caplog)
     server.say(pushes, push("sound-one"))
     assert said.heard.endswith(b"+OK\r\n+OK\r\n") and not said.eof
 
 
-def test_one_that_fails_at_its_deadline(server: SocketlessServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_that_fails_at_its_deadline_closes_its_connection(
+    server: SocketlessServer, caplog: pytest.LogCaptureFixture
+) -> None:
     fetches, heard = worker(server)
     server.say(fetches, "FETCH default")
 
     def fail(late: bool) -> Answer:
         raise OverflowError(late)
 
-    waiting = next(iter(server.turn.waits.tickets.values()))
+    waiting = next(iter(server.commit.waiters.tickets.values()))
     waiting.wait = waiting.wait._replace(ask=guarded_wait(waiting.wait._replace(ask=fail), fetches._request_failed).ask)
     server.loop.advance(2.1)
     server.sync()
-    assert heard.eof and is_told(caplog)
+    assert heard.eof and is_logged(caplog)

@@ -1,24 +1,23 @@
-"""Long answers share the event loop: many of them hold others up no longer than one does."""
+"""Sliced requests share the event loop: many of them delay other requests no longer than one does."""
 
 import pytest
 
 from crossdock.server.clock import Clock, LoopClock
-from crossdock.server.limits import SLICES_S
-from crossdock.server.pending import SliceQueue
+from crossdock.server.pending import SLICES_S, SliceQueue
 from tests.support.hand_loop import HandLoop
 
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
-    """A clock by which each question takes a quarter of what the slices of one pass may take."""
+    """Each reading of the clock takes a quarter of the time that slices have in one pass."""
     loop = HandLoop()
     ticks = iter(range(1_000_000))
     monkeypatch.setattr("crossdock.server.pending.time.monotonic", lambda: next(ticks) * SLICES_S / 4)
     return loop
 
 
-def test_a_pass_of_long_answers_ends_when_its_time_is_over(loop: HandLoop) -> None:
-    """They did. Now a pass ends when its time is over, and the next one goes on where it stopped."""
+def test_slices_of_one_pass_end_when_their_time_is_over(loop: HandLoop) -> None:
+    """The next pass continues where it stopped."""
     queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[int] = []
     for n in range(100):
@@ -29,7 +28,7 @@ def test_a_pass_of_long_answers_ends_when_its_time_is_over(loop: HandLoop) -> No
     assert done == list(range(100))
 
 
-def test_one_that_goes_on_waits_for_the_next_pass(loop: HandLoop) -> None:
+def test_a_slice_that_adds_itself_again_waits_for_the_next_pass(loop: HandLoop) -> None:
     queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[str] = []
 
@@ -46,7 +45,7 @@ def test_one_that_goes_on_waits_for_the_next_pass(loop: HandLoop) -> None:
     assert len(done) == 5
 
 
-def test_one_that_fails_does_not_stop_the_others(loop: HandLoop) -> None:
+def test_a_slice_that_fails_does_not_stop_the_others(loop: HandLoop) -> None:
     queue = SliceQueue(LoopClock(Clock(), loop.as_loop(), lambda now: None))
     done: list[str] = []
 

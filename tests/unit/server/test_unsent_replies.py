@@ -1,4 +1,4 @@
-"""Leases whose reply never reached the socket are given back when the connection is lost (MODEL section 8)."""
+"""Leases whose reply never reached the socket are given back when the connection is lost (model.md section 8)."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import pytest
 
 from crossdock.model.states import State
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.server.limits import Limits
+from crossdock.server.connection_registry import Limits
 from tests.support.socketless_server import SocketlessServer
 
-#: Its replies are some 250 bytes: the buffer is full with three of them, and never has less than two in it while it is.
+#: Replies have some 250 bytes: three of them fill the buffer, and at least two stay in it while it is full.
 UNREAD = 800
 
 
 @pytest.fixture
 def server() -> SocketlessServer:
     made = SocketlessServer(FaktoryProtocol())
-    made.limits = Limits(unread_bytes=UNREAD)
+    made.limits = Limits(reply_buffer_bytes=UNREAD)
     return made
 
 
@@ -36,7 +36,7 @@ def leased(server: SocketlessServer) -> int:
     return len(server.look(State.LEASED))
 
 
-def test_of_a_peer_that_stopped_to_read_and_is_gone(server: SocketlessServer) -> None:
+def test_leases_of_a_lost_peer_that_stopped_reading_are_given_back(server: SocketlessServer) -> None:
     with_jobs(server, 6)
     connection, transport = worker(server)
     for _ in range(3):
@@ -46,11 +46,11 @@ def test_of_a_peer_that_stopped_to_read_and_is_gone(server: SocketlessServer) ->
     assert leased(server) == 4
     connection.connection_lost(ConnectionResetError())
     server.sync()
-    assert leased(server) == 3, "of what was said before the peer may have heard"
+    assert leased(server) == 3, "the peer may have received the earlier replies"
     assert server.look(State.READY) == [("x", 0, 0)] * 3, "not counted"
 
 
-def test_of_one_large_job(server: SocketlessServer) -> None:
+def test_the_lease_of_one_large_unsent_reply_is_given_back(server: SocketlessServer) -> None:
     with_jobs(server, 1, f'["{"x" * 2_000}"]')
     connection, transport = worker(server)
     transport.written = connection.pause_writing
@@ -60,7 +60,7 @@ def test_of_one_large_job(server: SocketlessServer) -> None:
     assert leased(server) == 0
 
 
-def test_only_what_cannot_have_been_sent(server: SocketlessServer) -> None:
+def test_only_leases_that_cannot_have_been_sent_are_given_back(server: SocketlessServer) -> None:
     with_jobs(server, 8)
     connection, transport = worker(server)
     connection.data_received(b"FETCH default\r\n" * 8)
@@ -73,7 +73,7 @@ def test_only_what_cannot_have_been_sent(server: SocketlessServer) -> None:
     assert 0 < leased(server) < before, "the first may have left the buffer before the last came"
 
 
-def test_a_peer_that_reads_again_has_them(server: SocketlessServer) -> None:
+def test_a_peer_that_reads_again_keeps_its_leases(server: SocketlessServer) -> None:
     with_jobs(server, 1)
     connection, transport = worker(server)
     transport.written = connection.pause_writing

@@ -1,4 +1,4 @@
-"""Waits: in the order they came, over all queues; a herd costs a push nothing."""
+"""Waiters: served in order of arrival across queues, and a push asks only as many as it has jobs for."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_key_is_not_the_queue_of_the_same_name() -> None:
     assert queues.served == ["b: red", "a: red"]
 
 
-def test_what_is_done_together_is_served_when_it_is_over() -> None:
+def test_waiters_are_served_at_the_end_of_a_held_block() -> None:
     queues = CountedQueues()
     queues.come("a", "red", "blue")
     queues.come("b", "red")
@@ -42,7 +42,7 @@ def test_what_is_done_together_is_served_when_it_is_over() -> None:
     assert queues.served == ["a: red", "b: red"]
 
 
-def test_first_come_first_served_over_all_queues() -> None:
+def test_waiters_are_served_in_order_of_arrival_across_queues() -> None:
     queues = CountedQueues()
     queues.come("a", "red")
     queues.come("b", "blue", "red")
@@ -54,27 +54,27 @@ def test_first_come_first_served_over_all_queues() -> None:
 
 
 def test_many_queues_wake_at_once_and_many_waiters_are_served() -> None:
-    """The order is that of coming, and who is asked does not cost a look at all others."""
+    """In order of arrival, and asking one does not scan all others."""
     queues = CountedQueues()
     names = [f"q{n}" for n in range(2_000)]
     for n in range(0, 2_000, 2):
         queues.come(f"w{n}", names[-1 - n], names[-2 - n])
     queues.looks = 0
-    queues.push(*names, *(f"nobody {n}" for n in range(2_000)))
+    queues.push(*names, *(f"absent {n}" for n in range(2_000)))
     assert queues.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
     assert queues.looks < 10_000
 
 
-def test_one_that_waits_on_several_queues_is_served_once() -> None:
+def test_a_waiter_on_several_queues_is_served_once() -> None:
     queues = CountedQueues()
     queues.come("a", "red", "blue")
     queues.push("blue", "red")
-    assert queues.served == ["a: red"], "in the order it named them"
+    assert queues.served == ["a: red"], "in the order of its queues"
     assert queues.ready["blue"] == 1
     assert len(queues.waits) == 0
 
 
-def test_one_not_entitled_is_passed_over_and_keeps_its_place() -> None:
+def test_a_waiter_that_cannot_take_the_job_is_passed_over_and_keeps_its_place() -> None:
     queues = CountedQueues()
     queues.come("a", "red")
     queues.come("b", "red")
@@ -87,7 +87,7 @@ def test_one_not_entitled_is_passed_over_and_keeps_its_place() -> None:
     assert queues.served == ["b: red", "a: red"]
 
 
-def test_a_herd_is_asked_once_a_job() -> None:
+def test_only_one_of_many_waiters_is_asked_for_each_job() -> None:
     queues = CountedQueues()
     for n in range(5_000):
         queues.come(str(n), "red")
@@ -98,7 +98,7 @@ def test_a_herd_is_asked_once_a_job() -> None:
     assert queues.waits.asked == 11
 
 
-def test_a_queue_that_nobody_waits_on_asks_nobody() -> None:
+def test_a_queue_without_waiters_asks_none() -> None:
     queues = CountedQueues()
     queues.come("a", "red")
     queues.push("blue")
@@ -121,7 +121,7 @@ def test_a_waiter_that_left_is_not_asked() -> None:
 
 
 class Ear:
-    """A desk and clients that wait on a job."""
+    """A dispatcher and clients that wait on a job."""
 
     def __init__(self) -> None:
         self.dispatcher = PlainDispatcher()
@@ -162,28 +162,28 @@ def test_all_waiters_on_a_job_are_answered_in_order_of_arrival(ear: Ear) -> None
 
 @pytest.mark.parametrize(("how", "heard"), [
     ("fail", b"1 0 bad"),
-    ("fail by another door", b"1 0 message"),
-    ("success by another door", b"1 1 "),
-    ("last lapse", b"1 0 "),
+    ("fail by another protocol", b"1 0 message"),
+    ("success by another protocol", b"1 1 "),
+    ("last lease expiry", b"1 0 "),
     ("removed", b"0 0 "),
     ("ttl", b"0 0 "),
     ("dropped", b"0 0 "),
     ("buried", b"1 0 "),
     ("flushed", b"0 0 "),
 ])  # fmt: skip
-def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
-    policy = {"last lapse": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
+def test_a_waiter_receives_how_the_job_ended(ear: Ear, how: str, heard: bytes) -> None:
+    policy = {"last lease expiry": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
     due = ear.dispatcher.now.wall + 9.0 if how == "buried" else 0.0
     job = ear.push("a", policy, due=due, ttl=99.0 if how == "ttl" else 0.0)
     ear.wait("me", job)
-    if how in ("fail by another door", "success by another door", "last lapse", "dropped"):
+    if how in ("fail by another protocol", "success by another protocol", "last lease expiry", "dropped"):
         ear.lease("faktory")
     assert ear.heard == []
     if how == "fail":
         ear.dispatcher.do(Fail("a", FREE, "", "", (), b"bad"))
-    elif how == "fail by another door":
+    elif how == "fail by another protocol":
         ear.dispatcher.do(Fail("a", Claim("faktory", "w"), "Group", "message"))
-    elif how == "success by another door":
+    elif how == "success by another protocol":
         ear.dispatcher.do(Succeed("a", Claim("faktory", "w")))
     elif how == "removed":
         ear.dispatcher.do(Remove("workq", "deleted", [job], frozenset(State)))
@@ -197,7 +197,7 @@ def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
     assert len(ear.dispatcher.waits) == 0
 
 
-def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
+def test_a_failure_with_retries_left_does_not_answer_waiters(ear: Ear) -> None:
     job = ear.push("a", Policy(1, exhausted=Disposition.FAILED))
     ear.wait("me", job)
     ear.lease()
@@ -220,4 +220,4 @@ def test_an_answered_waiter_may_send_commands_and_wait_again(ear: Ear) -> None:
     )
     ear.wait("other", second)
     ear.dispatcher.do(Succeed("a", FREE))
-    assert [name for name, _ in ear.heard] == ["me", "other"], "nobody is told while another is being told"
+    assert [name for name, _ in ear.heard] == ["me", "other"], "no waiter is answered while another is being answered"

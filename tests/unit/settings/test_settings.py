@@ -1,4 +1,4 @@
-"""Settings: which place wins, what is refused and how, and the reference page that must match."""
+"""Settings: precedence of sources, errors for invalid values, and the reference page."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import pytest
 from crossdock.model.errors import BadSetting
 from crossdock.settings.loading import Found, Loaded, load
 from crossdock.settings.reference import page
-from crossdock.settings.schema import Settings
+from crossdock.settings.schema import Settings, seconds
 from crossdock.settings.table import TABLE
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
@@ -18,7 +18,7 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A crossdock.toml in the folder of the test run must not count."""
+    """A crossdock.toml in the folder of the test run must not be read."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -36,7 +36,7 @@ def configured(
     return load(given, environment or {}, write(file))
 
 
-def test_nothing_set_means_the_defaults() -> None:
+def test_defaults_apply_if_nothing_is_set() -> None:
     found = load({}, {})
     assert found.settings == Settings()
     assert set(found.sources.values()) == {"default"}
@@ -55,7 +55,7 @@ def test_flag_before_environment_before_file_before_default() -> None:
     assert found.sources["server.data"] == "default"
 
 
-def test_the_file_is_the_one_named_then_the_variables_then_the_folders() -> None:
+def test_the_file_is_taken_from_the_option_then_the_variable_then_the_folder() -> None:
     def data(environment: dict[str, str], config: Path | None = None) -> str:
         return str(load({}, environment, config).settings.server.data)
 
@@ -68,7 +68,7 @@ def test_the_file_is_the_one_named_then_the_variables_then_the_folders() -> None
     assert data({"CROSSDOCK_CONFIG": ""}) == "folder"
 
 
-def test_every_setting_can_be_set_in_every_place() -> None:
+def test_every_setting_can_be_set_in_every_source() -> None:
     other = {bool: "true", int: "17", float: "1.5", str: "text", Path: "elsewhere"}
     for setting in TABLE.values():
         text = setting.choices[-1] if setting.choices else other[setting.base]
@@ -82,7 +82,7 @@ def test_every_setting_can_be_set_in_every_place() -> None:
         assert str(getattr(getattr(by_file, section), key)).lower() == text
 
 
-def test_an_empty_variable_counts_as_not_set() -> None:
+def test_an_empty_variable_counts_as_unset() -> None:
     assert configured(environment={"CROSSDOCK_LIMITS_JOBS": ""}).settings == Settings()
 
 
@@ -97,7 +97,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("[server]\nport = 1", "some.toml: unknown setting server.port; crossdock up --help lists all"),
         (
             'data = "x"',
-            "some.toml: data stands outside of a section; the sections are server, listen, journal, lake, faktory,",
+            "some.toml: data is outside of a section; the sections are server, listen, journal, lake, pipeline,",
         ),
         ("[server]\ndata = 5", "server.data = 5 (file some.toml) is not allowed; it must be a path"),
         ('[server]\ndata = ""', "server.data = '' (file some.toml) is not allowed; it must be a path"),
@@ -124,7 +124,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ),
         (
             '[throttles]\nmail = { concurrency = "x" }',
-            "some.toml: throttles.mail: concurrency: Expected `int | null`, got `str`; docs/reference/settings.md",
+            "some.toml: throttles.mail: concurrency: Expected `int | null`, got `str`; crossdock up --help",
         ),
         ("[throttles]\nmail = 3", "some.toml: throttles.mail: Expected `object`, got `int`;"),
         ("[throttles]\nmail = { wroker = 3 }", "some.toml: throttles.mail: Object contains unknown field `wroker`;"),
@@ -138,7 +138,58 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("[mapping.static.shop]\na = 5", "some.toml: mapping.static.shop: Expected `str`, got `int`;"),
         ("[mapping]\nstatic = 5", "some.toml: mapping: static: Expected `object`, got `int`;"),
         ("[mapping.statik.shop]\na = 'b'", "some.toml: mapping: Object contains unknown field `statik`;"),
-        ("[[[", "the configuration file some.toml is not TOML: Invalid initial character"),
+        (
+            '[server]\nname = "my server"',
+            "server.name = 'my server' (file some.toml) is not allowed; it must be up to 64 letters, digits,",
+        ),
+        (
+            f'[server]\nname = "{"a" * 65}"',
+            f"server.name = '{'a' * 65}' (file some.toml) is not allowed; it must be up",
+        ),
+        ('[server]\nname = "a\\n"', "server.name = 'a\\n' (file some.toml) is not allowed"),
+        (
+            '[lake]\ngroup = "a b"',
+            "lake.group = 'a b' (file some.toml) is not allowed; it must be empty, or the name or number of a group",
+        ),
+        (
+            "[pipeline]\nkeep_hourly_days = -1",
+            "pipeline.keep_hourly_days = -1 (file some.toml) is not allowed; it must be a whole number, at least 0",
+        ),
+        (
+            "[pipeline]\nprice_per_worker_hour = inf",
+            "pipeline.price_per_worker_hour = inf (file some.toml) is not allowed; it must be a number, at least 0, at",
+        ),
+        (
+            '[pipeline]\ncurrency = "€\\u0007"',
+            "pipeline.currency = '€\\x07' (file some.toml) is not allowed; it must be up to 16 characters",
+        ),
+        ("[pipeline]\nkeep_days = 1", "some.toml: unknown setting pipeline.keep_days"),
+        ("slo = 3", "some.toml: slo: Expected `object`, got `int`;"),
+        ("[slo]\nmail = 3", "some.toml: slo.mail: Expected `object`, got `int`;"),
+        ("[slo.mail]\nratio = 0.9", "some.toml: slo.mail: Object missing required field `done_within`;"),
+        (
+            '[slo.mail]\ndone_within = "5 min"',
+            "some.toml: slo.mail: done_within = '5 min' is not a duration; write a number and its unit (ms, s, m, h or",
+        ),
+        ("[slo.mail]\ndone_within = 300", "some.toml: slo.mail: done_within: Expected `str`, got `int`;"),
+        ('[slo.mail]\ndone_within = "0s"', "some.toml: slo.mail: done_within = '0s' is not a duration;"),
+        ('[slo.mail]\ndone_within = "367d"', "some.toml: slo.mail: done_within = '367d' is not a duration;"),
+        ('[slo.mail]\ndone_within = "٣s"', "some.toml: slo.mail: done_within = '٣s' is not a duration;"),
+        ('[slo.mail]\ndone_within = "1m"\nratio = 1', "some.toml: slo.mail: ratio: Expected `float` < 1.0;"),
+        ('[slo.mail]\ndone_within = "1m"\nratio = 0', "some.toml: slo.mail: ratio: Expected `float` > 0.0;"),
+        (
+            '[slo.mail]\ndone_within = "1m"\nstart_within = "soon"',
+            "some.toml: slo.mail: start_within = 'soon' is not a duration;",
+        ),
+        (
+            '[slo.mail]\ndone_within = "1m"\nstart_within = "61s"',
+            "some.toml: slo.mail: start_within = '61s' is longer than done_within = '1m';",
+        ),
+        (
+            '[slo.mail]\ndone_within = "1m"\nratios = 0.9',
+            "some.toml: slo.mail: Object contains unknown field `ratios`;",
+        ),
+        ("[[[", "the settings file some.toml is not valid TOML: Invalid initial character"),
     ],
 )
 def test_a_bad_file_is_reported_in_one_sentence(file: str, sentence: str) -> None:
@@ -161,20 +212,20 @@ def test_a_bad_file_is_reported_in_one_sentence(file: str, sentence: str) -> Non
         ("LISTEN_FAKTORY", "h:99999", "listen.faktory = 'h:99999' (environment CROSSDOCK_LISTEN_FAKTORY) is not"),
     ],
 )
-def test_a_bad_variable_is_named(variable: str, text: str, sentence: str) -> None:
+def test_a_bad_variable_is_reported_by_name(variable: str, text: str, sentence: str) -> None:
     with pytest.raises(BadSetting) as raised:
         configured(environment={f"CROSSDOCK_{variable}": text})
     assert str(raised.value).startswith(sentence)
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(BadSetting, match=r"^the configuration file no\.toml cannot be read: No such file"):
+def test_a_missing_file_is_reported_by_name() -> None:
+    with pytest.raises(BadSetting, match=r"^cannot read the settings file no\.toml: No such file"):
         load({}, {"CROSSDOCK_CONFIG": "no.toml"})
 
 
 def test_a_file_that_is_not_text_is_refused() -> None:
     Path("binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadSetting, match=r"^the configuration file binary\.toml is not TOML: "):
+    with pytest.raises(BadSetting, match=r"^the settings file binary\.toml is not valid TOML: "):
         load({}, {}, Path("binary.toml"))
 
 
@@ -186,13 +237,52 @@ def test_a_bad_secret_is_not_printed() -> None:
         configured(environment={"CROSSDOCK_FAKTORY_PASSWORD": os.fsdecode(b"\xff")})
 
 
-def test_unknown_variables_are_warned_of_and_nothing_else() -> None:
+def test_only_unknown_variables_are_warned_of() -> None:
     known = {"CROSSDOCK_CONFIG": "", "CROSSDOCK_FAKTORY_PASSWORD": "y"}
     found = configured(environment={"CROSSDOCK_FAKTORY_PASSWORT": "x", "HOME": "/", **known})
     assert found.warnings == [
-        "CROSSDOCK_FAKTORY_PASSWORT is no setting and has no effect; did you mean CROSSDOCK_FAKTORY_PASSWORD?"
+        "CROSSDOCK_FAKTORY_PASSWORT is not a setting and has no effect; did you mean CROSSDOCK_FAKTORY_PASSWORD?"
     ]
     assert found.settings.faktory.password == "y"
+
+
+def test_objectives_are_read_by_queue() -> None:
+    text = """
+        [slo.mail]
+        done_within = "5m"
+        ratio = 0.999
+        start_within = "10s"
+        [slo."billing.eu"]
+        done_within = "1.5h"
+    """
+    found = configured(text).settings.slo
+    assert {queue: (each.done_within_s, each.ratio, each.start_within_s) for queue, each in found.items()} == {
+        "mail": (300.0, 0.999, 10.0),
+        "billing.eu": (5_400.0, 0.99, None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [("250ms", 0.25), ("30s", 30.0), ("5m", 300.0), ("2h", 7_200.0), ("366d", 366 * 86_400.0)]
+)
+def test_a_duration_has_a_unit(text: str, length: float) -> None:
+    assert seconds(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5S", "1e3s", "1h30m", ".5s", "5s\n"])
+def test_a_text_without_a_number_and_a_unit_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("shop-1.example", "shop-1.example"), ("ein Wirt", "ein-Wirt"), ("h" * 70, "h" * 64), ("", "localhost")],
+)
+def test_a_server_without_a_name_has_that_of_its_host(monkeypatch: pytest.MonkeyPatch, host: str, name: str) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: host)
+    assert configured().settings.server.name_or_host == name
+    assert configured('[server]\nname = "berlin_1"').settings.server.name_or_host == "berlin_1"
 
 
 def test_every_setting_is_described_and_its_default_is_allowed() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from crossdock.cli.diagnosis import LAKE_CURE, VerifiedLake, verify_lake
+from crossdock.cli.diagnosis import LAKE_CURE, verify_lake
 from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import meter, print_json
 from crossdock.cli.render.tables import size, some
@@ -16,8 +16,9 @@ from crossdock.journal.check import check as check_journal
 from crossdock.journal.restore import restore as restore_to
 from crossdock.journal.salvage import REPORT, Salvaged
 from crossdock.journal.salvage import salvage as copy_readable
+from crossdock.lake.verify import Verified
 from crossdock.server.admission import watermark
-from crossdock.server.lake_keeper import last_batch
+from crossdock.server.lake_keeper import last_entry
 
 #: Lines of each kind that salvage prints; salvage.json in the new folder has all.
 _SHOWN: Final = 20
@@ -46,7 +47,7 @@ def backup(dest: Path, as_json: bool, **values: Any) -> None:
         print_json({"folder": str(dest.absolute()), **msgspec.to_builtins(made)})
         return
     click.echo(
-        f"backed up {some(made.jobs, 'job')} and {some(made.events, 'event')} up to batch {made.seq:,} to {dest}, "
+        f"backed up {some(made.jobs, 'job')} and {some(made.events, 'event')}, up to entry {made.seq:,}, to {dest}, "
         f"{size(made.bytes)}, verified"
     )
 
@@ -71,7 +72,7 @@ def restore(backup: Path, as_json: bool, **values: Any) -> None:
     if as_json:
         print_json({"folder": str(data.absolute()), **msgspec.to_builtins(made)})
         return
-    click.echo(f"restored {some(made.jobs, 'job')} up to batch {made.seq:,} to {data}, verified")
+    click.echo(f"restored {some(made.jobs, 'job')} up to journal entry {made.seq:,} to {data}, verified")
     click.echo(f"start it with: crossdock up --data {data}")
 
 
@@ -93,7 +94,7 @@ def check(as_json: bool, **values: Any) -> int:
     """
     settings = settings_of(values).settings
     with meter() as progress:
-        report = check_journal(settings.server.data, progress, last_batch(settings))
+        report = check_journal(settings.server.data, progress, last_entry(settings))
         lake = verify_lake(settings, progress)
     if as_json:
         sound = not report.faults and not lake.faults
@@ -103,13 +104,13 @@ def check(as_json: bool, **values: Any) -> int:
     return 1 if report.faults or lake.faults else 0
 
 
-def _check_text(report: Report, lake: VerifiedLake) -> str:
+def _check_text(report: Report, lake: Verified) -> str:
     states = ", ".join(f"{count:,} {state}" for state, count in report.states.items())
     lines = [
         f"folder     {report.folder}" + (f", in use by process {report.server}" if report.server else ""),
-        f"journal    batches {report.first:,} to {report.last:,}, {size(report.bytes)}",
-        f"snapshots  {', '.join(f'batch {seq:,}' for seq in report.snapshots) or 'none'}",
-        f"events     {report.events:,} behind the newest snapshot",
+        f"journal    entries {report.first:,} to {report.last:,}, {size(report.bytes)}",
+        f"snapshots  {', '.join(f'entry {seq:,}' for seq in report.snapshots) or 'none'}",
+        f"events     {report.events:,} after the newest snapshot",
         f"jobs       {report.jobs:,}" + (f": {states}" if states else ""),
         f"lake       {some(lake.rows, 'row')} in {some(lake.segments, 'segment')}",
         *(f"fault: {fault}" for fault in report.faults),
@@ -132,7 +133,7 @@ Examples:
 @click.command("salvage", epilog=_SALVAGE_EXAMPLES)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("dest", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def salvage(source: Path, dest: Path, as_json: bool) -> None:
     """Copy what is readable of a damaged data folder and list the losses.
 
@@ -148,21 +149,23 @@ def salvage(source: Path, dest: Path, as_json: bool) -> None:
         return
     for line in _salvage_lines(report):
         click.echo(line)
-    click.echo(f"salvaged {some(report.jobs, 'job')} to {dest}, verified; {dest / REPORT} lists all that was lost")
+    click.echo(f"salvaged {some(report.jobs, 'job')} to {dest}, verified; {dest / REPORT} lists the losses")
     click.echo(f"start it with: crossdock up --data {dest}")
 
 
 def _salvage_lines(report: Salvaged) -> list[str]:
-    missing = [f"lost: batch {first:,}" + (f" to {last:,}" if last > first else "") for first, last in report.missing]
+    missing = [
+        f"lost: journal entry {first:,}" + (f" to {last:,}" if last > first else "") for first, last in report.missing
+    ]
     dropped = [
-        f"left out: {each.event} of batch {each.entry:,}" + (f", job {each.jid}" if each.jid else "")
+        f"left out: {each.event} of journal entry {each.entry:,}" + (f", job {each.jid}" if each.jid else "")
         for each in report.dropped
     ]
     return [
         *(f"unreadable: {each}" for each in report.unreadable),
         *_first_of(missing),
         *_first_of(dropped),
-        *([] if report.lost else ["nothing was lost: every batch that was acknowledged is there"]),
+        *([] if report.lost else ["nothing was lost: every acknowledged journal entry is there"]),
     ]
 
 

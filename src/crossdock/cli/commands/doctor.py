@@ -1,4 +1,4 @@
-"""`crossdock doctor`: the settings in effect, where each came from, and what is wrong with them here."""
+"""`crossdock doctor`: the settings in effect, their sources, and warnings."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Examples:
 
 class Shown(msgspec.Struct):
     name: str
-    value: str  #: of a secret only whether it is set
+    value: str  #: for a secret, only whether it is set
     source: str
 
 
@@ -35,7 +35,7 @@ class Report(msgspec.Struct):
 
 
 @click.command("doctor", cls=SettingsCommand, epilog=_EXAMPLES)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool, **values: Any) -> int:
     """Show the settings in effect and warn of risks to jobs.
 

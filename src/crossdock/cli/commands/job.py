@@ -129,9 +129,9 @@ Examples:
 """
 
 #: Members on the first lines, and members with sections of their own.
-_PLAIN = ("jid", "queue", "kind", "origin", "priority", "attempts", "failures", "tracked", "group", "expires")
+_PLAIN = ("jid", "queue", "kind", "origin", "priority", "attempts", "failures", "tracked", "batch", "expires")
 _LISTS = ("tags", "depends_on", "dependents")
-_NESTED = ("lease", "error", "lock", "callback", "track", "policy")
+_NESTED = ("lease", "error", "lock", "callback", "progress", "policy")
 
 
 @click.command("show", cls=AdminCommand, epilog=_SHOW_EXAMPLES)
@@ -150,7 +150,7 @@ def show(ident: str, as_json: bool, **values: Any) -> None:
         return
     found = answer["job"]
     if found is None:
-        click.echo(f"job {clean(ident)} is gone\n" + "\n".join(_section("track", answer["track"])))
+        click.echo(f"job {clean(ident)} is gone\n" + "\n".join(_section("progress", answer["progress"])))
         return
     lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}", ""]
     lines += [f"  {name:10} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]

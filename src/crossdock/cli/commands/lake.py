@@ -1,4 +1,4 @@
-"""`crossdock lake`: the history that the server leaves as Parquet files."""
+"""`crossdock lake`: the job history, which the server writes as a Delta table."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,11 +9,10 @@ import msgspec
 from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import print_json
 from crossdock.cli.render.tables import age, size, some
-from crossdock.lake.manifest import DONE, SetBack, expect
-from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
-from crossdock.server.lake_keeper import folder_of
+from crossdock.lake.table import expect
+from crossdock.server.lake_keeper import location_of
 
 _EXAMPLES = """\b
 Examples:
@@ -26,54 +25,55 @@ Examples:
 def status(as_json: bool, **values: Any) -> int:
     """Show the lake's size, its lag behind the journal, and its faults.
 
-    Changes nothing; the server may run. Exit code 0: no faults, 1: a file is set aside or missing.
+    Changes nothing; the server may run. Exit code 0: no faults, 1: a file is missing or torn.
     """
     settings = settings_of(values).settings
-    folder = folder_of(settings)
-    expect(folder, settings.server.data)
-    told = status_of(look(folder), settings.server.data, on=settings.lake.on)
+    location = location_of(settings)
+    expect(location, settings.server.data)
+    found = status_of(location, settings.server.data, on=settings.lake.on)
     if as_json:
-        print_json({"sound": not told.faults, **msgspec.to_builtins(told)})
+        print_json({"sound": not found.faults, **msgspec.to_builtins(found)})
     else:
-        click.echo(_text(told, settings.lake.segment_s))
-    return 1 if told.faults else 0
+        click.echo(_text(found, settings.lake.segment_s))
+    return 1 if found.faults else 0
 
 
-def clock_told(set_back: SetBack | None) -> list[str]:
-    """Nothing is lost by that, and nothing can be mended: rates and dates of that time are as they are."""
-    if set_back is None:
-        return []
-    first, last, many = set_back.first, set_back.last, set_back.batches
-    which = f"batch {first:,}" if many == 1 else f"{many:,} batches, {first:,} to {last:,},"
-    return [f"clock: the server's was set back: events of {which} are dated up to {age(set_back.seconds)} after it"]
+def clock_notes(set_backs: list[str]) -> list[str]:
+    """Notes only: no data is lost, but rates and dates of that time are off and cannot be corrected."""
+    return [f"clock: the server's clock was set back: {each}" for each in set_backs]
 
 
 def _moment(at: float) -> str:
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):  # the server's clock has been anywhere
+    except (OverflowError, ValueError, OSError):  # the server's clock may have had any value
         return f"{at:.0f} s after 1970"
 
 
-def _text(told: Status, segment_s: float) -> str:
-    idle = "none now; the server starts it when there is something to write" if told.on else "none: lake.on is false"
-    writer = f"process {told.writer}" if told.writer else idle
-    lines = [f"folder   {told.folder}", f"writer   {writer}"]
-    if told.last:
-        newest = _moment(told.at) if told.at else "-"
+def _text(lake: Status, segment_s: float) -> str:
+    idle = "not running; the server starts it when there is something to write" if lake.on else "none: lake.on is false"
+    writer = f"process {lake.writer}" if lake.writer else idle
+    lines = [f"lake     {lake.location}", f"writer   {writer}"]
+    if lake.last:
+        newest = _moment(lake.at) if lake.at else "-"
         lines += [
-            f"size     {some(told.rows, 'row')} in {some(told.segments, 'segment')}, {size(told.bytes)}",
-            f"range    {told.oldest or '-'} to {told.newest or '-'}, batches {told.first:,} to {told.last:,}",
-            f"newest   event of {newest}" + (f"; being written: {some(told.pending, 'file')}" if told.pending else ""),
+            f"size     {some(lake.rows, 'row')} in {some(lake.segments, 'segment')}, {size(lake.bytes)}",
+            f"range    {lake.oldest or '-'} to {lake.newest or '-'}, entries {lake.first:,} to {lake.last:,}",
+            f"newest   event of {newest}, in version {lake.version:,}",
         ]
     else:
-        waits = told.on and told.lag is not None and told.lag.batches
-        due = f": no {DONE} is there; its first segment is due when the oldest batch is {age(segment_s)} old"
+        waits = lake.on and lake.lag is not None and lake.lag.entries
+        due = f": the first segment is due when the oldest journal entry is {age(segment_s)} old"
         lines.append(f"size     nothing yet{due if waits else ''}")
-    if told.lag is not None:
-        behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
-        lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")
-    lines += [f"gap: batches {gap.first:,} to {gap.last:,} were trimmed while the lake was off" for gap in told.gaps]
-    lines += clock_told(told.set_back)
-    lines += [f"fault: {fault}" for fault in told.faults]
+    if lake.lag is not None:
+        behind = (
+            f"{some(lake.lag.entries, 'journal entry')}, {size(lake.lag.bytes)}, the oldest {age(lake.lag.seconds)} old"
+        )
+        lines.append(f"behind   {behind if lake.lag.entries else 'nothing: the lake has the whole journal'}")
+    if lake.erased is not None:
+        erased = f"{some(lake.erased.jobs, 'job')} in {some(lake.erased.rows, 'row')}"
+        lines.append(f"erased   {erased} on {_moment(lake.erased.at)}; {some(lake.erased.times, 'time')} in all")
+    lines += [f"gap: {gap}" for gap in lake.gaps]
+    lines += clock_notes(lake.set_backs)
+    lines += [f"fault: {fault}" for fault in lake.faults]
     return "\n".join(lines)

@@ -1,281 +1,351 @@
-"""`crossdock pipeline`: makes tables from the lake with Spark, on this machine or on a cluster."""
+"""`crossdock pipeline`: build tables from the lakes with Spark, on this machine or on a cluster."""
 
 import signal
 import threading
-from importlib.util import find_spec
-from pathlib import Path
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from crossdock.cli.commands.lake import clock_told
-from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import meter, note, print_json
 from crossdock.cli.parameters import Seconds
+from crossdock.cli.pipeline_options import (
+    Locations,
+    SparkCommand,
+    TablesCommand,
+    end_session,
+    locations,
+    objectives_of,
+    session,
+)
 from crossdock.cli.render.tables import columns, size, some
-from crossdock.lake.manifest import expect
-from crossdock.pipeline.environment import expect_plain
-from crossdock.pipeline.errors import PipelineError, in_words
-from crossdock.server.lake_keeper import folder_of
+from crossdock.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from crossdock.pipeline.context import PipelineContext, Progress
+    from crossdock.pipeline.catalog import Progress
+    from crossdock.pipeline.ingest import Ingested
+    from crossdock.pipeline.lakes import KnownLake
+    from crossdock.pipeline.run import RunSettings
     from crossdock.pipeline.status import Status
 
-
-class TablesCommand(AdminCommand):
-    """A command with flags for the folders of the lake and the tables."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        folder = click.Path(path_type=Path, file_okay=False)
-        self.params += [
-            click.Option(
-                ["--lake"], type=folder, metavar="DIR", help="The lake; without it the one the settings name."
-            ),
-            click.Option(
-                ["--tables"], type=folder, metavar="DIR", help="The tables; without it `tables` in the data folder."
-            ),
-        ]
-
-
-class SparkCommand(TablesCommand):
-    """A command that runs Spark on them."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params += [
-            click.Option(
-                ["--master"],
-                default="",
-                metavar="URL",
-                help="Where Spark runs: local[N], spark://…, sc://…. Without it spark-submit's, or this machine.",
-            ),
-            click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
-            click.Option(
-                ["--cds"],
-                type=click.Path(path_type=Path, dir_okay=False),
-                metavar="FILE",
-                help="An archive of Java classes that halves Spark's start; made at the end of the first run with it.",
-            ),
-            click.Option(
-                ["--wait"],
-                type=Seconds(0, 86_400),
-                default=600.0,
-                metavar="SECONDS",
-                help="How long to wait for another process that writes the tables. [600]",
-            ),
-        ]
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with in_words("Spark failed, and nothing is half done: start it again when that is mended"):
-            return super().invoke(ctx)
-
-
-def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path]:
-    """Lake and tables. Raises NoLake, Damaged if the lake's own word is gone, or PipelineError if Spark could not read
-    from folders of these names."""
-    named, tables = values.pop("lake"), values.pop("tables")
-    settings = settings_of(values).settings
-    lake = named or folder_of(settings)
-    if named or lake_needed:
-        expect(lake, None if named else settings.server.data)
-    tables = tables or settings.server.data / "tables"
-    for folder in (lake, tables):
-        expect_plain(folder)
-    return lake.absolute(), tables
-
+#: A run over less than this uses Spark settings for small work.
+_SMALL_BYTES = 16 * 1024 * 1024
 
 _EXAMPLES = """\b
 Examples:
   crossdock pipeline run                           all that is new, then stop
   crossdock pipeline stream                        as it comes, until Ctrl-C
-  crossdock pipeline rebuild --day 2026-11-15      one day anew from the events
+  crossdock pipeline rebuild                       all tables again, from the events
   crossdock pipeline status                        what is in the tables, and what is not yet
+  crossdock pipeline add s3://jobs/eu-2       the events of another server too
   crossdock pipeline run --master spark://host:7077 --lake /mnt/lake --tables /mnt/tables
 """
 
 
-def needs_spark() -> None:
-    """Raises PipelineError with what to install."""
-    for name in ("pyspark", "deltalake"):
-        if find_spec(name) is None:
-            raise PipelineError(
-                f"{name} is not installed: the pipeline needs what `make install-pipeline` installs, "
-                "or pip install 'crossdock[pipeline]'"
-            )
+class _Opened:
+    """The tables, their lakes and the settings of a command."""
+
+    def __init__(self, where: Locations) -> None:
+        from crossdock.lake.location import is_url
+        from crossdock.lake.table import Lake, NoLake
+        from crossdock.pipeline.catalog import Tables
+        from crossdock.pipeline.lakes import add_lake, known_lakes
+
+        there = True
+        try:
+            Lake.open(where.lake)  # before anything is created
+        except NoLake:
+            if is_url(where.lake):
+                raise
+            there = False  # the server has written nothing yet: `locations` has found its journal
+        self.tables = Tables(where.tables)
+        self.tables.create()
+        if there:
+            add_lake(self.tables["lakes"], where.lake)
+        self.known: list[KnownLake] = known_lakes(self.tables["lakes"])
+        self.lakes: list[Lake] = [Lake.open(each.location) for each in self.known]
+        self.settings = run_settings(where)
+        self._where = where
+
+    def expect_lakes(self) -> None:
+        """Raises NoLake if there is none yet."""
+        from crossdock.lake.table import NoLake
+
+        if not self.known:
+            raise NoLake(f"the server has not written its lake in {self._where.lake} yet: try again in a minute")
 
 
-def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
-    """Where --master, --conf and --cds say. Raises PipelineError if something is not installed."""
-    needs_spark()
-    from crossdock.pipeline.session import start
+def run_settings(where: Locations) -> "RunSettings":
+    from crossdock.pipeline.run import RunSettings
 
-    conf = {}
-    for text in values.pop("conf"):
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise click.UsageError(f"--conf {text} is not KEY=VALUE")
-        conf[key] = value
-    progress("starting Spark", 0, 1)
-    return start(values.pop("master"), conf, values.pop("cds", None))
-
-
-def _works(values: dict[str, Any], progress: "Progress") -> "PipelineContext":
-    """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
-    lake, tables = folders(values)
-    spark = session(values, progress)
-    from crossdock.pipeline.context import PipelineContext
-
-    return PipelineContext(spark, lake, tables, progress=progress)
+    settings = where.settings.pipeline
+    return RunSettings(
+        keep_hourly_days=settings.keep_hourly_days,
+        price_per_worker_hour=settings.price_per_worker_hour,
+        objectives=objectives_of(where.settings),
+        flow_links=settings.flow_links,
+    )
 
 
 @click.command("run", cls=SparkCommand, epilog=_EXAMPLES)
 def run(as_json: bool, wait: float, **values: Any) -> int:
-    """Ingest every new segment, update the tables, and stop.
+    """Ingest everything new, update the tables, and stop.
 
-    It may be killed at any moment and started again: each event is counted once. Exit code 1 as long as a segment is
-    set aside, or missing from the lake.
+    It may be killed at any moment and started again: each event is counted once. Without new events it starts no Java.
+    Exit code 1 if a quality check of the tables fails.
     """
-    with meter() as progress:
-        works = _works(values, progress)
+    began = time.monotonic()
+    where = locations(values)
+    with meter(lines=True) as progress:
+        progress("looking for new files", 0, 1)
         from crossdock.pipeline.lock import writing
-        from crossdock.pipeline.run import run as run_all
+        from crossdock.pipeline.planning import waiting
 
-        with writing(works.tables_folder, wait):
-            ran = run_all(works)
-        aside, missing = _lacks(works)
-        works.spark.stop()
+        with writing(where.tables, wait):
+            opened = _Opened(where)
+            found = waiting(opened.tables, opened.lakes)
+        small = found.bytes < _SMALL_BYTES
+        made = _ingest(where, opened, values, progress, wait, small=small) if found.files else []
+        with writing(where.tables, wait):
+            days, faults = _finish(opened, progress, changed=bool(made))
+    rows = sum(each.rows for each in made)
     if as_json:
-        print_json({**ran._asdict(), "set_aside": len(aside), "missing": len(missing)})
+        files = sum(each.files for each in made)
+        print_json({"batches": len(made), "files": files, "rows": rows, "days": days, "faults": faults})
+    elif made or days:
+        seconds = time.monotonic() - began
+        many = sum(1 for _ in opened.tables)
+        click.echo(f"{some(days, 'day')}, {some(many, 'table')}, {some(rows, 'event')}, {seconds:.0f} s")
     else:
-        taken = f"{some(ran.rows, 'event')} of {some(ran.segments, 'segment')}"
-        click.echo(f"took in {taken}, made {some(ran.days, 'day')} of tables")
-    _tell_lacks(aside, missing)
-    return 1 if aside or missing else 0
+        click.echo("nothing new")
+    for fault in faults:
+        note(fault)
+    return 1 if faults else 0
 
 
-def _lacks(works: "PipelineContext") -> tuple[dict[str, str], list[str]]:
-    """What of the lake is set aside, and what is missing: told each time, until it is put back."""
-    from crossdock.pipeline.segments import set_aside, survey
+def _ingest(
+    where: Locations, opened: _Opened, values: dict[str, Any], progress: "Progress", wait: float, *, small: bool
+) -> "list[Ingested]":
+    # A Connect server would run the micro-batches of a stream, and cannot commit to tables of this machine. For few
+    # events a stream costs more than the batch.
+    direct = small or values["master"].startswith("sc://")
+    spark = session(values, progress, small=small)
+    from crossdock.pipeline.context import PipelineContext
+    from crossdock.pipeline.lock import writing
+    from crossdock.pipeline.run import take
+    from crossdock.pipeline.stream import Stream
 
-    works.ledger.load()
-    seen = survey(works.lake, works.ledger.segments)
-    return set_aside(seen, works.ledger.known), seen.missing
+    made: list[Ingested] = []
+    context = PipelineContext(spark, where.tables, progress=progress)
+    if direct:
+        with writing(where.tables, wait):
+            made += take(context, opened.lakes)
+    else:
+        Stream(context, opened.known, opened.settings, wait_s=wait, heard=made.append).available()
+    end_session(spark)
+    return made
 
 
-def _tell_lacks(aside: dict[str, str], missing: list[str]) -> None:
-    if aside:
-        note(f"set aside {some(len(aside), 'segment')}: `crossdock pipeline status` names them")
-    for sentence in missing:
-        note(sentence)
+def _finish(opened: _Opened, progress: "Progress", *, changed: bool) -> tuple[int, list[str]]:
+    """Refresh the views, check the dates that changed, and clean up. Needs no Spark."""
+    from crossdock.lake.table import Lake
+    from crossdock.pipeline.quality import faults_of
+    from crossdock.pipeline.run import refresh_all, tidy
+
+    dates = refresh_all(opened.tables, opened.settings, progress)
+    lakes = [Lake.open(each.location) for each in opened.known]
+    faults: list[str] = []
+    if dates:
+        progress("checking tables", 0, 1)
+        faults = faults_of(opened.tables, lakes, dates, rows=False)
+    if changed:
+        tidy(opened.tables, lakes, opened.settings, progress)
+    return len(dates), faults
 
 
 @click.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
-@click.option("--every", type=Seconds(0.1, 3_600), default=5.0, metavar="SECONDS", help="Look for segments. [5]")
-@click.option("--refresh", type=Seconds(1, 86_400), default=60.0, metavar="SECONDS", help="Tables follow. [60]")
+@click.option(
+    "--every", type=Seconds(0.1, 3_600), default=5.0, metavar="SECONDS", help="How often to look for new files. [5]"
+)
+@click.option(
+    "--refresh", type=Seconds(1, 86_400), default=60.0, metavar="SECONDS", help="How often to update the views. [60]"
+)
 def stream(as_json: bool, wait: float, every: float, refresh: float, **values: Any) -> None:
-    """Ingest segments as they are written, until Ctrl-C or SIGTERM.
+    """Ingest files as they are written, until Ctrl-C or SIGTERM.
 
-    Attempts are there with each batch; the other tables follow every --refresh seconds.
+    Each batch updates the attempts and the rollups. The views are computed every --refresh seconds.
     """
     if values["master"].startswith("sc://"):
         raise click.UsageError(
-            "a Connect server runs the batches of a stream itself, without the ledger: give stream another --master, "
-            "or call run again and again"
+            "a Spark Connect server cannot run this stream, because it would run its batches without the tables: use "
+            "another --master, or start crossdock pipeline run at intervals"
         )
     stop = threading.Event()
-    with meter() as progress:
-        works = _works(values, progress)
-    _tell_lacks(*_lacks(works))
-    from crossdock.pipeline.ingest import Batch
+    where = locations(values)
+    with meter(lines=True) as progress:
+        opened = _Opened(where)
+        opened.expect_lakes()
+        spark = session(values, progress)
+    from crossdock.pipeline.context import PipelineContext
     from crossdock.pipeline.stream import Stream
 
-    def heard(batch: Batch) -> None:
+    def heard(made: "Ingested") -> None:
         if as_json:
-            print_json(batch._asdict())
+            print_json(made._asdict())
         else:
-            click.echo(f"batch {batch.number:,}: {some(batch.rows, 'event')} of {some(batch.segments, 'segment')}")
-        if batch.faults:
-            note(f"set aside {some(batch.faults, 'segment')}: `crossdock pipeline status` names them")
+            click.echo(f"{some(made.rows, 'event')} of {some(made.files, 'file')}")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    streaming = Stream(works, every_s=every, refresh_s=refresh, wait_s=wait)
-    streaming.heard = heard
     note("streaming; Ctrl-C ends it")
-    streaming.run(stop)
-    works.spark.stop()
+    context = PipelineContext(spark, where.tables)
+    streaming = Stream(context, opened.known, opened.settings, wait_s=wait, heard=heard)
+    streaming.run(stop, every_s=every, refresh_s=refresh)
+    end_session(spark)
 
 
 @click.command("rebuild", cls=SparkCommand, epilog=_EXAMPLES)
-@click.option(
-    "--day", "days", type=click.DateTime(["%Y-%m-%d"]), multiple=True, help="This day alone; may be repeated."
-)
-def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> int:
-    """Rebuild all tables from the events, or those of some days.
+def rebuild(as_json: bool, wait: float, **values: Any) -> int:
+    """Make all tables again from the events in the lakes.
 
-    Days of which the lake no longer has all segments, or not whole, stay as they are. Exit code 1 if a segment is
-    damaged.
+    Rows of dates that a lake has deleted are kept. The tables change all at once, when everything is computed.
     """
-    with meter() as progress:
-        works = _works(values, progress)
+    where = locations(values)
+    with meter(lines=True) as progress:
         from crossdock.pipeline.lock import writing
-        from crossdock.pipeline.rebuild import rebuild as rebuild_days
 
-        with writing(works.tables_folder, wait):
-            works.prepare()
-            made = rebuild_days(works, [day.date() for day in days] or None)
-        works.spark.stop()
+        with writing(where.tables, wait):
+            opened = _Opened(where)
+            opened.expect_lakes()
+            spark = session(values, progress)
+            from crossdock.pipeline.context import PipelineContext
+            from crossdock.pipeline.rebuild import rebuild as rebuild_all
+
+            made = rebuild_all(PipelineContext(spark, where.tables, progress=progress), opened.lakes)
+            end_session(spark)
+            days, faults = _finish(opened, progress, changed=True)
     if as_json:
-        print_json(made._asdict())
+        print_json({**made._asdict(), "days": days, "faults": faults})
     else:
-        left = f"; left {some(made.kept, 'day')} as they were, whose events are not all there" if made.kept else ""
-        click.echo(f"rebuilt from {some(made.rows, 'event')} of {some(made.segments, 'segment')}{left}")
-    for name, why in made.damaged.items():
-        note(f"{name} is set aside: {why}; put it back from a copy of the lake, and rebuild again")
-    return 1 if made.damaged else 0
+        click.echo(f"rebuilt {some(days, 'day')} from {some(made.rows, 'event')} of {some(made.files, 'file')}")
+    for fault in faults:
+        note(fault)
+    return 1 if faults else 0
 
 
 @click.command("status", cls=TablesCommand, epilog=_EXAMPLES)
 def status(as_json: bool, **values: Any) -> int:
-    """Show the tables, their lag behind the lake, and rejected segments.
+    """Show the tables, and how far they are behind each lake.
 
-    Starts no Spark and changes nothing. Exit code 1 if a segment is set aside or missing.
+    Starts no Spark and changes nothing. Exit code 1 if a lake cannot be read.
     """
-    needs_spark()
+    from crossdock.pipeline.catalog import Tables
     from crossdock.pipeline.status import status as status_of
 
-    lake, tables = folders(values)
-    told = status_of(lake, tables.absolute())
+    where = locations(values)
+    found = status_of(Tables(where.tables), where.lake)
     if as_json:
-        print_json(msgspec.to_builtins(told))
+        print_json(msgspec.to_builtins(found))
     else:
-        click.echo(_text(told))
-    return 1 if told.set_aside or told.missing else 0
+        click.echo(_text(found))
+    return 1 if any(lake.problem for lake in found.lakes) else 0
 
 
-def _text(told: "Status") -> str:
-    waiting = f"{some(told.waiting, 'segment')}, {size(told.waiting_bytes)}" if told.waiting else "nothing"
-    lines = [
-        f"taken in   {some(told.events, 'event')} of {some(told.segments, 'segment')}, {told.batch:,} batches",
-        f"waiting    {waiting}",
+def _text(found: "Status") -> str:
+    lines = []
+    for lake in found.lakes:
+        behind = f"{some(lake.waiting_rows, 'event')} of {some(lake.waiting, 'file')}, {size(lake.waiting_bytes)}"
+        state = lake.problem or (behind + " waiting" if lake.waiting else "up to date")
+        lines.append(f"{lake.server or '?'}: {state}  ({lake.location})")
+    lines += [
         "",
         columns(
-            ("TABLE", ">ROWS", ">FILES", ">SIZE", "FROM", "TO", ">BATCH"),
+            ("TABLE", ">ROWS", ">FILES", ">SIZE", "FROM", "TO"),
             [
                 (each.name, f"{each.rows:,}", f"{each.files:,}", size(each.bytes), str(each.first or "-"),
-                 str(each.last or "-"), f"{each.batch:,}")
-                for each in told.tables
+                 str(each.last or "-"))
+                for each in found.tables
             ],
         ),
     ]  # fmt: skip
-    rebuilt = sum(kind == "rebuilt" for kind in told.days.values())
-    lines += ["", f"days       {len(told.days):,}, of which {rebuilt:,} are rebuilt and the others are sums of batches"]
-    lines += clock_told(told.set_back)
-    lines += [f"fault: {name} is set aside: {why}" for name, why in told.set_aside.items()]
-    lines += [f"fault: {sentence}" for sentence in told.missing]
+    lines += [f"left out: {each.path} of {each.server}, {some(each.rows, 'event')}: {each.reason}"
+              for each in found.skipped]  # fmt: skip
     return "\n".join(lines)
+
+
+@click.command("add", cls=TablesCommand, epilog=_EXAMPLES)
+@click.argument("location")
+def add_lake(location: str, as_json: bool, **values: Any) -> None:
+    """Add the lake of another server to the tables.
+
+    LOCATION is a folder or URL. From now on every run and stream ingests its events too. The column `server` tells the
+    servers apart, so each needs a name of its own (`server.name`).
+    """
+    from crossdock.lake.location import absolute
+    from crossdock.lake.table import expect
+    from crossdock.pipeline.catalog import Tables
+    from crossdock.pipeline.lakes import add_lake as add
+
+    where = locations(values, lake_needed=False)
+    expect(absolute(location))
+    tables = Tables(where.tables)
+    tables.create()
+    lake, new = add(tables["lakes"], absolute(location))
+    if as_json:
+        print_json({"id": lake.id, "server": lake.server, "location": lake.location, "new": new})
+    else:
+        click.echo(f"{'added' if new else 'known already:'} the lake of {lake.server} in {lake.location}")
+
+
+@click.command("skip", cls=TablesCommand, epilog=_EXAMPLES)
+@click.argument("path")
+def skip(path: str, as_json: bool, **values: Any) -> None:
+    """Leave out a damaged file of a lake.
+
+    PATH is the path that the error named. Its events are missing from the tables until the file is restored and
+    crossdock pipeline rebuild has run.
+    """
+    from crossdock.pipeline.lakes import skip as leave_out
+    from crossdock.pipeline.segment_checks import fault_of
+
+    opened = _Opened(locations(values))
+    for lake in opened.lakes:
+        inside = path.removeprefix(lake.location.rstrip("/") + "/")
+        if any(file.path == inside for file in lake.files()):
+            reason = fault_of(f"{lake.location}/{inside}")
+            if not reason:
+                raise PipelineError(f"{path} is not damaged; there is no reason to leave it out")
+            leave_out(opened.tables, lake, inside, reason)
+            if as_json:
+                print_json({"lake": lake.id, "path": inside, "reason": reason})
+            else:
+                click.echo(f"left out {inside}: {reason}")
+            return
+    raise PipelineError(f"no lake of these tables has a file {path}")
+
+
+@click.command("check", cls=TablesCommand, epilog=_EXAMPLES)
+def check(as_json: bool, **values: Any) -> int:
+    """Check that the tables agree with the lakes and with each other.
+
+    Counts agree with the lakes, keys are unique, and no wait is negative. Reads all tables. Starts no Spark and changes
+    nothing. Exit code 1 if a check fails.
+    """
+    from crossdock.lake.table import Lake
+    from crossdock.pipeline.catalog import Tables
+    from crossdock.pipeline.lakes import known_lakes
+    from crossdock.pipeline.quality import faults_of
+
+    with meter(lines=True) as progress:
+        progress("checking tables", 0, 1)
+        tables = Tables(locations(values, lake_needed=False).tables)
+        tables["lakes"].handle()  # there are tables
+        faults = faults_of(tables, [Lake.open(each.location) for each in known_lakes(tables["lakes"])])
+    if as_json:
+        print_json({"faults": faults})
+    elif not faults:
+        click.echo("all checks passed")
+    for fault in faults:
+        note(fault)
+    return 1 if faults else 0

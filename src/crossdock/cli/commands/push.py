@@ -1,4 +1,4 @@
-"""`crossdock push`: pushes one job, through any protocol."""
+"""`crossdock push`: push one job over any protocol."""
 
 import uuid
 from collections.abc import Callable
@@ -43,7 +43,9 @@ Examples:
     metavar="JID",
     help="qless: not before this job is complete. May be repeated.",
 )
-@click.option("--listen", multiple=True, metavar="PROTOCOL=ADDRESS", help="The listener's address. [from the settings]")
+@click.option(
+    "--listen", multiple=True, metavar="PROTOCOL=ADDRESS", help="Address of the listener. [that of the running server]"
+)
 def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None:
     """Push one job and print its jid once it is on disk.
 
@@ -142,7 +144,7 @@ _OPTIONS: Final = ("jid", "priority", "at", "retry", "reserve_for", "ttl", "cust
 
 
 def _given(values: dict[str, Any], protocol: str, *known: str) -> dict[str, Any]:
-    """The options that were given, removed from `values`. An option that this protocol lacks is wrong usage."""
+    """The options that were given, removed from `values`. Raises UsageError for one that this protocol lacks."""
     found = {name: value for name in _OPTIONS if (value := values.pop(name)) not in (None, ())}
     for name in found:
         if name not in known:
@@ -155,10 +157,10 @@ def _expect_names(**names: str) -> None:
     """Raises click.BadParameter for an empty name: a server may accept it, but no filter would find the job again."""
     for what, name in names.items():
         if not name:
-            raise click.BadParameter("it is empty; name one", param_hint=what)
+            raise click.BadParameter("it is empty; give a name", param_hint=what)
 
 
-#: By protocol: pushes a job given its words and options, and returns its ID there.
+#: By protocol: a function that pushes a job from its words and options, and returns its ID.
 _PUSH: Final[dict[str, Callable[[tuple[str, ...], dict[str, Any]], dict[str, Any]]]] = {
     "faktory": _faktory,
     "workq": _workq,

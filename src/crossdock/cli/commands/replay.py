@@ -1,43 +1,51 @@
-"""`crossdock job replay`: pushes jobs of the past again."""
+"""`crossdock job replay`: push jobs from the history again."""
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
 from crossdock.cli import completion
-from crossdock.cli.commands.pipeline import session
 from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import NothingDone, agreed, meter, note, print_json
 from crossdock.cli.parameters import Name, PastTime
-from crossdock.cli.protocol_clients import loader, redis
+from crossdock.cli.protocol_clients import loader
 from crossdock.cli.render.tables import clean, some
-from crossdock.client.base import ClientError, Refused
-from crossdock.client.bulk import Loader, Told, calls
-from crossdock.lake.manifest import expect
-from crossdock.lake.query import LEASE_AT_MOST, OUTCOMES, RETRIES, RETRIES_AT_MOST, Filter, Past, choose, has, jobs
-from crossdock.pipeline.errors import in_words
+from crossdock.client.admin import AdminClient
+from crossdock.client.base import ClientError, NoServer, Refused
+from crossdock.client.bulk import Loader, LoadProgress, calls
+from crossdock.lake.job_outcomes import LeftOut
+from crossdock.lake.query import (
+    LEASE_AT_MOST,
+    OUTCOMES,
+    RETRIES,
+    RETRIES_AT_MOST,
+    Chosen,
+    Filter,
+    Past,
+    choose,
+    has,
+    jobs,
+    mark,
+)
+from crossdock.lake.table import expect
 from crossdock.protocols.timestamps import stamp
-from crossdock.server.lake_keeper import folder_of
+from crossdock.server.lake_keeper import location_of
 
 _EXAMPLES = """\b
 Examples:
   crossdock job replay --queue mail --outcome dead --since 2d
   crossdock job replay --kind invoice --since 2026-11-01T00:00:00Z --until 2026-11-02T00:00:00Z --to invoices-again
   crossdock job replay --group TimeoutError --outcome failed --since 1d --id outage-17 --yes
-  crossdock job replay --kind invoice --since 90d --master spark://head:7077 --listen redis=10.0.0.5:7379
+  crossdock job replay --queue mail --outcome failed --since 1d --include succeeded --to mail-test
 """
 
 _SAMPLE: Final = 5
 _CALL: Final = 500  #: jobs
-_LOOK_S: Final = 0.5
 
 
 @click.command("replay", cls=AdminCommand, epilog=_EXAMPLES)
@@ -51,12 +59,21 @@ _LOOK_S: Final = 0.5
 @click.option("--until", type=PastTime(), metavar="TIME|SPAN", help="Before this time.")
 @click.option("--to", "to_queue", type=Name(), metavar="QUEUE", help="Push them to this queue. [their own]")
 @click.option("--id", "run", type=Name(), metavar="ID", help="Name of this replay: under it each job is pushed once.")
+@click.option(
+    "--include", multiple=True, type=click.Choice(LeftOut._fields), help="Replay these, too. May be repeated. [none]"
+)
 @click.option("--dry", is_flag=True, help="Only count the jobs and show some.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--listen", multiple=True, metavar="redis=ADDRESS", help="Address of the Redis listener.")
-@click.option("--master", default="", metavar="URL", help="Choose and push with Spark: local[N], spark://…, sc://….")
-@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. May be repeated.")
-def replay(run: str | None, to_queue: str | None, dry: bool, yes: bool, as_json: bool, **values: Any) -> None:
+def replay(
+    run: str | None,
+    to_queue: str | None,
+    include: tuple[str, ...],
+    dry: bool,
+    yes: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
     """Choose jobs from the lake's history and push them again, each exactly once.
 
     The command prints the number of jobs, shows some, and asks for confirmation. The jid of a new job is a hash of the
@@ -65,165 +82,133 @@ def replay(run: str | None, to_queue: str | None, dry: bool, yes: bool, as_json:
     about the event that --outcome names: pushed, succeeded, failed (one try), lost (a lease that expired), dead (its
     last try), removed.
 
-    One process does the work, page by page. For a long history --master runs it on a Spark cluster. Its executors must
-    see the lake under the same path, and reach the Redis listener at the address that --listen names.
+    Some of these jobs are left out, so that no work is done twice. The command prints how many, and why:
+
+    \b
+    alive      waiting, leased or retrying: they run anyway
+    succeeded  have succeeded after the event
+    replayed   were replayed after the event, under another --id
+    unclear    have ended after the event; the lake does not have their end yet
+
+    With --outcome pushed or succeeded only jobs that are alive are left out. --include replays such jobs, too. The
+    running server says which jobs are alive. If it cannot be asked, the last event in the lake decides.
     """
     given = {name: values.pop(name) for name in Filter._fields}
     which = Filter(**{name: value for name, value in given.items() if value is not None})
     if which == Filter():
         raise click.UsageError("choose jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
     run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
-    spark = {name: values.pop(name) for name in ("master", "conf")}
     settings = settings_of(values).settings
-    folder = folder_of(settings)
+    folder = location_of(settings)
     expect(folder, settings.server.data)
-    with _by_spark(folder, which, spark, values) if spark["master"] else _by_hand(folder, which) as found:
-        _show(found)
-        if found.at and not found.many + found.unknown + found.bare:
-            _expect(folder, which)
-        if not found.many or dry:
-            _tell(as_json, {"matched": found.many, "id": run if found.many else None, "new": 0, "known": 0})
-            return
-        with loader(values, run) as door:
-            before = door.loaded()
-            if before.state in ("closed", "lapsed"):
-                raise NothingDone(_ended(before, clean(run)))
-            if not yes and not agreed(f"push {'it' if found.many == 1 else 'them'} again, as replay {clean(run)}?"):
-                raise NothingDone("nothing was changed")
-            told = _send(door, found, run, to_queue or "")
-    _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
+    with meter() as progress:
+        chosen = choose(folder, which, progress, run=run, include=include, ask=partial(_ask, settings.server.data))
+    many = len(chosen.numbers)
+    _show(chosen)
+    if chosen.at and not many + chosen.left_out.total + chosen.unknown + chosen.bare:
+        _expect(folder, which)
+    told = {
+        "matched": many,
+        "left_out": chosen.left_out._asdict(),
+        "skipped": {"unknown": chosen.unknown, "no_payload": chosen.bare},
+    }
+    if not many or dry:
+        _tell(as_json, told | {"id": run if many else None, "new": 0, "known": 0})
+        return
+    with loader(values, run) as client:
+        before = client.loaded()
+        if before.state in ("closed", "lapsed"):
+            raise NothingDone(_ended(before, clean(run)))
+        if not yes and not agreed(f"push {'it' if many == 1 else 'them'} again, as replay {clean(run)}?"):
+            raise NothingDone("nothing was changed")
+        outcome = _send(client, chosen, run, to_queue or "")
+    _tell(as_json, told | {"id": run, "new": outcome.total_new, "known": outcome.total_known})
 
 
-def _expect(folder: Path, which: Filter) -> None:
-    """Raises Refused if nothing was found because history has no such name."""
+def _ask(data: Path, numbers: list[int]) -> list[str | None] | None:
+    """The states of jobs, as the server on the data folder says. None: it does not run, or belongs to another user.
+
+    The listener of --listen is not asked: it may be that of another server, where the numbers name other jobs.
+    """
+    try:
+        with AdminClient(data) as client:
+            return client.states(numbers)
+    except NoServer:
+        return None
+
+
+def _expect(folder: str | Path, which: Filter) -> None:
+    """Raises Refused if the history has no such name."""
     for thing, column, value in (("queue", "queue", which.queue), ("failure group", "error_group", which.group)):
         if value and not has(folder, column, value):
-            raise Refused(f"there is no {thing} {clean(value)} in the lake's history")
+            raise Refused(f"{thing} {clean(value)} not found in the lake's history")
 
 
-def _ended(before: Told, run: str) -> str:
+def _ended(before: LoadProgress, run: str) -> str:
     pushed = some(before.total_new, "job")
     if before.state == "closed":
         return f"replay {run} is complete: it pushed {pushed} before"
     return (
-        f"replay {run} pushed {pushed} and was then left alone for a week; which they are is in history alone "
-        "(replayed_from): choose the others under another --id"
+        f"replay {run} pushed {pushed} and expired after a week without requests. The column replayed_from of "
+        "the history names them; replay the others with another --id"
     )
 
 
-class Found(NamedTuple):
-    """What was chosen, and how it is sent: the last argument is called with how many jobs more were."""
-
-    at: float
-    many: int
-    unknown: int
-    bare: int
-    named: list[str]  #: some of those
-    sample: list[Past]
-    send: Callable[[Loader, str, str, Callable[[int], None]], None]
-
-
-@contextmanager
-def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
-    """In this process, which needs nothing but the lake."""
-    with meter() as progress:
-        chosen = choose(folder, which, progress)
-
-    def send(door: Loader, run: str, to_queue: str, more: Callable[[int], None]) -> None:
-        begin = f"{run}\0{chosen.lake}\0"
-        for count, call in calls((_row(past, begin, to_queue) for past in jobs(chosen)), _CALL):
-            door.put(call)
-            more(count)
-
-    first = list(jobs(chosen, _SAMPLE))
-    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, chosen.named, first, send)
-
-
-@contextmanager
-def _by_spark(folder: Path, which: Filter, spark_options: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
-    """The same choice, made and sent by executors."""
-    with ExitStack() as stack:
-        stack.enter_context(in_words("Spark failed; start it again with the same --id to go on"))
-        with meter() as progress:
-            spark = session(spark_options, progress)
-            stack.callback(spark.stop)
-            from crossdock.pipeline import replay as by_spark
-
-            progress("choosing", 0, 1)
-            found = stack.enter_context(by_spark.find(spark, folder.absolute(), which, _SAMPLE))
-
-        def send(door: Loader, run: str, to_queue: str, more: Callable[[int], None]) -> None:
-            with _watched(door, more):
-                by_spark.send(spark, by_spark.frame(found, run, to_queue), redis(values), run)
-
-        yield Found(found.at, found.good, found.unknown, found.bare, found.named, found.sample, send)
-
-
-@contextmanager
-def _watched(door: Loader, more: Callable[[int], None]) -> Iterator[None]:
-    """While others send, the server is asked how far they are."""
-    over = threading.Event()
-
-    def look() -> None:
-        seen = 0
-        while not over.wait(_LOOK_S):
-            now = door.loaded().total_new
-            more(now - seen)
-            seen = now
-
-    with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(look)
-        try:
-            yield
-        finally:
-            over.set()
-        looking.result()
-
-
-def _show(chosen: Found) -> None:
-    newest = f", by history up to {stamp(chosen.at)}" if chosen.at else ": there is no history yet"
-    note(f"{some(chosen.many, 'job')} to replay{newest}")
-    for past in chosen.sample:
+def _show(chosen: Chosen) -> None:
+    newest = f", history up to {stamp(chosen.at)}" if chosen.at else "; the lake has no history yet"
+    note(f"{some(len(chosen.numbers), 'job')} to replay{newest}")
+    for past in jobs(chosen, _SAMPLE):
         payload = (past.payload or b"").decode("utf-8", "replace")
         note(f"  {clean(past.jid)}  {clean(past.queue)}  {clean(past.kind)}  {clean(payload[:80])}")
-    if chosen.many > _SAMPLE:
+    if len(chosen.numbers) > _SAMPLE:
         note("  …")
+    if chosen.left_out.total:
+        note(f"{_left_out(chosen.left_out)} (see --include)")
     if chosen.unknown:
-        note(f"left out: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
+        note(f"skipped: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
     if chosen.bare:
         names = ", ".join(clean(jid) for jid in chosen.named) + (", …" if chosen.bare > len(chosen.named) else "")
         note(
-            f"left out: {some(chosen.bare, 'job')} whose last payload the lake does not have (lake.payloads, "
+            f"skipped: {some(chosen.bare, 'job')} whose payload is not in the lake (lake.payloads, "
             f"lake.redact): {names}"
         )
 
 
-def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:
-    """Totals are the server's."""
-    sent = 0
+def _left_out(jobs: LeftOut) -> str:
+    parts = [
+        (jobs.succeeded, "has succeeded since", "have succeeded since"),
+        (jobs.alive, "is still alive", "are still alive"),
+        (jobs.replayed, "was replayed before", "were replayed before"),
+        (jobs.unclear, "has ended, which is not in the lake yet", "have ended, which is not in the lake yet"),
+    ]
+    why = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in parts if count)
+    return f"{jobs.total:,} left out: {why}"
 
-    def update(jobs: int) -> None:
-        nonlocal sent
-        sent += jobs
-        bar.update(jobs)
 
+def _send(client: Loader, chosen: Chosen, run: str, to_queue: str) -> LoadProgress:
+    """Send the jobs and return the server's totals."""
+    sent, many = 0, len(chosen.numbers)
+    rows = (_row(past, run, chosen.lake, to_queue) for past in jobs(chosen))
     try:
         with click.progressbar(
-            length=found.many, label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+            length=many, label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
         ) as bar:
-            found.send(door, run, to_queue, update)
-            return door.finish()
+            for count, call in calls(rows, _CALL):
+                client.put(call)
+                sent += count
+                bar.update(count)
+            return client.finish()
     except (ClientError, KeyboardInterrupt) as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
         raise NothingDone(
-            f"{why}; at least {sent:,} of {some(found.many, 'job')} were pushed. Start it again with --id {clean(run)} "
-            "and the same filters to go on: each job goes in once"
+            f"{why}; at least {sent:,} of {some(many, 'job')} were pushed. To continue, run it again with "
+            f"--id {clean(run)} and the same filters: each job is pushed once"
         ) from None
 
 
-def _row(past: Past, begin: str, to_queue: str) -> tuple[Any, ...]:
-    """A job of a load (docs/reference/redis.md), with the tries and the time its first one was given."""
-    jid = sha256(f"{begin}{past.number}\0{past.jid}".encode()).hexdigest()[:32]
+def _row(past: Past, run: str, lake: str, to_queue: str) -> tuple[Any, ...]:
+    """A job of a bulk load (redis.md), with the retries and lease time of the original."""
+    jid = mark(run, lake) + sha256(f"{run}\0{lake}\0{past.number}\0{past.jid}".encode()).hexdigest()[8:32]
     args: str | bytes = past.payload or b"" if past.form == "raw" else (past.payload or b"[]").decode()
     retry = RETRIES if past.retries is None else min(max(past.retries, -1), RETRIES_AT_MOST)
     reserve_for = min(int(past.lease_s or 0), LEASE_AT_MOST)

@@ -1,4 +1,4 @@
-"""`crossdock report`: what the tables say, in the terminal, as JSON, or as a page with plots."""
+"""`crossdock report`: reports from the tables, in the terminal, as JSON, or as a page with plots. Needs no Spark."""
 
 import datetime as dt
 import shutil
@@ -12,14 +12,21 @@ import click
 import msgspec
 
 from crossdock import __version__
-from crossdock.cli.commands.pipeline import TablesCommand, folders, needs_spark
 from crossdock.cli.output import meter, note, print_json
-from crossdock.cli.parameters import Name
-from crossdock.cli.render.tables import size, some
+from crossdock.cli.parameters import Name, Span
+from crossdock.cli.render.tables import lasting, size, some
 from crossdock.journal.files import write_whole
+from crossdock.pipeline.errors import PipelineError
+
+try:
+    from crossdock.cli.pipeline_options import Locations, TablesCommand, locations, objectives_of
+    from crossdock.pipeline.objectives import Objective
+except ModuleNotFoundError as error:
+    raise PipelineError(f"{error.name} is not installed; install it with: pip install 'crossdock[reports]'") from error
 
 if TYPE_CHECKING:
     from crossdock.pipeline.reports.freshness import Freshness
+    from crossdock.pipeline.reports.tables import Reader
 
 _EXAMPLES = """\b
 Examples:
@@ -28,11 +35,25 @@ Examples:
   crossdock report failures --html failures.html   a page with plots, in one file
   crossdock report workers --days 1 --json
   crossdock report slow --queue mail --top 5
+  crossdock report slo --queue mail --done-within 5m --ratio 0.99
+  crossdock report capacity --target-wait 2s
+  crossdock report cost --price 0.12 --currency EUR
+  crossdock report flaky --days 30
 """
+
+#: Pages that are not in the module of most.
+_PAGES = {
+    "queue": "queue_pages",
+    "queues": "queue_pages",
+    "slo": "planning_pages",
+    "capacity": "planning_pages",
+    "cost": "planning_pages",
+    "flaky": "planning_pages",
+}
 
 
 class ReportCommand(TablesCommand):
-    """A verb that tells about some days, in one of three ways."""
+    """A report over some days, as text, JSON or HTML."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -44,16 +65,17 @@ class ReportCommand(TablesCommand):
                 ["--until"],
                 type=click.DateTime(["%Y-%m-%d"]),
                 metavar="DATE",
-                help="The last of them, such as 2026-11-15. [today]",
+                help="Last day, for example 2026-11-15. [the current day]",
             ),
             click.Option(
-                ["--top"], type=click.IntRange(1, 1_000), default=20, metavar="N", help="Rows of a list. [20]"
+                ["--server"], type=Name(), metavar="NAME", help="Of this server alone. [the sums of all servers]"
             ),
+            click.Option(["--top"], type=click.IntRange(1, 1_000), default=20, metavar="N", help="Rows per list. [20]"),
             click.Option(
                 ["--html", "html_file"],
                 type=click.Path(path_type=Path, dir_okay=False, resolve_path=True, allow_dash=True),
                 metavar="FILE",
-                help="Write a page with plots, which needs no other file and no network; - is stdout.",
+                help="Write one HTML file with plots. - is stdout.",
             ),
         ]
 
@@ -64,7 +86,7 @@ _of_one = click.option("--queue", type=Name(), metavar="QUEUE", help="Of this qu
 @click.command("queue", cls=ReportCommand, epilog=_EXAMPLES)
 @click.argument("queue", type=Name(), required=False, metavar="[QUEUE]")
 def of_queue(queue: str | None, **values: Any) -> None:
-    """Throughput, waits, runs, failures and retries of all queues or one.
+    """Throughput, outcomes, waits, runs and outlook of all queues or one.
 
     Needs no running server, no Spark and no Java: crossdock pipeline run has made the tables.
     """
@@ -74,7 +96,10 @@ def of_queue(queue: str | None, **values: Any) -> None:
 @click.command("failures", cls=ReportCommand, epilog=_EXAMPLES)
 @_of_one
 def of_failures(queue: str | None, **values: Any) -> None:
-    """Failure groups: since when, how often, on which days, and examples."""
+    """Deaths, failures and retries, their top causes, and examples.
+
+    Numbers and ids in messages are folded, so that equal causes are counted together.
+    """
     _report("failures", values, queue)
 
 
@@ -94,32 +119,141 @@ def of_slow(queue: str | None, **values: Any) -> None:
     _report("slow", values, queue)
 
 
-def _report(name: str, values: dict[str, Any], queue: str | None = None) -> None:
-    """`name` is that of a module below pipeline.reports and of the function in it."""
-    needs_spark()
+@click.command("slo", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+@click.option("--done-within", type=Span(), metavar="SPAN", help="Objective of --queue: from push to success, 5m.")
+@click.option("--start-within", type=Span(), metavar="SPAN", help="Objective of --queue: from ready to leased, 10s.")
+@click.option(
+    "--ratio", type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="R", help="Its share of jobs. [0.99]"
+)
+def of_slo(
+    queue: str | None, done_within: float | None, start_within: float | None, ratio: float | None, **values: Any
+) -> None:
+    """Objectives of queues: jobs in time, error budgets and burn rates.
+
+    Objectives are in the settings, for example [slo.mail] done_within = "5m" ratio = 0.99. With --done-within or
+    --start-within, that of --queue is tried out instead.
+    """
+    tried = done_within is not None or start_within is not None
+    if (tried or ratio is not None) and queue is None:
+        raise click.UsageError("--done-within, --start-within and --ratio need --queue")
+    if ratio is not None and not tried:
+        raise click.UsageError("--ratio needs --done-within or --start-within")
+
+    def make(reader: "Reader", top: int, where: Locations) -> Any:
+        from crossdock.pipeline.reports.slo import slo
+
+        wanted = objectives_of(where.settings)
+        if tried:
+            wanted = [Objective(queue or "", done_within, 0.99 if ratio is None else ratio, start_within)]
+        wanted = [each for each in wanted if queue in (None, each.queue)]
+        if not wanted:
+            of = f"the queue {queue} has no objective" if queue else "no queue has an objective"
+            raise PipelineError(
+                f"{of}: set [slo.{queue or 'QUEUE'}] in the settings file, or try one with --queue and --done-within"
+            )
+        return slo(reader, wanted[:top])
+
+    _report("slo", values, queue if tried else None, make=make)
+
+
+@click.command("capacity", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+@click.option(
+    "--target-wait",
+    type=Span(),
+    metavar="SPAN",
+    help="Mean wait to reach. [start_within of the queue's objective, else 10s]",
+)
+@click.option(
+    "--arrival-scv",
+    type=click.FloatRange(0, 10_000),
+    default=1.0,
+    metavar="X",
+    help="Variance / mean² of the time between arrivals: 0 even, 1 random, more for bursts. [1]",
+)
+def of_capacity(queue: str | None, target_wait: float | None, arrival_scv: float, **values: Any) -> None:
+    """Workers that each queue needs in its busiest hour.
+
+    Computed from arrivals, attempts per job and the distribution of run times.
+    """
+
+    def make(reader: "Reader", top: int, where: Locations) -> Any:
+        from crossdock.pipeline.reports.capacity import capacity
+
+        return capacity(reader, top, queue, target_wait_s=target_wait, arrival_scv=arrival_scv)
+
+    _report("capacity", values, queue, make=make)
+
+
+@click.command("cost", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+@click.option(
+    "--price",
+    type=click.FloatRange(0, 1_000_000),
+    metavar="N",
+    help="Price of a worker hour. [pipeline.price_per_worker_hour]",
+)
+@click.option("--currency", metavar="TEXT", help="Its currency. [pipeline.currency]")
+def of_cost(queue: str | None, price: float | None, currency: str | None, **values: Any) -> None:
+    """Cost of each queue's run time, and of its failed attempts."""
+
+    def make(reader: "Reader", top: int, where: Locations) -> Any:
+        from crossdock.pipeline.reports.cost import cost
+
+        settings = where.settings.pipeline
+        each = settings.price_per_worker_hour if price is None else price
+        if not each:
+            raise PipelineError(
+                "there is no price: set pipeline.price_per_worker_hour in the settings file, or pass --price"
+            )
+        return cost(reader, top, queue, price=each, currency=settings.currency if currency is None else currency)
+
+    _report("cost", values, queue, make=make)
+
+
+@click.command("flaky", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+def of_flaky(queue: str | None, **values: Any) -> None:
+    """Kinds whose jobs often need several attempts."""
+    _report("flaky", values, queue)
+
+
+def _report(
+    name: str,
+    values: dict[str, Any],
+    queue: str | None = None,
+    *,
+    make: "Callable[[Reader, int, Locations], Any] | None" = None,
+) -> None:
+    """`name` is a module below pipeline.reports and the function in it, unless `make` is given."""
     from crossdock.pipeline.reports.freshness import freshness
     from crossdock.pipeline.reports.tables import Days, Reader
 
-    days, until, top, html_file, as_json = (
-        values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")
+    days, until, server, top, html_file, as_json = (
+        values.pop(each) for each in ("days", "until", "server", "top", "html_file", "as_json")
     )
-    lake, tables = folders(values, lake_needed=False)
+    where = locations(values, lake_needed=False)
     _check_days(days, until)
     if as_json and str(html_file) == "-":
-        raise click.UsageError("--json and --html - both go to stdout: name a file for the page")
+        raise click.UsageError("--json and --html - both write to stdout; name a file for the page")
     last = until.date() if until else dt.datetime.now(dt.UTC).date()
     with meter() as progress:
-        reader = Reader(tables, Days.until(last, days), progress)
+        reader = Reader(where.tables, Days.until(last, days), server=server, progress=progress)
+        reader.expect_server()
         if queue:
             reader.expect_queue(queue)
-        make = getattr(import_module(f"crossdock.pipeline.reports.{name}"), name)
-        told = make(reader, top, queue) if queue else make(reader, top)
-        fresh = freshness(reader, lake)
+        if make is not None:
+            found = make(reader, top, where)
+        else:
+            module = getattr(import_module(f"crossdock.pipeline.reports.{name}"), name)
+            found = module(reader, top, queue) if queue else module(reader, top)
+        fresh = freshness(reader, where.lake)
     if as_json:
-        print_json({"tables": msgspec.to_builtins(fresh), **msgspec.to_builtins(told)})
+        print_json({"tables": msgspec.to_builtins(fresh), **msgspec.to_builtins(found)})
     if as_json and html_file is None:
         return
-    page = _page_of(name)(told, _facts(fresh))
+    page = _page_of(name)(found, _facts(fresh, server))
     if html_file is not None:
         _write(html_file, page)
         return
@@ -129,8 +263,8 @@ def _report(name: str, values: dict[str, Any], queue: str | None = None) -> None
 
 
 def _page_of(name: str) -> Callable[[Any, list[str]], Any]:
-    module = "queue_pages" if name in ("queue", "queues") else "report_pages"
-    page: Callable[[Any, list[str]], Any] = getattr(import_module(f"crossdock.cli.render.{module}"), f"{name}_page")
+    module = import_module(f"crossdock.cli.render.{_PAGES.get(name, 'report_pages')}")
+    page: Callable[[Any, list[str]], Any] = getattr(module, f"{name}_page")
     return page
 
 
@@ -142,34 +276,34 @@ def _write(file: Path, page: Any) -> None:
         click.echo(text, nl=False)
         return
     if file.exists() and not file.is_file():
-        raise click.UsageError(f"--html {file} is no file; - is stdout")
+        raise click.UsageError(f"--html {file} is not a file; - is stdout")
     written = write_whole(file, [text.encode()])
-    note(f"wrote {file}, {size(written)}; only you may read it, until you let others")
+    note(f"wrote {file}, {size(written)}; only its owner can read it")
 
 
 def _check_days(days: int, until: Any) -> None:
-    """Raises click.UsageError where they begin before the first date there is."""
+    """Raises click.UsageError if the days begin before the first date of the calendar."""
     if until is not None and (until.date() - dt.date.min).days < days:
         raise click.UsageError(f"--until {until.date()} has no {some(days, 'day')} before it")
 
 
-def _facts(fresh: "Freshness") -> list[str]:
+def _facts(fresh: "Freshness", server: str | None) -> list[str]:
     days = (fresh.last - fresh.first).days + 1
     upto = f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
-    waits = "nothing waits to be taken in"
-    if fresh.waiting is None:
-        waits = "there is no lake here, so what waits to be taken in is not known"
+    behind = "everything is ingested"
+    if not fresh.lakes:
+        behind = "there is no lake here, so the tables' lag is not known"
     elif fresh.waiting:
-        waits = (
-            f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
-            "crossdock pipeline run takes them in"
-        )
-    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC", f"tables up to {upto}; {waits}"]
-    if fresh.set_aside or fresh.missing:
-        aside = f"{some(fresh.set_aside, 'segment')} set aside, {some(fresh.missing, 'date')} with segments missing"
-        facts.append(f"the lake is not whole: {aside}; crossdock pipeline status names them")
+        behind = f"{some(fresh.waiting_rows, 'event')} not ingested yet: run crossdock pipeline run"
+    seen = f"; observed: {lasting(fresh.observed_s)}" if fresh.observed_s else ""
+    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC{seen}", f"tables up to {upto}; {behind}"]
+    if server is not None:
+        facts.append(f"server {server}")
+    elif len(fresh.servers) > 1:
+        facts.append(f"{some(len(fresh.servers), 'server')}: {', '.join(fresh.servers)}")
+    facts += fresh.troubles
     if fresh.newest is not None and fresh.newest < fresh.first:
         facts.append(
-            f"nothing is in these days; the newest day in the tables is {fresh.newest}: --until {fresh.newest}"
+            f"no data in these days; the newest day in the tables is {fresh.newest}: use --until {fresh.newest}"
         )
     return facts

@@ -1,4 +1,4 @@
-"""`crossdock job take`: leases one job as a worker does, shows it, and settles it."""
+"""`crossdock job take`: lease one job as a worker does, show it, and settle it."""
 
 import sys
 from contextlib import closing
@@ -31,17 +31,19 @@ Examples:
 @click.option("--done", is_flag=True, help="Complete it.")
 @click.option("--fail", "message", metavar="MESSAGE", help="Fail it with this message. In qless this is final.")
 @click.option("--leave", is_flag=True, help="Leave it leased until the lease ends. In Masenko it ends at once.")
-@click.option("--listen", multiple=True, metavar="PROTOCOL=ADDRESS", help="The listener's address. [from the settings]")
+@click.option(
+    "--listen", multiple=True, metavar="PROTOCOL=ADDRESS", help="Address of the listener. [that of the running server]"
+)
 def take(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values: Any) -> int:
     """Lease one job as a worker does, show it, and settle it.
 
     Without --done, --fail or --leave the command asks what to do with the job. Exit code 1: there was no job.
     """
     done, message, leave = values.pop("done"), values.pop("message"), values.pop("leave")
-    told = [done, message is not None, leave]
-    if sum(told) > 1:
+    found = [done, message is not None, leave]
+    if sum(found) > 1:
         raise click.UsageError("give one of --done, --fail and --leave")
-    if not any(told) and (as_json or not sys.stdin.isatty()):
+    if not any(found) and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("stdin is not a terminal; pass --done, --fail or --leave")
     with closing(WORKERS[via](values)) as worker:
         job = worker.take(list(queues), wait)
@@ -49,11 +51,11 @@ def take(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values
             if as_json:
                 print_json({"job": None, "settled": None})
             else:
-                note(f"no job came in {age(wait)} in {', '.join(map(clean, queues))}")
+                note(f"no job within {age(wait)} in {', '.join(map(clean, queues))}")
             return 1
         if not as_json:
             click.echo(_shown(job))
-        if not any(told):
+        if not any(found):
             done, message = _ask()
         settled = _settle(worker, job, done, message)
     if as_json:
@@ -71,7 +73,7 @@ def _shown(job: Taken) -> str:
 
 
 def _ask() -> tuple[bool, str | None]:
-    """Whether it is done, or why it failed. Neither: it is left, as after Ctrl-C."""
+    """Whether the job is done, or why it failed. Neither: the job stays leased, as after Ctrl-C."""
     choices = click.Choice(["done", "fail", "leave"])
     try:
         answer = click.prompt("what to do with it", type=choices, default="leave", err=True)

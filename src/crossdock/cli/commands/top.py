@@ -1,4 +1,4 @@
-"""`crossdock top`: what happens on the server, live in the terminal."""
+"""`crossdock top`: a live view of the server in the terminal."""
 
 import os
 import select
@@ -32,13 +32,13 @@ _PIPE_WIDTH = 160
 
 
 @click.command("top", cls=AdminCommand, epilog=_EXAMPLES)
-@click.option("--every", type=Seconds(0.1, 60), default=1.0, metavar="SECONDS", help="How often. [1]")
-@click.option("--once", is_flag=True, help="Print one picture and end.")
+@click.option("--every", type=Seconds(0.1, 60), default=1.0, metavar="SECONDS", help="Seconds between updates. [1]")
+@click.option("--once", is_flag=True, help="Print one picture and exit.")
 def top(every: float, once: bool, as_json: bool, **values: Any) -> None:
     """Show live rates, queues and workers.
 
-    Rates, queues, workers, the longest wait and the time a sync takes; q or Ctrl-C leaves. Rates and sync times are
-    of the last ten seconds. Where nobody looks, in a pipe, it prints one picture as with --once.
+    Rates and sync times are averages of the last ten seconds. q or Ctrl-C leaves. If the output is not a terminal, it
+    prints one picture, as with --once.
     """
     with server(values) as client:
         if as_json:
@@ -51,7 +51,7 @@ def top(every: float, once: bool, as_json: bool, **values: Any) -> None:
 
 
 def _seen(client: AdminClient) -> Seen:
-    """Three cheap requests; none of them walks over queued jobs."""
+    """Three cheap requests. None of them iterates over queued jobs."""
     return Seen(
         client.ask("status")["status"],
         client.ask("queues", by="ready", limit=_ROWS)["queues"],
@@ -71,13 +71,13 @@ def _watch(client: AdminClient, every: float) -> None:
 
 @contextmanager
 def _keys() -> Iterator[int]:
-    """The keyboard, a key at a time and without showing it; as it was before at the end."""
+    """Read single keys without echo, and restore the terminal at the end."""
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
     tty.setcbreak(keyboard)
     try:
         yield keyboard
     except KeyboardInterrupt:
-        pass  # the other way to leave
+        pass  # Ctrl-C leaves too
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)

@@ -1,4 +1,4 @@
-"""`crossdock up`: runs the server until it is told to stop."""
+"""`crossdock up`: run the server until a signal stops it."""
 
 import logging
 import os
@@ -22,11 +22,23 @@ Examples:
   crossdock up --data /var/lib/crossdock --listen faktory=127.0.0.1:7419
   crossdock up --config /etc/crossdock.toml --server-log warning
   CROSSDOCK_FAKTORY_PASSWORD=… crossdock up --listen faktory=0.0.0.0:7419
+\b
+Throttles, cron, mapping and objectives can be set in the file only:
+  [throttles]
+  mail = { concurrency = 10, timeout = 60 }
+  [[cron]]
+  schedule = "*/5 * * * *"
+  job = { type = "sweep", queue = "chores" }
+  [mapping.static.default]
+  default = "static_1"
+  [slo.mail]
+  done_within = "5m"
+  ratio = 0.99
 """
 
 _PROMISES = {
-    "always": "always: on disk before the reply",
-    "everysec": "everysec: on disk within a second of the reply; a power cut may lose that second",
+    "always": "always: synced to disk before each reply",
+    "everysec": "everysec: synced once a second; a power cut can lose the last second",
 }
 
 
@@ -34,10 +46,10 @@ _PROMISES = {
 def up(**values: Any) -> None:
     """Run the server in the foreground.
 
-    Settings come from flags, then CROSSDOCK_* variables, then the file. The password has no flag: set
+    Settings come from flags, then CROSSDOCK_* variables, then the file. Passwords have no flag: set
     CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
 
-    SIGTERM and Ctrl-C stop it: nothing that was answered is lost, workers keep their jobs over a restart.
+    SIGTERM and Ctrl-C stop the server. No acknowledged job is lost, and workers keep their leases across a restart.
     SIGHUP is logged and ignored.
     """
     found = loaded(values)
@@ -54,11 +66,11 @@ def up(**values: Any) -> None:
 
 
 def announce(settings: Settings, ready: Ready) -> None:
-    """Tell where the doors are. Programs read this, too: two blanks, the door, its address."""
+    """Print the listeners. Programs parse these lines: two spaces, the protocol, its address."""
     jobs = len(ready.recovered.state.jobs)
     lines = [
         f"Crossdock {__version__}",
-        *(f"  {listening.door:9} {listening.address}" for listening in ready.listening),
+        *(f"  {listening.protocol:9} {listening.address}" for listening in ready.listening),
         f"data        {settings.server.data.absolute()}",
         f"durability  {_PROMISES[settings.journal.durability]}",
         f"recovered   {jobs:,} {'job' if jobs == 1 else 'jobs'}",
@@ -68,7 +80,7 @@ def announce(settings: Settings, ready: Ready) -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Every connection needs a descriptor, and the soft limit is often 1,024 where the hard one is far higher."""
+    """Each connection needs a descriptor. The soft limit is often 1,024, the hard limit far higher."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

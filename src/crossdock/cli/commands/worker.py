@@ -55,8 +55,8 @@ quiet = named_action(
         "worker",
         """Give workers no new jobs.
 
-They finish their jobs and stay connected. A worker is told in the answer to its next BEAT, within seconds. Only a
-restart of the worker ends this.
+A worker learns it from the reply to its next BEAT, within seconds. It finishes its jobs and stays connected. Only a
+restart of the worker ends this state.
 """,
         """\b
 Examples:
@@ -75,11 +75,11 @@ terminate = named_action(
         "worker",
         """Tell workers to stop.
 
-A worker is told in the answer to its next BEAT, within seconds, and stops by itself; most wait up to 30 s for their
-jobs. A job that was not finished is retried when its lease expires, or when the worker fails it.
+A worker learns it from the reply to its next BEAT, within seconds, and stops by itself. Most workers wait up to 30 s
+for their jobs. An unfinished job is retried when the worker fails it, or when its lease expires.
 
-Resqu's workers cannot be told, and --all does not include them. One that is named is treated as dead, as if its host
-had reported it, and its job goes back to its queue.
+Resqu workers do not send BEAT, and --all does not include them. A Resqu worker that is named is treated as dead, as if
+its host had reported it, and its job returns to its queue.
 """,
         """\b
 Examples:

@@ -1,4 +1,4 @@
-"""A page as one HTML file: no script, nothing fetched, light and dark, wide screens and phones."""
+"""A page as one HTML file, without scripts or external resources, for light and dark mode and any width."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -38,16 +38,16 @@ td svg{width:auto;height:1.1rem}
 footer{margin-top:2rem;font-size:.85rem}
 """
 
-#: Browsers are told, too, that this page runs and fetches nothing: should a job's text ever pass as markup, it is dead.
+#: A second defence: if a job's text ever passed as markup, the browser would not run or fetch anything.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 _TREND: Final = 60
-_LONG: Final = 40  #: characters that a cell has in one line
+_LONG: Final = 40  #: characters; longer cells wrap
 _TREND_WIDE, _TREND_HIGH = 5, 16
 
 
 def document(page: Page, made_by: str) -> str:
-    """Well-formed XML as well, so that any parser can check it."""
+    """The page as HTML that is also well-formed XML, so that any parser can check it."""
     title = harmless(page.title)
     facts = "".join(f"<p>{harmless(fact)}</p>" for fact in page.facts)
     return (

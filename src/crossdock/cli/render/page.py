@@ -1,24 +1,27 @@
-"""A report as titles, tables and plots. Text is as clients wrote it: whoever shows a page makes it harmless."""
+"""A report as titles, tables and plots. Text is as clients wrote it: the renderer must escape it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from crossdock.cli.render.tables import count, lasting, rate, share
 
-#: How a plot's figures are written, by their unit.
+#: How figures of a plot are formatted, by unit.
 UNITS: Final[dict[str, Callable[[float], str]]] = {
     "time": lasting,
     "jobs": count,
     "jobs an hour": count,
     "failures": count,
-    "workers' hands": lambda value: f"{value:.3g}",
+    "threads": lambda value: f"{value:.3g}",
     "part of its hours": share,
     "a second": rate,
+    "workers": lambda value: f"{value:.3g}",
+    "of the jobs": share,
+    "money": lambda value: f"{value:.3g}" if abs(value) < 1_000 else count(value),
 }
 
 
 class Trend(NamedTuple):
-    """A cell that shows one figure a day, oldest first."""
+    """A cell with one figure per day, oldest first."""
 
     values: Sequence[float]
 
@@ -27,12 +30,13 @@ Cell = str | Trend
 
 
 class Table(NamedTuple):
-    heads: Sequence[str]  #: as in show.columns: one beginning with `>` stands over figures
+    heads: Sequence[str]  #: a heading that begins with `>` is right-aligned, above figures
     rows: Sequence[Sequence[Cell]]
+    optional: Sequence[str] = ()  #: headings of columns that a narrow terminal leaves out, the first one first
 
 
 class Plot(NamedTuple):
-    """`columns` stand on each other, one pile a label; `lines` go through the labels; `bars` lie, one a label.
+    """`columns` are stacked per label, `lines` run over the labels, `bars` are horizontal, one per label.
 
     `lines` over times have a logarithmic axis: waits of milliseconds and of hours are in one picture.
     """
@@ -41,7 +45,7 @@ class Plot(NamedTuple):
     title: str
     unit: str  #: one of UNITS
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float | None]]  #: by name; None: nothing there
+    series: Mapping[str, Sequence[float | None]]  #: by name; None: no value
 
 
 class Section(NamedTuple):
@@ -53,5 +57,5 @@ class Section(NamedTuple):
 
 class Page(NamedTuple):
     title: str
-    facts: Sequence[str]  #: of which days, and how fresh the tables are
+    facts: Sequence[str]  #: the days covered, and how fresh the tables are
     sections: Sequence[Section]

@@ -1,217 +1,262 @@
-"""The page of report `queue`, of all queues."""
+"""The pages of report `queue`: all queues, and one queue by day, hour and kind."""
 
-import datetime as dt
+from collections.abc import Sequence
 from typing import Final
-
-from msgspec import structs
 
 from crossdock.cli.render.page import Page, Plot, Section, Table, Trend
 from crossdock.cli.render.tables import lasting, number, rate, share, some
-from crossdock.pipeline.reports.durations import Spread
+from crossdock.pipeline.reports.durations import Spread, Times
+from crossdock.pipeline.reports.outcomes import Outcomes
+from crossdock.pipeline.reports.outlook import Outlook
 from crossdock.pipeline.reports.queue import Day, Queue
-from crossdock.pipeline.reports.queues import Cost, Outlook, Queues
+from crossdock.pipeline.reports.queues import Queues
 
-SPREAD_HEADS = (">P50", ">P95", ">P99", ">MEAN", ">MAX")
-COST_HEADS = (">ATTEMPTS", ">AGAIN", ">SPENT", ">BUSY", ">WASTED", ">PART")
-PERCENTILES = (
-    "percentiles are of all values of a row together, within 1.97 %; a wait counts on the day the job was leased, "
+SPREAD_HEADS: Final = (">P50", ">P95", ">P99", ">MEAN", ">MAX")
+OUTCOME_HEADS: Final = (">DONE", ">DIED", ">JOBS OK", ">FAILED", ">RETRIED", ">TRIES OK")
+PERCENTILES: Final = (
+    "percentiles are over all values of a row, within 1.97 %; a wait counts on the day the job was leased, "
     "a run on the day it succeeded"
 )
-COST = "attempts beyond a job's first (AGAIN), attempts that came to nothing (SPENT), and the time these took (WASTED)"
-BARS = 12  #: of a plot
+OUTCOMES: Final = (
+    "JOBS OK: done of those that were done or died; TRIES OK: successful attempts of all; FAILED counts attempts, "
+    "RETRIED those after which the job is tried again"
+)
+COST_HEADS: Final = (">ATTEMPTS", ">FAILED", ">BUSY", ">WASTED", ">PART")
+COST: Final = "run time of all attempts (BUSY), and of the failed ones (WASTED)"
+BARS: Final = 12  #: of a plot
+
+_SPANS: Final = (
+    ("Waits: from ready to leased", "wait"),
+    ("Runs: from leased to success", "run"),
+    ("Total: from push to success", "total"),
+)
 
 
-def queues_page(told: Queues, facts: list[str]) -> Page:
-    rows = told.queues
-    few, days = rows[:BARS], [f"{day:%m-%d}" for day in told.days]
+def queues_page(report: Queues, facts: list[str]) -> Page:
+    rows = report.queues
+    few, days = rows[:BARS], [f"{day:%m-%d}" for day in report.days]
     names = [row.queue for row in few]
     totals = [[sum(of_day) for of_day in zip(*column, strict=True)] for column in (
-        [row.runs_by_day for row in rows], [row.failures_by_day for row in rows]
+        [row.done_by_day for row in rows], [row.failed_by_day for row in rows]
     )]  # fmt: skip
     came = Section(
         "Throughput",
         Table(
-            ("QUEUE", ">ARRIVED", ">RUNS", ">RATE", ">FAILURES", ">FAILED", ">RETRIES", "RUNS BY DAY"),
+            ("QUEUE", ">ARRIVED", ">DEPARTED", ">DONE", ">RATE", "DONE BY DAY"),
             [
-                (row.queue, number(row.arrived), number(row.runs), rate(row.throughput), number(row.failures),
-                 number(row.failed), number(row.retries), Trend(row.runs_by_day))
+                (row.queue, number(row.arrived), number(row.departed), number(row.outcomes.succeeded), rate(row.rate),
+                 Trend(row.done_by_day))
                 for row in rows
             ],
         ),
-        more(len(rows), told.total, "queue", "runs"),
+        _sentences(
+            more(len(rows), report.total, "queue", "jobs done"),
+            f"RATE is over the observed {lasting(report.observed_s)}" if rows else "",
+        ),
         [
-            Plot("columns", "Runs and failures", "jobs", days, dict(zip(("runs", "failures"), totals, strict=True))),
-            Plot("bars", "Runs by queue", "jobs", names, {"runs": [row.runs for row in few]}),
+            Plot("columns", "Jobs done and failed attempts", "jobs", days,
+                 dict(zip(("done", "failed"), totals, strict=True))),
+            Plot("bars", "Jobs done by queue", "jobs", names, {"done": [row.outcomes.succeeded for row in few]}),
         ] if rows else (),
     )  # fmt: skip
+    ended = Section(
+        "Outcomes",
+        Table(("QUEUE", *OUTCOME_HEADS), [(row.queue, *outcomes(row.outcomes)) for row in rows]),
+        OUTCOMES,
+    )
     long = [
-        Section(
-            title,
-            Table(("QUEUE", f">{what.upper()}S", *SPREAD_HEADS), [(row.queue, *spread(of)) for row, of in pairs]),
-            PERCENTILES if what == "wait" else "",
-            [Plot("bars", f"95th percentile of {what}s", "time", names, {"p95": [of.p95 for _, of in pairs[:BARS]]})],
-        )
-        for title, what, pairs in (
-            ("Waits: from ready to leased", "wait", [(row, row.wait) for row in rows]),
-            ("Runs: from leased to success", "run", [(row, row.run) for row in rows]),
-        )
+        _durations(title, what, "QUEUE", [(row.queue, row.times) for row in rows], names)
+        for title, what in _SPANS
+        if what != "total" or any(row.times.total.n for row in rows)
     ]
     ahead = Section(
         "Outlook",
         Table(
-            ("QUEUE", ">DEPTH", ">ARRIVING", ">SERVED", ">EMPTY IN", "AFTER"),
-            [(row.queue, *outlook(row.outlook)) for row in rows if row.outlook],
+            ("QUEUE", *_OUTLOOK_HEADS),
+            [(row.queue, *outlook(row.outlook)) for row in rows if row.outlook is not None],
+            ("OLDEST",),
         ),
-        "jobs after that hour, running and waiting for a retry, too; by the rates of it and the two before",
+        _AHEAD,
     )
     costs = Section(
-        "Cost of retries", Table(("QUEUE", *COST_HEADS), [(row.queue, *cost(row.cost)) for row in rows]), COST
+        "Cost of failures", Table(("QUEUE", *COST_HEADS), [(row.queue, *cost(row.outcomes)) for row in rows]), COST
     )
-    return Page("Queues", facts, [came, *long, ahead, costs])
+    return Page("Queues", facts, [came, ended, *long, ahead, costs])
+
+
+def _durations(
+    title: str,
+    what: str,
+    head: str,
+    parts: Sequence[tuple[str, Times]],
+    names: Sequence[str] = (),
+    plot: Plot | None = None,
+) -> Section:
+    spreads = [(name, getattr(times, what)) for name, times in parts]
+    bars = [Plot("bars", f"95th percentile of {_PLURAL[what]}", "time", names,
+                 {"p95": [of.p95 for _, of in spreads[: len(names)]]})]  # fmt: skip
+    return Section(
+        title,
+        Table((head, f">{_PLURAL[what].upper()}", *SPREAD_HEADS), [(name, *spread(of)) for name, of in spreads]),
+        PERCENTILES if what == "wait" else "",
+        [plot] if plot else bars,
+    )
+
+
+_PLURAL: Final = {"wait": "waits", "run": "runs", "total": "jobs"}
+
+
+def _sentences(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def more(shown: int, total: int, thing: str, by: str) -> str:
-    """`by`: what they have most of."""
+    """`by` is what the list is sorted by."""
     return f"{shown:,} of {some(total, thing)}, those with the most {by}; --top shows more" if shown < total else ""
 
 
 def spread(of: Spread) -> tuple[str, ...]:
-    return number(of.total), *map(lasting, (of.p50, of.p95, of.p99, of.mean, of.max))
+    return number(of.n), *map(lasting, (of.p50, of.p95, of.p99, of.mean, of.max))
+
+
+def ratio(of: float | None) -> str:
+    """A share near 1 with as many digits as its distance from 1 needs."""
+    if of is None:
+        return "-"
+    digits = 1
+    while digits < 4 and 0 < 1 - of < 10.0 ** -(digits + 2) * 5:
+        digits += 1
+    shown = f"{100 * of:.{digits}f}"
+    return f"{'100' if of == 1 else '0' if of == 0 else shown} %"
+
+
+def outcomes(of: Outcomes) -> tuple[str, ...]:
+    return (
+        number(of.succeeded), number(of.died), ratio(of.job_success), number(of.failed_attempts), number(of.retried),
+        ratio(of.attempt_success),
+    )  # fmt: skip
+
+
+def cost(of: Outcomes) -> tuple[str, ...]:
+    part = share(of.wasted_s / of.busy_s) if of.busy_s > 0 and of.wasted_s >= 0 else "-"
+    return number(of.attempts), number(of.failed_attempts), lasting(of.busy_s), lasting(of.wasted_s), part
+
+
+_OUTLOOK_HEADS: Final = (">DEPTH", "OLDEST", ">ARRIVING", ">SERVED", "OUTLOOK")
+_AHEAD: Final = (
+    "depth: jobs waiting, running or retrying at the newest event; rates: of the hour so far, and of the hour before "
+    "if this one is young; OLDEST: the hour in which the oldest job arrived, if jobs leave in order"
+)
 
 
 def outlook(of: Outlook) -> tuple[str, ...]:
-    empty = "never" if of.empty_in_s is None else "now" if of.empty_in_s == 0 else lasting(of.empty_in_s)
     arriving, served = of.arrival_rate, of.service_rate
-    return number(of.depth), rate(arriving, served), rate(served, arriving), empty, f"{of.hour:%m-%d %H}h"
+    oldest = f"{of.oldest_since:%m-%d %H}h" if of.oldest_since else "-"
+    return number(of.depth), oldest, rate(arriving, served), rate(served, arriving), outlook_text(of)
 
 
-def cost(of: Cost) -> tuple[str, ...]:
-    part = share(of.spent_s / of.run_s) if of.run_s > 0 and of.spent_s >= 0 else "-"
-    counts = (number(of.attempts), number(of.again), number(of.spent))
-    return *counts, lasting(of.run_s), lasting(of.spent_s), part
+def outlook_text(of: Outlook) -> str:
+    if of.depth <= 0:
+        return "empty"
+    if of.empty_in_s is not None:
+        return f"empty in {lasting(of.empty_in_s)}"
+    if of.drain_s is None:
+        return f"grows by {rate(of.grows)}, no job departs" if of.grows > 0 else "idle: nothing arrives or departs"
+    drains = f"drains in {lasting(of.drain_s)} if nothing arrives"
+    return f"grows by {rate(of.grows)}, {drains}" if of.grows > 0 else f"keeps its depth, {drains}"
 
 
-# The page of report `queue`, of one queue: day by day, hour by hour, kind by kind.
+# One queue.
 
 
-_HOURS: Final = range(24)
-
-
-def queue_page(told: Queue, facts: list[str]) -> Page:
-    told = structs.replace(told, days=_since_it_began(told.days))
-    days = [f"{day.date:%m-%d}" for day in told.days]
-    parts = [(f"{day.date}", day.part) for day in told.days] + [("all", told.whole)]
-    whole = (
-        ("all", number(sum(day.arrived for day in told.days)), number(sum(day.departed for day in told.days)),
-         number(told.whole.run.total), *map(number, (told.whole.failures, told.whole.failed, told.whole.retries)))
-    )  # fmt: skip
+def queue_page(report: Queue, facts: list[str]) -> Page:
+    days = [f"{day.date:%m-%d}" for day in report.days]
+    whole = report.whole
+    parts = [*((f"{day.date}", day.part.times) for day in report.days), ("all", whole.times)]
+    ended = [day.part.outcomes for day in report.days]
     daily = Section(
         "Day by day",
         Table(
-            ("DAY", ">ARRIVED", ">DEPARTED", ">RUNS", ">FAILURES", ">FAILED", ">RETRIES"),
-            [
-                (f"{day.date}", number(day.arrived), number(day.departed), number(day.part.run.total),
-                 *map(number, (day.part.failures, day.part.failed, day.part.retries)))
-                for day in told.days
-            ] + [whole],
+            ("DAY", ">ARRIVED", ">DEPARTED", *OUTCOME_HEADS[:4]),
+            [_day(day) for day in report.days]
+            + [("all", number(sum(day.arrived for day in report.days)),
+                number(sum(day.departed for day in report.days)), *outcomes(whole.outcomes)[:4])],
         ),
-        plots=[
-            Plot("columns", "Runs and failures", "jobs", days, {
-                "runs": [day.part.run.total for day in told.days],
-                "failures": [day.part.failures for day in told.days],
+        f"{rate(report.rate)} done over the observed {lasting(report.observed_s)}; {OUTCOMES}",
+        [
+            Plot("columns", "Jobs done and failed attempts", "jobs", days, {
+                "done": [each.succeeded for each in ended],
+                "failed": [each.failed_attempts for each in ended],
             }),
         ],
     )  # fmt: skip
     long = [
-        Section(
-            title,
-            Table(
-                ("DAY", f">{what.upper()}S", *SPREAD_HEADS),
-                [(day, *spread(part.wait if what == "wait" else part.run)) for day, part in parts],
-            ),
-            PERCENTILES if what == "wait" else "",
-            [_percentiles(told, what, days)],
-        )
-        for title, what in (("Waits: from ready to leased", "wait"), ("Runs: from leased to success", "run"))
+        _durations(title, what, "DAY", parts, plot=_percentiles(report, what, days))
+        for title, what in _SPANS
+        if what != "total" or whole.times.total.n
     ]
-    ahead = Section(
-        "Outlook",
-        Table(
-            (">DEPTH", ">ARRIVING", ">SERVED", ">EMPTY IN", "AFTER"), [outlook(told.outlook)] if told.outlook else []
-        ),
-        "jobs after that hour, running and waiting for a retry, too; by the rates of it and the two before",
-    )
+    ahead = Section("Outlook", Table(_OUTLOOK_HEADS, [outlook(report.outlook)] if report.outlook else []), _AHEAD)
     kinds = Section(
         "Kinds",
         Table(
-            ("KIND", ">RUNS", ">FAILURES", ">WAIT P95", ">RUN P50", ">RUN P95", ">RUN MEAN"),
+            ("KIND", ">DONE", ">DIED", ">JOBS OK", ">TRIES OK", ">WAIT P95", ">RUN P50", ">RUN P95"),
             [
-                (kind.kind, number(kind.part.run.total), number(kind.part.failures), lasting(kind.part.wait.p95),
-                 lasting(kind.part.run.p50), lasting(kind.part.run.p95), lasting(kind.part.run.mean))
-                for kind in told.kinds
+                (kind.kind, number(kind.part.outcomes.succeeded), number(kind.part.outcomes.died),
+                 ratio(kind.part.outcomes.job_success), ratio(kind.part.outcomes.attempt_success),
+                 lasting(kind.part.times.wait.p95), lasting(kind.part.times.run.p50),
+                 lasting(kind.part.times.run.p95))
+                for kind in report.kinds
             ],
+            (">RUN P50", ">TRIES OK"),
         ),
-        more(len(told.kinds), told.kinds_total, "kind", "runs"),
+        more(len(report.kinds), report.kinds_total, "kind", "jobs done"),
     )  # fmt: skip
     costs = Section(
-        "Cost of retries", Table(("DAY", *COST_HEADS), [(day, *cost(part.cost)) for day, part in parts]), COST
+        "Cost of failures",
+        Table(
+            ("DAY", *COST_HEADS),
+            [*((f"{day.date}", *cost(day.part.outcomes)) for day in report.days), ("all", *cost(whole.outcomes))],
+        ),
+        COST,
     )
-    return Page(f"Queue {told.queue}", facts, [daily, _hourly(told), *long, ahead, kinds, costs])
+    return Page(f"Queue {report.queue}", facts, [daily, _hourly(report), *long, ahead, kinds, costs])
 
 
-def _since_it_began(days: list[Day]) -> list[Day]:
-    """Without the days before anything happened, of which there is nothing to show."""
-    busy = [
-        at for at, day in enumerate(days) if day.arrived or day.departed or day.part.wait.total or day.part.run.total
-    ]
-    return days[busy[0] :] if busy else days
+def _day(day: Day) -> tuple[str, ...]:
+    return f"{day.date}", number(day.arrived), number(day.departed), *outcomes(day.part.outcomes)[:4]
 
 
-def _percentiles(told: Queue, what: str, days: list[str]) -> Plot:
-    spreads = [day.part.wait if what == "wait" else day.part.run for day in told.days]
+def _percentiles(report: Queue, what: str, days: list[str]) -> Plot:
+    spreads = [getattr(day.part.times, what) for day in report.days]
     lines = {name: [getattr(each, name) for each in spreads] for name in ("p50", "p95", "p99")}
-    return Plot("lines", f"{what.capitalize()}s, percentiles of each day", "time", days, lines)
+    return Plot("lines", f"{_PLURAL[what].capitalize()}, percentiles of each day", "time", days, lines)
 
 
-def _hourly(told: Queue) -> Section:
-    hours = {hour.hour: hour for hour in told.hours}
-    slots = [
-        dt.datetime(day.date.year, day.date.month, day.date.day, hour, tzinfo=dt.UTC)
-        for day in told.days
-        for hour in _HOURS
-    ]
-    last = max(hours, default=None)
-    slots = [slot for slot in slots if last is not None and slot <= last]
-    came, went = (
-        [getattr(hours[slot], name) if slot in hours else 0 for slot in slots] for name in ("arrived", "departed")
-    )
-    depth: list[float | None] = []
-    for slot in slots:
-        # Nothing came and nothing went: as deep as before.
-        before = depth[-1] if depth else None
-        depth.append(hours[slot].depth if slot in hours else before)
-    labels = [f"{slot:%m-%d %H}h" for slot in slots]
+def _hourly(report: Queue) -> Section:
+    labels = [f"{hour.hour:%m-%d %H}h" for hour in report.hours]
     rows = []
-    for day in told.days:
-        mine = [
-            hours.get(dt.datetime(day.date.year, day.date.month, day.date.day, hour, tzinfo=dt.UTC)) for hour in _HOURS
-        ]
-        most = max((hour.arrived for hour in mine if hour), default=0)
-        rows.append(
-            (
-                f"{day.date}",
-                f"{day.arrived / 24:.3g}",
-                number(most),
-                Trend([hour.arrived if hour else 0 for hour in mine]),
-                Trend([hour.departed if hour else 0 for hour in mine]),
+    for day in report.days:
+        mine = [hour for hour in report.hours if hour.hour.date() == day.date]
+        if mine:
+            rows.append(
+                (
+                    f"{day.date}",
+                    f"{mine[0].hour:%H}-{mine[-1].hour:%H}h" if len(mine) > 1 else f"{mine[0].hour:%H}h",
+                    f"{day.arrived / len(mine):.3g}",
+                    number(max(hour.arrived for hour in mine)),
+                    Trend([hour.arrived for hour in mine]),
+                    Trend([hour.departed for hour in mine]),
+                )
             )
-        )
     return Section(
         "Hour by hour",
-        Table(("DAY", ">MEAN AN HOUR", ">MOST", "ARRIVED, 0H TO 23H", "DEPARTED, 0H TO 23H"), rows),
-        "hours are UTC, by the server's clock",
+        Table(("DAY", "HOURS", ">MEAN", ">MOST", "ARRIVED", "DEPARTED"), rows, ("HOURS", "DEPARTED")),
+        "arrivals an hour; hours are UTC, by the server's clock, from the first event to the last",
         [
-            Plot("lines", "Jobs an hour", "jobs an hour", labels, {"arrived": came, "departed": went}),
-            Plot("lines", "Jobs in the queue", "jobs", labels, {"waiting or running": depth}),
+            Plot("lines", "Jobs an hour", "jobs an hour", labels,
+                 {"arrived": [hour.arrived for hour in report.hours],
+                  "departed": [hour.departed for hour in report.hours]}),
+            Plot("lines", "Jobs in the queue", "jobs", labels,
+                 {"waiting or running": [hour.depth for hour in report.hours]}),
         ],
-    )
+    )  # fmt: skip

@@ -1,84 +1,106 @@
-"""The page of report `failures`."""
+"""The pages of reports `failures`, `slow` and `workers`."""
 
 import datetime as dt
+import re
+from typing import Final
 
-from crossdock.cli.render.page import Cell, Page, Plot, Section, Table, Trend
-from crossdock.cli.render.queue_pages import BARS, PERCENTILES, SPREAD_HEADS, more, spread
+from crossdock.cli.render.page import Page, Plot, Section, Table, Trend
+from crossdock.cli.render.queue_pages import (
+    BARS,
+    OUTCOME_HEADS,
+    OUTCOMES,
+    PERCENTILES,
+    SPREAD_HEADS,
+    more,
+    outcomes,
+    spread,
+)
 from crossdock.cli.render.tables import lasting, number, share
-from crossdock.pipeline.reports.failures import Failures
+from crossdock.pipeline.reports.failures import Cause, Failures
 from crossdock.pipeline.reports.slow import Attempt, Slow
 from crossdock.pipeline.reports.workers import Workers
 
+_DIGITS: Final = re.compile(r"\d+")
 
-def failures_page(told: Failures, facts: list[str]) -> Page:
-    groups = told.groups
-    few = groups[:BARS]
+
+def failures_page(report: Failures, facts: list[str]) -> Page:
+    causes, few = report.causes, report.causes[:BARS]
+    days = [f"{day:%m-%d}" for day in report.days]
+    rows = [(each.queue, *outcomes(each.outcomes)) for each in report.queues]
+    by_queue = Section(
+        "Deaths and failures by queue",
+        Table(("QUEUE", *OUTCOME_HEADS), [*rows, ("all", *outcomes(report.whole))] if rows else []),
+        f"a job died if it failed and was not tried again; {OUTCOMES}",
+        [
+            Plot("columns", "Failures", "failures", days, {
+                "tried again": [n - deaths for n, deaths in zip(report.by_day, report.deaths_by_day, strict=True)],
+                "died": report.deaths_by_day,
+            }),
+        ] if causes else (),
+    )  # fmt: skip
     listed = Section(
-        "Groups of errors",
+        "Top causes",
         Table(
-            ("GROUP", "QUEUE", ">FAILURES", ">JOBS", "FIRST", "LAST", "BY DAY"),
+            ("CAUSE", "QUEUE", ">FAILURES", ">DEATHS", "LAST", "BY DAY"),
             [
-                (_named(group.group), group.queue, number(group.n), number(group.jobs), _minute(group.first),
-                 _minute(group.last), Trend(group.by_day))
-                for group in groups
+                (_text(each), each.queue, number(each.n), number(each.deaths), _minute(each.last), Trend(each.by_day))
+                for each in causes
             ],
+            ("BY DAY",),
         ),
         "; ".join(filter(None, (
-            more(len(groups), told.total, "group", "failures"),
-            "the group is what the worker called it, '' if it named none; a job counts once a day",
+            more(len(causes), report.total, "cause", "failures"),
+            "messages with different numbers and ids are one cause",
         ))),
         [
-            Plot("columns", "Failures", "failures", [f"{day:%m-%d}" for day in told.days], {"failures": told.by_day}),
-            Plot("bars", "Largest groups", "failures", [f"{_named(group.group)} in {group.queue}" for group in few],
-                 {"failures": [group.n for group in few]}),
-        ] if groups else (),
+            Plot("bars", "Top causes", "failures", [f"{_text(each)} in {each.queue}" for each in few],
+                 {"failures": [each.n for each in few]}),
+        ] if causes else (),
     )  # fmt: skip
-    seen: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
-    for group in groups:
-        for each in group.examples:
-            row = (_named(group.group), group.queue, _minute(each.at), each.jid, each.message)
-            seen.setdefault((group.queue, group.group, each.message), row)
     examples = Section(
         "Examples",
         Table(
-            ("GROUP", "QUEUE", "AT", "JID", "MESSAGE"),
-            list(seen.values()),
+            ("QUEUE", "KINDS", "FIRST", "JID", "MESSAGE"),
+            [
+                (each.queue, ", ".join(each.kinds), _minute(each.first), each.example_jid, each.example_message)
+                for each in causes
+            ],
+            ("KINDS", "FIRST"),
         ),
-        "different messages of the first jobs of each group on its newest days; crossdock job JID tells all of a job "
-        "that is still there",
+        "the first failure of each cause on its newest day; crossdock job show JID has all that is still there",
     )
-    return Page("Failures", facts, [listed, examples])
+    return Page("Failures", facts, [by_queue, listed, examples])
 
 
-def _named(group: str) -> str:
-    return group or "''"
+def _text(each: Cause) -> str:
+    if not each.cause or each.cause == _DIGITS.sub("N", each.group):
+        return each.group or "''"
+    return each.cause if each.cause.startswith(each.group) else f"{each.group}: {each.cause}"
 
 
 def _minute(at: dt.datetime) -> str:
     return f"{at:%m-%d %H:%M}"
 
 
-# The page of report `slow`.
+# slow
 
 
-def slow_page(told: Slow, facts: list[str]) -> Page:
-    few = told.kinds[:BARS]
+def slow_page(report: Slow, facts: list[str]) -> Page:
+    few = report.kinds[:BARS]
     kinds = Section(
         "Slowest kinds",
         Table(
-            ("QUEUE", "KIND", ">RUNS", *SPREAD_HEADS, ">IN ALL", ">WAIT P95"),
-            [
-                (kind.queue, kind.kind, *spread(kind.run), lasting(kind.run_s), lasting(kind.wait.p95))
-                for kind in told.kinds
-            ],
+            ("QUEUE", "KIND", ">RUNS", *SPREAD_HEADS, ">IN ALL"),
+            [(kind.queue, kind.kind, *spread(kind.times.run), lasting(kind.run_s)) for kind in report.kinds],
+            (">P99", ">MAX"),
         ),
-        more(len(told.kinds), told.kinds_total, "kind", "time at the 95th percentile") or PERCENTILES,
+        more(len(report.kinds), report.kinds_total, "kind", "time at the 95th percentile") or PERCENTILES,
         [
             Plot(
                 "bars", title, "time", [f"{kind.kind or chr(39) * 2} in {kind.queue}" for kind in few], {"time": values}
             )
             for title, values in (
-                ("95th percentile of runs", [kind.run.p95 for kind in few]),
+                ("95th percentile of runs", [kind.times.run.p95 for kind in few]),
                 ("All runs together", [max(kind.run_s, 0.0) for kind in few]),
             )
         ],
@@ -86,20 +108,21 @@ def slow_page(told: Slow, facts: list[str]) -> Page:
     flows = Section(
         "Flows by their longest way",
         Table(
-            ("FIRST JOB", "GROUPS", ">JOBS", ">DEPTH", ">DONE", ">FAILED", ">OPEN", ">LONGEST WAY", ">RUNS", ">TOOK"),
+            ("FLOW", ">JOBS", ">DEPTH", ">DONE", ">FAILED", ">OPEN", ">LONGEST WAY", ">RUNS", ">TOOK"),
             [
-                (flow.jid, ", ".join(flow.groups), *map(number, (flow.jobs, flow.depth, flow.succeeded, flow.failed,
-                 flow.open)), lasting(flow.critical_s), lasting(flow.run_s), lasting(flow.elapsed_s))
-                for flow in told.flows
+                (flow.name or flow.jid, *map(number, (flow.jobs, flow.depth, flow.succeeded, flow.failed, flow.open)),
+                 lasting(flow.critical_s), lasting(flow.run_s), lasting(flow.elapsed_s))
+                for flow in report.flows
             ],
+            (">DEPTH", ">OPEN"),
         ),
-        "jobs that belong together by needs, batches and callbacks; no number of workers makes one shorter than its "
+        "jobs connected by dependencies, batches and callbacks; no number of workers makes a flow shorter than its "
         "longest way",
     )  # fmt: skip
-    longest = "one row a lease that ended in these days"
-    runs = Section("Longest runs", _attempts(told.runs), longest)
-    waits = Section("Longest waits", _attempts(told.waits), longest)
-    return Page("Slow", facts, [kinds, runs, waits, flows])
+    longest = "one row per lease that ended in these days"
+    runs = Section("Longest runs", _attempts(report.runs), longest)
+    waits = Section("Longest waits", _attempts(report.waits), longest)
+    return Page("Slow", facts, [kinds, runs, waits, *([flows] if report.flows else [])])
 
 
 def _attempts(rows: list[Attempt]) -> Table:
@@ -107,83 +130,68 @@ def _attempts(rows: list[Attempt]) -> Table:
         ("JID", "QUEUE", "KIND", ">TRY", ">WAIT", ">RUN", "OUTCOME", "ENDED", "WORKER"),
         [
             (row.jid, row.queue, row.kind, number(row.attempt), lasting(row.wait_s), lasting(row.run_s), row.outcome,
-             _second(row.closed_at), row.worker)
+             _minute(row.closed_at), row.worker)
             for row in rows
         ],
+        ("WORKER", ">TRY", "ENDED", "OUTCOME"),
     )  # fmt: skip
 
 
-def _second(at: dt.datetime) -> str:
-    return f"{at:%m-%d %H:%M:%S}"
+# workers
 
 
-# The page of report `workers`.
-
-
-_HOUR_S = 3_600
-_OUTCOMES = (">ATTEMPTS", ">WELL", ">NOTHING", ">OTHER")
-_ABOUT = (
-    "USE is the busy part of the HOURS in which a worker had work, PEAK that of its busiest hour; over 100 % for one "
-    "with many hands. NOTHING: failed, or the lease ran out"
+_HOUR_S: Final = 3_600
+_OUTCOMES: Final = (">ENDED", ">WELL", ">FAILED", ">OTHER")
+_ABOUT: Final = (
+    "USE is the busy share of the HOURS in which a worker had work, PEAK that of its busiest hour; over 100 % for "
+    "workers with several threads. FAILED includes expired leases, OTHER jobs that were returned, moved or removed"
 )
 
 
-def workers_page(told: Workers, facts: list[str]) -> Page:
-    few = told.workers[:BARS]
-    names = [_name(worker.worker, worker.door) for worker in few]
-    hands = _hands(told)
+def workers_page(report: Workers, facts: list[str]) -> Page:
+    few = report.workers[:BARS]
+    fleet = len(report.servers) > 1
+    names = [_name(each.worker, each.server if fleet else each.protocol) for each in few]
     outcomes = {
         "well": [worker.succeeded for worker in few],
-        "for nothing": [worker.spent for worker in few],
+        "failed": [worker.spent for worker in few],
         "other": [worker.other for worker in few],
     }
     listed = Section(
         "Busy time and outcomes",
         Table(
-            ("WORKER", "DOOR", ">BUSY", ">HOURS", ">USE", ">PEAK", *_OUTCOMES, "BY DAY"),
+            ("WORKER", *(("SERVER",) if fleet else ()), ">BUSY", ">HOURS", ">USE", ">PEAK", *_OUTCOMES, "BY DAY"),
             [
-                (worker.worker or "''", worker.door, lasting(worker.busy_s), number(worker.hours),
-                 share(worker.utilisation), share(worker.peak),
+                (worker.worker or "''", *((worker.server,) if fleet else ()), lasting(worker.busy_s),
+                 number(worker.hours), share(worker.utilisation), share(worker.peak),
                  *map(number, (worker.attempts, worker.succeeded, worker.spent, worker.other)),
                  Trend(worker.busy_by_day))
-                for worker in told.workers
+                for worker in report.workers
             ],
+            (">OTHER", ">PEAK", "BY DAY", ">WELL"),
         ),
-        "; ".join(filter(None, (more(len(told.workers), told.total, "worker", "busy time"), _ABOUT))),
+        "; ".join(filter(None, (more(len(report.workers), report.total, "worker", "busy time"), _ABOUT))),
         [
-            Plot("lines", "Hands at work, mean of each hour", "workers' hands", [label for label, _ in hands],
-                 {"busy": [busy for _, busy in hands]}),
+            Plot("lines", "Busy threads, mean of each hour", "threads",
+                 [f"{hour:%m-%d %H}h" for hour, _ in report.hours],
+                 {"busy": [busy / _HOUR_S for _, busy in report.hours]}),
             Plot("bars", "Use of their hours", "part of its hours", names, {"use": [each.utilisation for each in few]}),
-            Plot("bars", "Attempts and what came of them", "jobs", names, outcomes),
+            Plot("bars", "Attempts by outcome", "jobs", names, outcomes),
         ] if few else (),
     )  # fmt: skip
-    doors = Section(
-        "Doors",
+    protocols = Section(
+        "Protocols",
         Table(
-            ("DOOR", ">WORKERS", ">BUSY", *_OUTCOMES),
+            ("PROTOCOL", ">WORKERS", ">BUSY", *_OUTCOMES),
             [
-                (door.door, number(door.workers), lasting(door.busy_s),
-                 *map(number, (door.attempts, door.succeeded, door.spent, door.other)))
-                for door in told.doors
+                (each.protocol, number(each.workers), lasting(each.busy_s),
+                 *map(number, (each.attempts, each.succeeded, each.spent, each.other)))
+                for each in report.protocols
             ],
         ),
     )  # fmt: skip
-    return Page("Workers", facts, [listed, doors])
+    return Page("Workers", facts, [listed, protocols])
 
 
-def _name(worker: str, door: str) -> str:
-    return f"{worker or chr(39) * 2} ({door})"
-
-
-def _hands(told: Workers) -> list[tuple[str, float]]:
-    """Hours in which nobody worked are there as 0."""
-    if not told.hours:
-        return []
-    busy, hour = dict(told.hours), told.hours[0][0]
-    # Work that ended on the first day may have begun long before.
-    first = dt.datetime(told.days[0].year, told.days[0].month, told.days[0].day, tzinfo=dt.UTC)
-    found, hour = [], max(hour, first)
-    while hour <= told.hours[-1][0]:
-        found.append((f"{hour:%m-%d %H}h", busy.get(hour, 0.0) / _HOUR_S))
-        hour += dt.timedelta(hours=1)
-    return found
+def _name(worker: str, of: str) -> str:
+    return f"{worker or chr(39) * 2} ({of})"

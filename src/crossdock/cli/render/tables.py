@@ -1,4 +1,4 @@
-"""How things look in a terminal: columns, ages, sizes. What clients wrote is shown, never obeyed."""
+"""Text for a terminal: columns, ages, sizes. Control characters in clients' text are escaped."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def clean(text: str) -> str:
-    """Without control characters: a job's name or error must not move the cursor or change the terminal's title."""
+    """Escape control characters: a job's name or error must not move the cursor or change the terminal's title."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -36,7 +36,7 @@ def age(seconds: float | None) -> str:
 
 
 def lasting(seconds: float | None) -> str:
-    """As short as figures of very different sizes can be compared: 0.3ms, 12ms, 1.24s, then as `age`."""
+    """A short duration: 0.3ms, 12ms, 1.24s, then as `age`."""
     if seconds is None:
         return "-"
     if abs(seconds) < 1:
@@ -45,7 +45,7 @@ def lasting(seconds: float | None) -> str:
 
 
 def rate(per_s: float, beside: float = 0.0) -> str:
-    """By the second, minute, hour or day, whichever makes it, or the one it stands beside, at least one."""
+    """A rate per second, minute, hour or day: the first unit in which it, or the rate beside it, is at least one."""
     if not per_s:
         return "0"
     units = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
@@ -54,6 +54,8 @@ def rate(per_s: float, beside: float = 0.0) -> str:
 
 
 def share(part: float) -> str:
+    if 0 < part < 0.0005:
+        return "<0.1 %"
     return f"{100 * part:.3g} %" if part < 10 else f"{100 * part:,.0f} %"
 
 
@@ -79,12 +81,15 @@ def number(count: float | None) -> str:
 
 
 def some(count: int, thing: str) -> str:
-    """`1 job`, `2,000 jobs`."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+    """`1 job`, `2,000 jobs`, `3 entries`, `2 batches`."""
+    if count == 1:
+        return f"1 {thing}"
+    plural = f"{thing[:-1]}ies" if thing.endswith("ry") else f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+    return f"{count:,} {plural}"
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A head beginning with `>` stands over figures, which end in the same column."""
+    """Align rows in columns. A heading that begins with `>` makes its column right-aligned."""
     names = [head.removeprefix(">") for head in heads]
     lines = [names, *([clean(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]

@@ -1,4 +1,4 @@
-"""The picture of `crossdock top`: a head with the server's figures, the longest queues, the workers."""
+"""The screen of `crossdock top`: the server's figures, the longest queues, the workers."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ _USUAL = frozenset({"ready", "scheduled", "leased", "retrying", "dead"})
 
 
 class Seen(NamedTuple):
-    """What the server said, all at about the same time."""
+    """Replies of the server, all from about the same time."""
 
     status: dict[str, Any]
     queues: list[dict[str, Any]]  #: longest first
@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 
 
 def view(seen: Seen, height: int | None) -> RenderableType:
-    """`height`: lines there are; None: as many as it takes."""
+    """`height` in lines; None: unlimited."""
     room = None if height is None else max(2, height - _OTHER_LINES)
     few = None if room is None else max(1, room - min(len(seen.workers), room // 3))
     rest = None if room is None or few is None else max(1, room - min(len(seen.queues), few))
@@ -33,13 +33,13 @@ def view(seen: Seen, height: int | None) -> RenderableType:
 def _head(seen: Seen) -> RenderableType:
     status = seen.status
     rates, sync = status["rates"], status["sync"]
-    doors = ", ".join(f"{door} {where}" for door, where in status["listeners"].items())
+    listeners = ", ".join(f"{protocol} {where}" for protocol, where in status["listeners"].items())
     oldest = max((queue["oldest_s"] or 0.0 for queue in seen.queues), default=0.0)
     slow = sync["p99_ms"] is not None and sync["p99_ms"] >= _SLOW_SYNC_MS
     lines = [
         _line(
             ("Crossdock", "bold"),
-            f" {status['version']}  up {age(status['uptime_s'])}  {clean(doors)}  "
+            f" {status['version']}  up {age(status['uptime_s'])}  {clean(listeners)}  "
             f"{some(status['connections'], 'connection')}  {number(status['memory_mib'])} MiB",
         ),
         _line("jobs    ", ("  ".join(_states(status["states"])), "bold")),
@@ -52,7 +52,7 @@ def _head(seen: Seen) -> RenderableType:
         _line(
             "disk    ",
             (f"sync p50 {_ms(sync['p50_ms'])} p99 {_ms(sync['p99_ms'])}", "bold red" if slow else "bold"),
-            f"  {number(status['batches_written'])} batches  tail {size(status['tail_bytes'])}  "
+            f"  {number(status['entries_written'])} entries  tail {size(status['tail_bytes'])}  "
             f"free {size(status['disk_free_bytes'])}",
         ),
         _line("oldest  ", (age(oldest), "bold"), " waiting"),
@@ -63,12 +63,12 @@ def _head(seen: Seen) -> RenderableType:
 
 
 def _states(counts: dict[str, int]) -> list[str]:
-    """The usual ones, and others while a job is in them."""
+    """The usual states, and others while a job is in them."""
     return [f"{state} {number(count)}" for state, count in counts.items() if count or state in _USUAL]
 
 
 def _line(*parts: str | tuple[str, str]) -> Text:
-    """Cut where the terminal ends: a line that wraps would push the last row out of the picture."""
+    """A line cut at the terminal's width: a wrapped line would push the last row off the screen."""
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 

@@ -1,4 +1,4 @@
-"""The loads as they are in memory, the oldest first. Only loading.py may write here."""
+"""Bulk loads in memory, the oldest first. Only the apply functions of `records.bulk_load` change them."""
 
 from itertools import islice
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.commands.bulk import CLOSED_AT_MOST, ONCE_AT_MOST, ONCE_S, BulkLoad
 
-#: Old digests that one call forgets beyond what it brings: a million of them at once would hold everybody up.
+#: Old digests that one call forgets beyond those it adds. Forgetting a million at once would block all clients.
 _FORGOTTEN: Final = 1_000
 
 
@@ -16,12 +16,12 @@ class BulkLoads:
     def __init__(self) -> None:
         self.by_run: dict[str, BulkLoad] = {}
         self.closed: dict[str, None] = {}  #: runs, in the order they were closed
-        self.ends: SortedList[tuple[float, str]] = SortedList()  #: of open ones: steady, and run
-        self.jids = 0  #: digests held by all of them
-        self.once: dict[bytes, float] = {}  #: digests of what came by jid alone, and when (steady), the oldest first
+        self.ends: SortedList[tuple[float, str]] = SortedList()  #: of open loads: steady time and run
+        self.jids = 0  #: digests of all loads
+        self.once: dict[bytes, float] = {}  #: digests of `once` loads, and when they came (steady), the oldest first
 
     def restore(self, loads: list[BulkLoad], once: dict[bytes, float]) -> None:
-        """Open ones, and closed ones in the order they were closed."""
+        """Set the open loads, and the closed ones in the order they were closed."""
         self.once = once
         self.by_run = {load.run: load for load in loads}
         self.closed = {load.run: None for load in loads if load.closed is not None}
@@ -29,14 +29,14 @@ class BulkLoads:
         self.jids = sum(len(load.jids) for load in loads)
 
     def open(self, run: str, at: float) -> BulkLoad:
-        """The load of that run, which is not closed; a new one if there is none."""
+        """The open load of that run, a new one if there is none."""
         load = self.by_run.get(run)
         if load is None:
             load = self.by_run[run] = BulkLoad(run, at)
         return load
 
     def date(self, load: BulkLoad, end: float) -> None:
-        """It is open, and idle until then."""
+        """Set when the open load is closed if no call comes."""
         if load.end:
             self.ends.take((load.end, load.run))
         load.end = end
@@ -53,18 +53,18 @@ class BulkLoads:
             del once[each]
 
     def brought(self, digest: bytes, steady: float) -> bool:
-        """By jid alone, and not long ago."""
+        """Whether a `once` load sent that jid in the last days."""
         since = self.once.get(digest)
         return since is not None and since + ONCE_S > steady
 
     def close(self, load: BulkLoad, at: float, *, lapsed: bool) -> set[bytes]:
-        """Its digests, which nobody needs any more."""
+        """Close the load and return its digests, which are not used any more."""
         if load.end:
             self.ends.take((load.end, load.run))
         jids, load.jids = load.jids, set()
         load.end, load.closed, load.lapsed = 0.0, at, lapsed
         self.jids -= len(jids)
-        # In the order of their closing, as a snapshot has them.
+        # In the order of closing, as in a snapshot.
         self.by_run[load.run] = self.by_run.pop(load.run)
         self.closed[load.run] = None
         while len(self.closed) > CLOSED_AT_MOST:

@@ -1,8 +1,8 @@
-"""Which jobs wait for a job, and which of them still have to learn how it ended.
+"""Dependents: which jobs wait for a job, and which of them were postponed.
 
-`EngineState.dependents` has the dependents of jobs that may still succeed. When a job ends that very many wait for,
-they move to `EngineState.unresolved` as a whole, and `postponing` resolves them a slice at a time. Each of them names
-the ended job among its needs until its own slice comes. If it has moved on by then, its entry is passed over.
+`EngineState.dependents` has the dependents of jobs that may still succeed. When a job with very many dependents
+ends, all of them move to `EngineState.unresolved`, and `records.postponed` resolves them in slices. Each of them
+names the ended job among its dependencies until its slice comes. If it has changed by then, its entry is ignored.
 """
 
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 _FAILS_TOO = DependencyLoss.FAILS_TOO
 
-#: Dependents that one command resolves by itself; beyond it they are postponed. Nothing in the fold depends on it.
+#: Dependents that one command resolves. More are postponed. No apply function depends on it.
 AT_ONCE = 100
 
 
 class PostponedDependents(msgspec.Struct, array_like=True):
-    """Dependents of a job that ended; those in `waiting` do not know it yet."""
+    """Dependents of an ended job. Those in `waiting` are not resolved yet."""
 
     waiting: dict[Number, None]
-    t: float | None = None  #: its caller's time
-    first: bool = False  #: those that become ready stand before their like
+    t: float | None = None  #: the caller's time
+    first: bool = False  #: dependents that become ready stand before others of their priority
 
 
-#: The number of the job that ended, which may be in use again, and how it ended.
+#: The number of the ended job, which may be in use again, and how it ended.
 Key: TypeAlias = tuple[Number, Ending]
 
 
 def add(state: "EngineState", dependency: Number, job: Job) -> None:
-    """The job waits for that one."""
+    """Enter the job as a dependent."""
     waiting = state.dependents.setdefault(dependency, {})
     if job.number not in waiting:
         waiting[job.number] = None
@@ -44,7 +44,7 @@ def add(state: "EngineState", dependency: Number, job: Job) -> None:
 
 
 def take(state: "EngineState", dependency: Number, job: Job) -> None:
-    """It does not wait for that one any more."""
+    """Remove the job as a dependent."""
     waiting = state.dependents[dependency]
     del waiting[job.number]
     if not waiting:
@@ -56,13 +56,13 @@ def take(state: "EngineState", dependency: Number, job: Job) -> None:
 
 
 def take_all(state: "EngineState", dependency: Number) -> dict[Number, None]:
-    """All that waited for that one, in the order they came."""
+    """Remove all dependents of that job, and return them in the order they came."""
     state.strict.pop(dependency, None)
     return state.dependents.pop(dependency, {})
 
 
 def postponed(state: "EngineState", dependency: Number, number: Number) -> Ending | None:
-    """How that need of that job ended, if it ended and the job does not know it yet."""
+    """How this dependency of the job ended, if it ended and the job is not resolved yet."""
     for ending in Ending:
         found = state.unresolved.get((dependency, ending))
         if found is not None and number in found.waiting:
@@ -71,7 +71,7 @@ def postponed(state: "EngineState", dependency: Number, number: Number) -> Endin
 
 
 def unmet(state: "EngineState", job: Job) -> tuple[Number, ...]:
-    """What the job still needs; what succeeded without its knowledge is left out."""
+    """The dependencies of the job, without those that succeeded and are not resolved yet."""
     depends_on = dependencies_of(job)
     if not state.unresolved:
         return depends_on
@@ -81,7 +81,9 @@ def unmet(state: "EngineState", job: Job) -> tuple[Number, ...]:
 
 
 def leave(state: "EngineState", job: Job, depends_on: tuple[Number, ...]) -> None:
-    """The job gets new needs. It does not wait for the others any more, nor for an earlier success of one of these."""
+    """The job gets new dependencies: it does not wait for the others any more, nor for an earlier success of one of
+    these.
+    """
     for dependency in dependencies_of(job):
         for ending in Ending:
             found = state.unresolved.get((dependency, ending))

@@ -1,4 +1,4 @@
-"""Jobs that ended in failure, kept or dead, by the group of their last error: whatever door they came by."""
+"""Index of failed and dead jobs of every protocol, by the group of their last error."""
 
 from crossdock.engine.index.sorted_list import SortedList, entry
 from crossdock.engine.job_view import listed_in
@@ -7,7 +7,7 @@ from crossdock.model.policies import DEAD_FOR
 
 
 def key(job: Job) -> tuple[float, Number]:
-    """The newest first. One that was killed by hand may have no error."""
+    """The newest first. A job that was killed may have no error."""
     error = job.extra.error if job.extra is not None else None
     return -(job.due - DEAD_FOR if error is None else error.at), job.number
 

@@ -1,7 +1,8 @@
-"""All jobs, by number.
+"""All jobs by number, and the numbers of each jid.
 
-Kept in blocks of numbers that follow each other, as jids are kept in parts: a dict of a million jobs is copied as a
-whole when it outgrows its table, and nobody is answered meanwhile."""
+Jobs are stored in blocks of consecutive numbers. A dict of a million jobs is copied as a whole when it grows, and
+all clients wait meanwhile.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import Final
 
 from crossdock.model.job import Job, Number
 
-BLOCK_BITS: Final = 15  #: a block holds the jobs whose numbers differ in so many bits at most
+BLOCK_BITS: Final = 15  #: the jobs of a block differ in at most this many low bits of their numbers
 
 
 class JobTable(Mapping[Number, Job]):
@@ -26,7 +27,7 @@ class JobTable(Mapping[Number, Job]):
         block[number] = job
 
     def adopt(self, jobs: Iterable[Job]) -> None:
-        """Add many, most of them in the order of their numbers."""
+        """Add many jobs, most of them in the order of their numbers."""
         before = -1
         block: dict[Number, Job] = {}
         for job in jobs:
@@ -45,7 +46,7 @@ class JobTable(Mapping[Number, Job]):
     def __getitem__(self, number: Number) -> Job:
         return self.blocks[number >> BLOCK_BITS][number]
 
-    def get(self, number: Number) -> Job | None:  # type: ignore[override]  # nobody names a default
+    def get(self, number: Number) -> Job | None:  # type: ignore[override]  # it has no default
         block = self.blocks.get(number >> BLOCK_BITS)
         return None if block is None else block.get(number)
 
@@ -59,10 +60,10 @@ class JobTable(Mapping[Number, Job]):
         return chain.from_iterable(self.blocks.values())
 
 
-# Which jobs have a jid: the numbers of one, or of several where a door lets a jid be pushed again.
+# The jobs of a jid: one number, or several if a protocol lets a jid be pushed again.
 #
-# Kept in parts. A dict that outgrows its table is copied as a whole, and with 700,000 names that takes some 40 ms in
-# which nobody is answered; parts outgrow theirs one after the other.
+# Stored in parts. A dict that grows is copied as a whole, which takes about 40 ms with 700,000 jids, and all clients
+# wait meanwhile. The parts grow one after the other.
 
 
 Numbers = Number | tuple[Number, ...]
@@ -78,7 +79,7 @@ class JidIndex:
         self.parts: list[dict[str, Numbers]] = [{} for _ in range(_PARTS)]
 
     def _part(self, jid: str) -> dict[str, Numbers]:
-        # Written out where every job passes: a call costs as much as the look-up.
+        # Written out on the path of every job: a call costs as much as the look-up.
         return self.parts[hash(jid) & PART_MASK]
 
     def add(self, jid: str, number: Number) -> None:
@@ -103,7 +104,7 @@ class JidIndex:
             part[jid] = rest if len(rest) > 1 else rest[0]
 
     def all(self, jid: str) -> tuple[Number, ...]:
-        """Oldest first."""
+        """The numbers of the jid, oldest first."""
         numbers = self._part(jid).get(jid, ())
         return numbers if isinstance(numbers, tuple) else (numbers,)
 

@@ -1,4 +1,4 @@
-"""One queue: its name, and its ready jobs in the order in which they are leased."""
+"""A queue: its ready jobs in the order in which they are leased."""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
@@ -17,20 +17,20 @@ class Queue:
         self.name = name
         self.first_seen = first_seen
         self.paused = paused
-        self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
-        self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
+        self.listed = listed  #: False: it has jobs or a pause, but no client or operator registered it
+        self.first_t = first_seen if first_t is None else first_t  #: by the caller's clock
         self.ready: SortedList[SortKey] = SortedList()
-        #: In turn: the batches it works on by name, and "", which is `ready`. The number comes last in each place.
-        #: None: it has no batches
+        #: The lanes in turn: the active batches by name, and "" for `ready`. The number is the last value of each key.
+        #: None: it has no batches.
         self.lanes: OrderedDict[str, SortedList[Any]] | None = None
 
     @property
     def waiting(self) -> int:
-        """How many could be leased, its batches' included."""
+        """How many jobs could be leased, with those of batches."""
         return len(self.ready) if self.lanes is None else sum(map(len, self.lanes.values()))
 
     def first(self, lane: str | None = None) -> Number | None:
-        """The job whose turn it is, of all lanes or of this one."""
+        """The next job of all lanes, or of this one."""
         lanes = self.lanes or {"": self.ready}
         for order in lanes.values() if lane is None else [lanes[lane]] if lane in lanes else ():
             if order:
@@ -39,7 +39,9 @@ class Queue:
         return None
 
     def in_turn(self) -> Iterator[Number]:
-        """One job after the other, as they would be leased. A batch that comes up meanwhile is not seen."""
+        """The jobs in the order in which they would be leased. A batch that becomes active meanwhile is not
+        included.
+        """
         lanes: deque[Iterator[Any]] = deque(map(iter, (self.lanes or {"": self.ready}).values()))
         while lanes:
             sort_key = next(lanes[0], None)
@@ -50,12 +52,13 @@ class Queue:
                 lanes.rotate(-1)
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
-        """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""
+        """Since when the longest waiting job is ready: the earliest first job among priorities and bands."""
         return min((jobs[head[4]].since for head in self._heads()), default=None)
 
     def _heads(self) -> Iterator[SortKey]:
-        """The first of each priority and band. Where all of a part are alike its first one is enough: priorities may be
-        as many as jobs, or one for a million."""
+        """The first job of each priority and band. If all keys of a part have the same priority and band, only its
+        first is read. There may be as many priorities as jobs, or one for a million.
+        """
         before: tuple[float, int] | None = None
         for part in self.ready.parts():
             last = part[-1][:2]

@@ -1,4 +1,4 @@
-"""Where a job stands among the ready ones (MODEL section 5)."""
+"""Sort keys of ready jobs (model.md section 5)."""
 
 from math import inf
 
@@ -9,9 +9,9 @@ _INVERTED = bytes(range(255, -1, -1))
 
 
 def due_sort_key(priority: float, policy: Policy, due: float, came: float, number: Number) -> SortKey:
-    """Of a job that is ready because its time has come, or that never had to wait (`due` 0).
+    """The sort key of a job that became ready by its due time, or that had none (`due` 0).
 
-    In a band of its own it stands by the time it was due, so that being pushed or found late costs it no place.
+    In a band of its own it is ordered by its due time, so a late push or timer does not change its order.
     """
     if due and policy.due_band != BAND_NORMAL:
         return -priority, policy.due_band, due, b"", number
@@ -19,12 +19,12 @@ def due_sort_key(priority: float, policy: Policy, due: float, came: float, numbe
 
 
 def tie(jid: str) -> bytes:
-    """Of two jobs alike in all else the one with the greater jid, byte by byte, stands first."""
+    """Of two jobs that are otherwise equal, the one with the greater jid, byte by byte, comes first."""
     return jid.encode().translate(_INVERTED) + b"\xff"
 
 
 def stamped(job: Job, stamp: float) -> SortKey:
-    """Of a job made ready by a call, or by a change that stands for one: by that call's time."""
+    """The sort key of a job that a request made ready, by the time of that request."""
     data = job.extra.protocol_data if job.extra is not None else None
     if data is not None and data.orders_by_jid:
         first = -job.priority
@@ -33,5 +33,5 @@ def stamped(job: Job, stamp: float) -> SortKey:
 
 
 def front(job: Job) -> SortKey:
-    """Before all others, whatever their priority."""
+    """The sort key before all others, whatever their priority."""
     return -inf, BAND_NORMAL, 0.0, tie(job.jid), job.number

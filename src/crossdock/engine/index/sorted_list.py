@@ -1,7 +1,7 @@
-"""A sorted list that is quick where the work is: appended to at its end, taken from at its front.
+"""A sorted list that is fast for appending at the end and taking from the front.
 
-The methods here reach into the list of lists that SortedList keeps; its own ways cost two to three times as much, and a
-job passes through them four times. Anything unusual is left to SortedList.
+The methods use the internal lists of SortedList directly. SortedList's own methods take two to three times as long,
+and each job passes through four of them. Unusual cases are left to SortedList.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -15,12 +15,13 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 _LOAD: Final = 256
-_FULL: Final = 2 * _LOAD  #: a list of so many is divided
-_MANY: Final = 64  #: fewer are added or taken one by one
+_FULL: Final = 2 * _LOAD  #: a list of this length is split
+_MANY: Final = 64  #: fewer values are added or taken one by one
 
 
 class SortedList(sortedcontainers.SortedList[T]):
-    # A quarter of SortedList's: taking the first moves the rest of its list. (Final in the stubs, not in the library.)
+    # A quarter of the default, because taking the first value moves the rest of its list. (Final in the stubs, not in
+    # the library.)
     DEFAULT_LOAD_FACTOR = _LOAD  # type: ignore[misc]
 
     _lists: list[list[T]]
@@ -33,7 +34,7 @@ class SortedList(sortedcontainers.SortedList[T]):
         return self._lists[0][0]
 
     def begins_by(self, value: float) -> bool:
-        """Whether there is one that begins with so much, or less."""
+        """Whether the first value begins with this or less."""
         lists = self._lists
         return bool(lists) and lists[0][0][0] <= value
 
@@ -60,7 +61,7 @@ class SortedList(sortedcontainers.SortedList[T]):
         super().add(value)
 
     def take(self, value: T) -> None:
-        """Remove a value that is there, most often the first."""
+        """Remove a value that is there, usually the first."""
         first = self._lists[0]
         head = first[0]
         if (head is value or head == value) and len(first) > 1:
@@ -83,7 +84,7 @@ class SortedList(sortedcontainers.SortedList[T]):
             self.remove(value)
 
     def take_all(self, values: Collection[T]) -> None:
-        """Remove values that are there. Of a good part of all it is quicker to keep the rest."""
+        """Remove values that are there. For a large part of all values, a new list of the rest is faster."""
         if 4 * len(values) < self._len or len(values) < _MANY:
             for value in values:
                 self.take(value)
@@ -103,7 +104,7 @@ class SortedList(sortedcontainers.SortedList[T]):
             self.update(values)
 
     def update(self, iterable: Iterable[T]) -> None:
-        """Of many that come behind all others whole lists are made; SortedList would add them one by one."""
+        """Append whole lists if all new values come after the old ones. SortedList would add them one by one."""
         values, lists = sorted(iterable), self._lists
         if not lists or len(values) < _LOAD or values[0] < lists[-1][-1]:
             super().update(values)
@@ -115,16 +116,18 @@ class SortedList(sortedcontainers.SortedList[T]):
         del self._index[:]
 
     def front(self, count: int) -> Iterator[T]:
-        """The first so many. Unlike `islice` it asks for no index, which would be counted anew after each change."""
+        """The first `count` values. `islice` would build an index, which is lost at each change."""
         return islice(iter(self), count)
 
     def parts(self) -> Iterator[list[T]]:
-        """All values, some hundred at a time and in order: for who would rather look at both ends of many."""
+        """All values in order, in lists of some hundred, for readers that look only at both ends of a list."""
         return iter(self._lists)
 
 
 def entry(orders: dict[str, SortedList[T]], name: str) -> SortedList[T]:
-    """The order of that name, made if it is new. `setdefault` would make one each time, and that costs ten lookups."""
+    """The list of that name, a new one if there is none. `setdefault` would make one each time, which costs ten
+    look-ups.
+    """
     order = orders.get(name)
     if order is None:
         order = orders[name] = SortedList()

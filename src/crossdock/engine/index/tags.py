@@ -1,4 +1,4 @@
-"""Tags: which jobs have one, since when, and how often each was used."""
+"""Tags: which jobs have a tag, since when, and how often each was used."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,12 +6,12 @@ from crossdock.engine.index.sorted_list import SortedList, entry
 from crossdock.model.job import Job, Number
 from crossdock.model.protocol_data import Tag
 
-#: Tags that are kept though they are used no longer, as the scripts do; the oldest of more are forgotten.
+#: Unused tags that are kept, as the scripts do. With more of them the oldest are forgotten.
 UNUSED_AT_MOST = 1_000
 
 
 def name(tag: Tag) -> str:
-    """Tags that print alike are one."""
+    """The text of a tag. Tags with the same text are one tag."""
     if isinstance(tag, str):
         return tag
     return str(tag).lower() if isinstance(tag, bool) else f"{tag:.14g}"
@@ -24,7 +24,7 @@ class TagIndex:
         self.since: dict[str, dict[Number, float]] = {}
         self.jobs: dict[str, SortedList[tuple[float, str, Number]]] = {}  #: time, jid, number
         self.uses: dict[str, int] = {}
-        self.unused: dict[str, None] = {}  #: those of `uses` that count 0, in the order in which they came to it
+        self.unused: dict[str, None] = {}  #: tags of `uses` that count 0, in the order they came to 0
         self.top: SortedList[tuple[int, str]] = SortedList()
 
     def add(self, number: Number, jid: str, tag: Tag, t: float) -> None:
@@ -38,7 +38,7 @@ class TagIndex:
         self._use(text, 1)
 
     def drop(self, number: Number, jid: str, tags: Iterable[Tag], *, clean: bool = False) -> None:
-        """`clean`: one that no job has any more is not counted any more, either (reqless' jobs)."""
+        """`clean`: a tag that no job has any more is forgotten (jobs of reqless)."""
         for tag in tags:
             text = name(tag)
             self._unlist(text, number, jid)
@@ -48,7 +48,7 @@ class TagIndex:
                 self._use(text, -1)
 
     def rename(self, number: Number, jid: str, to: str, tags: Iterable[Tag]) -> None:
-        """It goes on under another jid, in the same place but for that."""
+        """The job continues under another jid, in the same order."""
         for text in dict.fromkeys(map(name, tags)):
             since = self.since.get(text, {}).get(number)
             if since is not None:
@@ -56,7 +56,7 @@ class TagIndex:
                 self.jobs[text].add((since, to, number))
 
     def lose(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
-        """It is found under these no longer; how often each was used stays as it is."""
+        """The job is not found under these tags any more. Their uses stay."""
         for tag in tags:
             self._unlist(name(tag), number, jid)
 

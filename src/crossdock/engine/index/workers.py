@@ -1,22 +1,23 @@
-"""Workers that give their name when they lease: when each was last heard of, and what it was given."""
+"""Workers that give their name when they lease: when each was last seen, and its leases."""
 
 from typing import Final
 
 
 class WorkerIndex:
-    __slots__ = ("given", "seen")
+    __slots__ = ("leases", "seen")
 
-    #: Beyond so many those are forgotten that were not heard of for longest, a tenth at a time: callers choose names.
+    #: With more workers than this, a tenth is forgotten, those that were not seen for longest. Clients choose the
+    #: names.
     AT_MOST: Final = 20_000
 
     def __init__(self) -> None:
         self.seen: dict[str, float] = {}  #: by callers' clocks
-        #: worker → jid → the end of its lease. An entry may outlive the lease: one that was taken away stays
-        self.given: dict[str, dict[str, float]] = {}
+        #: worker → jid → the end of its lease. An entry may outlive the lease: a job that was taken away stays listed.
+        self.leases: dict[str, dict[str, float]] = {}
 
     @property
     def recent(self) -> list[tuple[float, str]]:
-        """Who was heard of last comes last. Put in order when somebody asks for all of them: leases are more."""
+        """The workers, the most recently seen last. Sorted on read, because leases are more frequent."""
         return sorted((t, worker) for worker, t in self.seen.items())
 
     def see(self, worker: str, t: float) -> None:
@@ -32,20 +33,20 @@ class WorkerIndex:
     def forget(self, worker: str, *, with_jobs: bool) -> None:
         self.seen.pop(worker, None)
         if with_jobs:
-            self.given.pop(worker, None)
+            self.leases.pop(worker, None)
 
-    def give(self, worker: str, jid: str, until: float) -> None:
-        held = self.given.get(worker)
+    def add_lease(self, worker: str, jid: str, until: float) -> None:
+        held = self.leases.get(worker)
         if held is None:
             self._make_room()
-            held = self.given[worker] = {}
+            held = self.leases[worker] = {}
         held[jid] = until
 
     def has(self, worker: str, jid: str) -> bool:
-        """Whether it is still on that worker's list: a lease may last longer, once it was warned of."""
-        return jid in self.given.get(worker, ())
+        """Whether the job is listed for that worker. A lease may last longer than its entry, after a warning."""
+        return jid in self.leases.get(worker, ())
 
-    def let_go(self, worker: str, jid: str) -> None:
-        held = self.given.get(worker)
+    def remove_lease(self, worker: str, jid: str) -> None:
+        held = self.leases.get(worker)
         if held is not None and held.pop(jid, None) is not None and not held:
-            del self.given[worker]
+            del self.leases[worker]

@@ -1,11 +1,13 @@
-"""Moves of many jobs at once, by hand: make ready, remove. The caller slices; each call is one event."""
+"""Changes of many jobs by operators and clients: requeue, remove, bury and move. The caller slices; each call is one
+event.
+"""
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from crossdock.engine import hooks
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.job_table import BLOCK_BITS
 from crossdock.engine.index.sort_keys import due_sort_key, stamped
@@ -40,7 +42,7 @@ _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
 
 def _in(state: EngineState, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
-    """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
+    """Those of these jobs that are still in one of these states. The caller may have looked earlier."""
     return [
         job for number in dict.fromkeys(numbers) if (job := state.jobs.get(number)) is not None and job.state in states
     ]
@@ -57,7 +59,7 @@ def requeue(state: EngineState, command: Requeue, now: Now) -> Decision[int]:
 
 
 def readied(state: EngineState, event: Readied) -> None:
-    """A hundred thousand may have waited for the same job, so what can be done once is done once."""
+    """A hundred thousand jobs may become ready in one event, so what can be done once is done once."""
     blocks, at, due_now, by_hand = state.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
     jobs = [blocks[each.number >> BLOCK_BITS][each.number] for each in event.rows]
     unblocked: list[Job] = []
@@ -68,9 +70,9 @@ def readied(state: EngineState, event: Readied) -> None:
         else:
             placement.remove(state, job)
     placement.unblock(state, unblocked)
-    known: str | None = None  # a queue may have no letter in its name
+    known: str | None = None  # the name of a queue may be empty
     for job in jobs:
-        # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
+        # A due job became ready when it was due, even if the timer ran late. A requeued job becomes ready now.
         since = job.since = min(job.due, at) if due_now else at
         job.state = move(job.state, READY)
         data = job.extra.protocol_data if job.extra is not None else None
@@ -81,7 +83,7 @@ def readied(state: EngineState, event: Readied) -> None:
                 known = state.queue(job.queue, at).name
             job.sort_key = due_sort_key(job.priority, job.policy, 0.0 if by_hand else job.due, since, job.number)
         job.due = 0.0
-    placement.ready(state, jobs)
+    placement.insert_ready(state, jobs)
     for job, end in zip(jobs, event.ends, strict=False):
         if end:
             state.end_at(job, end)
@@ -97,30 +99,33 @@ def remove(state: EngineState, command: Remove, now: Now) -> Decision[int]:
     return (event,), len(jobs), tuple(room)
 
 
-def removed(state: EngineState, event: Removed) -> None:
+def removed(state: EngineState, follow_ups: FollowUps, event: Removed) -> None:
     for each in event.rows:
         job = state.jobs[each.number]
-        kept = job.state is State.COMPLETE  # then its records were told of its end
+        kept = job.state is State.COMPLETE  # then its records have been updated when it succeeded
         if event.why == "ttl" and job.state not in OVER and job.number not in state.foreground:
             state.counters.evicted += 1
         move(job.state, State.GONE)
         placement.remove(state, job)
-        state.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
-        state.drop(job, event)
+        state.workers.remove_lease(job.lease.worker if job.lease is not None else each.worker, job.jid)
+        state.remove_job(job, event)
         if state.throttles and event.why == "retired":
             throttles.wait_for_none(state, job)
         elif state.throttles:
-            throttles.let_go(state, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True)
+            throttles.let_go(
+                state, follow_ups, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True
+            )
         if not kept and job.extra is not None and job.extra.links is not None:
-            links.gone(state, job, job.extra.links, event.at, success=False)
+            links.ended(state, follow_ups, job, job.extra.links, event.at, success=False)
         if state.dependents:
-            dependencies.lost(state, each.number)
+            dependencies.lost(state, follow_ups, each.number)
 
 
-# Moving jobs to the dead by hand: whatever waits, also for other jobs, for a throttle or in a batch.
+# Burying: a client or an operator moves waiting jobs to the dead jobs, also jobs that wait for other jobs, for a
+# throttle or in a batch.
 #
-# A dead job waits for nothing: it has left its batch, its throttle's list and the jobs it needed, so that what brings
-# it back makes it ready at once. Those that need it have lost it, as they do by any other end (`depends_on`).
+# A dead job waits for nothing. It leaves its batch, its throttles and its dependencies, so a retry makes it ready at
+# once. Its dependents lose it, as after any other end.
 
 
 #: States from which a job can be buried. Burying a dead job again extends the time it is kept.
@@ -134,7 +139,7 @@ _HINDRANCES = {
 
 
 def not_buriable(job: Job) -> str:
-    """Why there is nothing to kill, as what follows its state, with what could be done; empty: there is."""
+    """Why a job cannot be buried, as the words that follow its state, with what can be done. Empty: it can be."""
     return _HINDRANCES.get(job.state, "")
 
 
@@ -144,12 +149,13 @@ def bury(state: EngineState, command: Bury, now: Now) -> Decision[int]:
     if not jobs:
         return (), 0, ()
     pools = {batch.queue: None for job in jobs if (batch := placement.batch_of(state, job)) and batch.queue}
-    event = Buried(later(state, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
+    at = later(state, now)
+    event = Buried(at, command.via, now.wall + DEAD_FOR, last_rows(jobs, at), freed=True)
     event.due_steady = now.steady + DEAD_FOR
     return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
 
 
-def buried(state: EngineState, event: Buried) -> None:
+def buried(state: EngineState, follow_ups: FollowUps, event: Buried) -> None:
     for each in event.rows:
         job = state.jobs[each.number]
         before, job_state = job.state, move(job.state, DEAD)
@@ -160,16 +166,16 @@ def buried(state: EngineState, event: Buried) -> None:
         job.state = job_state
         job.due, job.due_steady = event.due, event.due_steady
         if event.freed and state.throttles:
-            throttles.leave(state, job)
+            throttles.leave(state, follow_ups, job)
         placement.insert(state, job)
         if job.extra is not None and job.extra.links is not None:
-            links.failed(state, job, job.extra.links, event.at, "dead")
+            links.failed(state, follow_ups, job, job.extra.links, event.at, "dead")
         if state.dependents:
-            dependencies.lost(state, each.number)
+            dependencies.lost(state, follow_ups, each.number)
 
 
 def _pool(state: EngineState, job: Job) -> str:
-    """Where its batch was given to, if it was."""
+    """The pool that its batch was assigned to, if any."""
     batch = placement.batch_of(state, job)
     return batch.queue if batch is not None else ""
 
@@ -185,18 +191,20 @@ def _wait_no_more(state: EngineState, job: Job, pool: str) -> None:
         job.extra = without_dependencies(job.extra)
 
 
-# Taking waiting jobs to another queue as they are, by hand: their state, place, tries, needs and records go along.
+# Moving waiting jobs to another queue: their state, order, tries, dependencies and records stay.
 #
-# A lock keeps the name under which it was taken: whoever pushed the job asked for no other like it while it lives. What
-# has ended is brought back by `editing.revive`, to any queue; what is leased is its holder's.
+# A lock keeps its name, because the client that pushed the job asked for no other such job while it lives. Ended jobs
+# are moved by a retry (`qless.edit.revive`). Leased jobs belong to their holders.
 
 
-#: In which a job can be taken to another queue.
+#: States in which a job can be moved to another queue.
 MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
 
 
 def not_movable(state: EngineState, job: Job, queue: str) -> str:
-    """Why it cannot be taken to that queue, as what follows its state, with what could be done; empty: it can."""
+    """Why a job cannot be moved to that queue, as the words that follow its state, with what can be done. Empty: it can
+    be moved.
+    """
     if job.state is LEASED:
         return "with its worker: move it when its lease is over, or delete it"
     if job.state not in MOVABLE:
@@ -217,21 +225,21 @@ def reroute(state: EngineState, command: Reroute, now: Now) -> Decision[int]:
         rows = [row(job) for job in jobs if (job.state is HELD) is freed]
         if rows:
             events.append(Rerouted(at, via, to, rows, freed))
-    # Whoever waits there is asked whatever they are: one may be lazily due.
+    # Clients that wait on that queue are woken in any case: a moved job may be lazily due.
     return events, len(jobs), (to,) if jobs else ()
 
 
-def rerouted(state: EngineState, event: Rerouted) -> None:
+def rerouted(state: EngineState, follow_ups: FollowUps, event: Rerouted) -> None:
     queue = state.queue(event.queue, event.at)
     for each in event.rows:
         job = state.jobs[each.number]
         if event.freed:
-            _free(state, job, event)
+            _free(state, follow_ups, job, event)
         else:
             placement.remove(state, job)
         own = OF_QUEUE + job.queue
         if state.throttles:
-            throttles.free(state, own, job.jid)
+            throttles.free(state, follow_ups, own, job.jid)
         data = job.extra.protocol_data if job.extra is not None else None
         if data is not None and (hook := hooks.REROUTED.get(type(data))) is not None:
             hook(state, job, event)
@@ -244,14 +252,14 @@ def rerouted(state: EngineState, event: Rerouted) -> None:
         placement.insert(state, job)
 
 
-def _free(state: EngineState, job: Job, event: Rerouted) -> None:
-    """It was held by a throttle, which is asked again when it is about to be leased, or in a batch, which it leaves."""
+def _free(state: EngineState, follow_ups: FollowUps, job: Job, event: Rerouted) -> None:
+    """Make a held job ready. A throttle is checked again when the job is leased. A job in a batch leaves the batch."""
     job_state = move(job.state, READY)
-    staged = job.extra is not None and bool(job.extra.stage)
+    staged = job.extra is not None and bool(job.extra.resqu_batch)
     since = placement.ready_since(state, job) if staged else event.at
     placement.remove(state, job)
     if state.throttles:
-        throttles.let_go(state, job, None)
+        throttles.let_go(state, follow_ups, job, None)
     placement.leave_batch(job)
     job.state, job.since = job_state, since
     job.sort_key = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)

@@ -1,11 +1,11 @@
-"""New jobs."""
+"""Enqueueing new jobs."""
 
 from collections.abc import Collection, Sequence
 from math import isinf
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import due_sort_key, tie
 from crossdock.engine.records import links
@@ -27,7 +27,8 @@ def enqueue(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence
             return enqueue_linked(state, command, now)
     if not specs:
         return (), (), ()
-    counters, wall = state.counters, now.wall
+    counters = state.counters
+    wall = now.wall
     if wall >= counters.at:
         event = Pushed(wall, counters.number + 1, command.via, specs)
     else:
@@ -37,11 +38,13 @@ def enqueue(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence
     return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
-def pushed(state: EngineState, event: Pushed) -> None:
-    at, number, via = event.at, event.number, event.via
+def pushed(state: EngineState, follow_ups: FollowUps, event: Pushed) -> None:
+    at = event.at
+    number = event.number
+    via = event.via
     origin = state.names.get(via) or state.share(via)
     for spec in event.specs:
-        enter(state, spec, number, at, origin, event.wall or at, event.t)
+        enter(state, follow_ups, spec, number, at, origin, event.wall or at, event.t)
         number += 1
     state.counters.number = number - 1
     if event.ends:
@@ -52,6 +55,7 @@ def pushed(state: EngineState, event: Pushed) -> None:
 
 def enter(
     state: EngineState,
+    follow_ups: FollowUps,
     spec: Spec,
     number: Number,
     at: float,
@@ -62,13 +66,13 @@ def enter(
     listed: bool = True,
     tagged: float | None = None,
 ) -> None:
-    """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`.
+    """Create a job from a spec, for a push, a callback or a schedule. It is ready if it is due at `wall`.
 
-    `t` is its caller's time, `tagged` that of its tags where it is another.
+    `t` is the caller's time. `tagged` is the time of its tags, if it is another.
     """
     queue = state.queues.get(spec.queue)
     if queue is None or (listed and not queue.listed):
-        queue = state.queue(spec.queue, at, t) if listed else state.standing(spec.queue, at)
+        queue = state.queue(spec.queue, at, t) if listed else state.unlisted_queue(spec.queue, at)
     sort_key: SortKey | None = None
     extra, due, priority = spec.extra, spec.due, spec.priority
     if extra is not None and extra.links is not None and extra.links.depends_on:
@@ -81,10 +85,10 @@ def enter(
             sort_key = (-priority, BAND_NORMAL, at, b"", number)
         else:
             sort_key = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
-        queue.ready.add(sort_key)
+        queue.ready.add(sort_key)  # as `placement.insert` does it; measured to be worth the shortcut
     else:
         job_state = SCHEDULED
-    job = Job(
+    job = Job(  # positional: keywords cost a measured part of this path
         number,
         spec.jid,
         queue.name,
@@ -104,17 +108,17 @@ def enter(
         None,
         extra,
     )
-    state.know(job)
+    state.add_job(job)
     if sort_key is None:
         placement.insert(state, job)
     if extra is not None:
         if extra.links is not None:
-            links.entered(state, job, extra.links, at)
+            links.entered(state, follow_ups, job, extra.links, at)
         for tag in extra.tags:
             state.tags.add(number, job.jid, tag, tagged if tagged is not None else at if t is None else t)
 
 
-# Taking in jobs that are tied to something: a lock, a group, other jobs, a time to live, a name nobody else has.
+# Jobs with links: a lock, a batch, dependencies, a time to live, or a jid that must be unique.
 
 
 def enqueue_linked(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
@@ -132,7 +136,9 @@ def enqueue_linked(state: EngineState, command: Enqueue, now: Now) -> Decision[S
 def refusals(
     state: EngineState, specs: Sequence[Spec], now: Now, *, unless_live: bool = False
 ) -> Sequence[Refused | None]:
-    """Empty when all go in. Two jobs of one push may want the same lock, or name; the first gets it."""
+    """Why each spec is refused, empty if none is. Of two jobs of one push with the same lock or jid, the first is
+    accepted.
+    """
     found: list[Refused | None] = []
     locks: set[str] = set()
     names: set[str] = set()
@@ -142,8 +148,8 @@ def refusals(
         lock = wanted.lock if wanted is not None else None
         if unless_live and (spec.jid in state.jids or spec.jid in names):
             why = Refused.DUPLICATE
-        elif wanted is not None and wanted.group and wanted.group not in state.batches:
-            why = Refused.NO_GROUP
+        elif wanted is not None and wanted.batch and wanted.batch not in state.batches:
+            why = Refused.NO_BATCH
         elif lock is not None and (lock.name in locks or _is_held(state, lock.name, now)):
             why = Refused.NOT_UNIQUE
         if why is None:
@@ -156,7 +162,7 @@ def refusals(
 
 
 def _is_held(state: EngineState, name: str, now: Now) -> bool:
-    """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
+    """Whether a job that runs or will run holds the lock. A holder that has expired loses it."""
     held = state.locks.get(name)
     if held is None or held.end <= now.steady:
         return False
@@ -167,9 +173,9 @@ def _is_held(state: EngineState, name: str, now: Now) -> bool:
 
 
 def resolved(state: EngineState, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
-    """The spec with its needs as numbers of jobs that can still succeed; the rest is not waited for.
+    """The spec with its dependencies as numbers of jobs that can still succeed. Other dependencies are dropped.
 
-    Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
+    Jobs from `first` on are pushed together with it. Those in `settled` will have succeeded by then.
     """
     extra = spec.extra
     if extra is None or extra.links is None or not extra.links.depends_on:
@@ -196,7 +202,7 @@ def push_event(via: str, specs: list[Spec], first: Number, at: float, now: Now) 
 
 
 def _end(spec: Spec, now: Now) -> float:
-    """On the steady clock. The time of a job that is not due yet does not run."""
+    """Steady: when its time to live ends. The time of a job that is not due does not run."""
     linked = spec.extra.links if spec.extra is not None else None
     if linked is None or not linked.ttl_s or spec.due > now.wall:
         return 0.0
@@ -204,7 +210,7 @@ def _end(spec: Spec, now: Now) -> float:
 
 
 def ready_queues(specs: Sequence[Spec], now: Now) -> tuple[str, ...]:
-    """The queues in which one of these is ready."""
+    """The queues in which one of these jobs is ready."""
     return tuple({spec.queue: None for spec in specs if spec.due <= now.wall and not _blocked(spec)})
 
 

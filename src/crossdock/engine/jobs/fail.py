@@ -1,13 +1,14 @@
-"""Failing: reported by a worker, or found out when a lease has run out; what the rules make of it is in `tries`."""
+"""Failures: reported by a worker, or found when a lease expired. The retry policy is in `retry_policy`."""
 
 from random import Random
 
 from msgspec.structs import replace
 
 from crossdock.engine import hooks
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
+from crossdock.engine.job_view import pushed_at
 from crossdock.engine.jobs import complete
 from crossdock.engine.jobs.complete import DONE, claimed, room
 from crossdock.engine.jobs.release import closing, end_lease, last_rows, leased_via, to_old_place
@@ -35,20 +36,20 @@ def fail(
     if found is None:
         return (), complete.verdict(state, command.jid, claim), ()
     job, lease = found
-    told = FailureReport(
-        claim.via,
-        claim.worker,
-        command.group,
-        command.message,
-        command.backtrace,
-        command.result,
+    report = FailureReport(
+        via=claim.via,
+        worker=claim.worker,
+        group=command.group,
+        message=command.message,
+        backtrace=command.backtrace,
+        result=command.result,
         counted=not command.final,
         t=command.t,
         payload=command.payload,
         delay=command.delay,
         qless=command.qless,
     )
-    event = failure(state, job, lease, now, told, random, final=command.final)
+    event = failure(state, job, lease, now, report, random, final=command.final)
     if redact is not None:
         event.shown = shown(redact, job, event.failure, command.payload)
     woken = dict.fromkeys(room(state, job))
@@ -66,30 +67,33 @@ def lose(state: EngineState, command: LoseLease, now: Now, random: Random) -> De
     return (event,), None, queues_woken_by(event, job)
 
 
-def queues_woken_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
-    """The queues in which the end of this job's lease left a job, or room for one."""
-    return (job.queue, lapsed.to_queue) if isinstance(lapsed, Failed) and lapsed.to_queue else (job.queue,)
+def queues_woken_by(event: AnyEvent, job: Job) -> tuple[str, ...]:
+    """The queues in which the end of this lease left a ready job, or room for one."""
+    return (job.queue, event.to_queue) if isinstance(event, Failed) and event.to_queue else (job.queue,)
 
 
 def expire_lease(state: EngineState, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
-    """What the end of a lease means to its job; `via` is the door that knows its holder gone, else it was the timer."""
+    """The event of an expired lease. `via` is the protocol that knows that the holder is gone; empty: the timer expired
+    it.
+    """
     lease = job.lease
     if lease is None:
-        raise Damaged(f"job {job.number} stands among the leased without a lease")
+        raise Damaged(f"job {job.number} is in the index of leased jobs without a lease")
     policy, at = job.policy, later(state, now)
     if policy.lease_expiry is LeaseExpiry.DROP:
-        return Removed(at, "lapsed", via, last_rows([job], at))
+        return Removed(at, "lease-expired", via, last_rows([job], at))
     if policy.lease_expiry is LeaseExpiry.RETURN and not used_up(job):
-        return LeaseExpired(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
+        close = closing(job, lease, at, via)
+        return LeaseExpired(*close, leased_via=leased_via(lease, via), pushed_at=pushed_at(job))
     data = job.extra.protocol_data if job.extra is not None else None
     if data is not None and (hook := hooks.EXPIRED.get(type(data))) is not None:
         return hook(state, job, lease, via, now)
     counted = policy.lease_expiry is LeaseExpiry.FAILURE
-    told = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
-    return failure(state, job, lease, now, told, random, final=not counted)
+    report = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
+    return failure(state, job, lease, now, report, random, final=not counted)
 
 
-def failed(state: EngineState, event: Failed) -> None:
+def failed(state: EngineState, follow_ups: FollowUps, event: Failed) -> None:
     job = state.jobs[event.number]
     then = event.then
     lease = job.lease
@@ -98,7 +102,7 @@ def failed(state: EngineState, event: Failed) -> None:
     hook = hooks.FAILED.get(type(data)) if data is not None else None
     listed = None if lease is None else _still_listed(state, job, lease, event)
     if not stays:
-        end_lease(state, job, then)
+        end_lease(state, follow_ups, job, then)
     _count(state, job, event)
     if hook is None and event.counted and event.token:
         state.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
@@ -106,20 +110,20 @@ def failed(state: EngineState, event: Failed) -> None:
         job.carry(event.payload)
     linked = job.extra.links if job.extra is not None else None
     if then is GONE:
-        state.drop(job, event)
+        state.remove_job(job, event)
         if linked is not None:
-            links.gone(state, job, linked, event.at, success=False)
+            links.ended(state, follow_ups, job, linked, event.at, success=False)
     else:
-        if event.said or then in _FINAL:
-            job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
+        if then in _FINAL or event.qless is None or not event.qless.unrecorded:
+            job.extra = replace(job.extra or Extra(), error=event.failure, resqu_batch="")
         if hook is not None:
             hook(state, job, event, lease)
         if listed is not None and lease is not None:
-            state.workers.give(lease.worker, job.jid, listed)
+            state.workers.add_lease(lease.worker, job.jid, listed)
         if event.to_queue:
             _to_dead_queue(state, job, event)
         elif then is READY:
-            state.stand_in(job, event.at)
+            state.return_queue(job, event.at)
             if event.stamp is not None:
                 job.since = event.at
                 job.sort_key = stamped(job, event.stamp)
@@ -130,13 +134,15 @@ def failed(state: EngineState, event: Failed) -> None:
         if not stays:
             placement.insert(state, job)
         if linked is not None:
-            links.failed(state, job, linked, event.at, "dead" if then is State.DEAD else "failed")
+            links.failed(state, follow_ups, job, linked, event.at, "dead" if then is State.DEAD else "failed")
     if state.dependents and not stays and (then in _FINAL or event.to_queue):
-        dependencies.lost(state, event.number)
+        dependencies.lost(state, follow_ups, event.number)
 
 
 def _still_listed(state: EngineState, job: Job, lease: Lease, event: Failed) -> float | None:
-    """Up to when its worker is shown with it all the same: an old script asks whoever fails a job to let go of it."""
+    """Until when the worker is still listed with the job. An old script removes the job only from the list of the
+    worker that reports the failure.
+    """
     if event.failure.worker in ("", lease.worker) or not state.workers.has(lease.worker, job.jid):
         return None
     return lease.until
@@ -152,7 +158,7 @@ def _count(state: EngineState, job: Job, event: Failed) -> None:
 
 
 def _to_dead_queue(state: EngineState, job: Job, event: Failed) -> None:
-    """The same job, as if new, at the tail of another queue; the caller places it there."""
+    """Reset the job as if new, for the tail of its dead queue. The caller indexes it there."""
     extra = job.extra or Extra()
     linked = replace(extra.links, depends_on=()) if extra.links is not None else None
     job.extra = replace(extra, links=linked, deadqueue="", spent=True)
@@ -163,7 +169,7 @@ def _to_dead_queue(state: EngineState, job: Job, event: Failed) -> None:
     job.sort_key = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
 
 
-def lease_expired(state: EngineState, event: LeaseExpired) -> None:
+def lease_expired(state: EngineState, follow_ups: FollowUps, event: LeaseExpired) -> None:
     job = state.jobs[event.number]
     if event.counted:
         job.failures += 1
@@ -171,4 +177,4 @@ def lease_expired(state: EngineState, event: LeaseExpired) -> None:
         state.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
     if job.extra is not None and job.extra.warned:
         job.extra = replace(job.extra, warned=False)
-    to_old_place(state, job, keeps=event.handed)
+    to_old_place(state, follow_ups, job, keeps=event.handed)

@@ -1,11 +1,11 @@
-"""Leasing: which job is next, and what follows. A fetch never deletes: it moves the job to the leased shelf."""
+"""Leasing: choose the next job and lease it. A lease never deletes a job."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from random import Random
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.hooks import LEASED as LEASED_HOOKS
 from crossdock.engine.index import placement
 from crossdock.engine.index.queue import Queue
@@ -17,26 +17,27 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import LeaseLane, LeaseNext
 from crossdock.model.events import AnyEvent, Leased, QueueSeen
-from crossdock.model.job import BAND_NORMAL, Job, Lease
+from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
 from crossdock.model.policies import LeaseExpiry
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import HELD, LEASED, move
 
 _LAZY = LeaseExpiry.LAZY
 
-#: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
-#: others get their turn; `more_candidates` tells whoever called to come again.
+#: Expired jobs that one call removes before a job that can be leased. With more of them the call returns None, so that
+#: other requests are served, and `more_candidates` tells the caller to repeat it.
 EXPIRED_AT_MOST = 500
 
-#: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
+#: Random draws before all names are looked at. If one of three queues has jobs, four draws find one in four of five
+#: cases.
 DRAWS = 4
 
-#: Longer lists of names are not remembered: a client could fill the memory with them.
+#: Longer lists of names are not cached, because a client could fill the memory with them.
 _NAMES_KEPT = 64
 
 
 def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
-    """None: something may be lazily due, and has to be carried out first (`lease_in_steps`)."""
+    """Returns None if something may be lazily due and has to be done first (`lease_in_steps`)."""
     if state.lazy.queues and type(command) is LeaseNext:
         return None
     at = later(state, now)
@@ -47,7 +48,8 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in state.queues]
     if command.at_random:
         names = _at_random(state, command.queues, random)
-    emptied: set[str] | None = None  #: queues whose expired and throttled jobs are gone already; a name may come twice
+    #: queues whose expired and throttled jobs are already handled; a name may come twice
+    emptied: set[str] | None = None
     for name in names:
         queue = state.queues.get(name)
         if queue is None:
@@ -86,7 +88,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
         waited = at - job.since
-        event = Leased(
+        event = Leased(  # positional: keywords cost a measured part of this path
             at,
             job.number,
             job.jid,
@@ -114,10 +116,10 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
 
 
 def _at_random(state: EngineState, names: Sequence[str], random: Random) -> Iterator[str]:
-    """Those that have jobs, one after the other, each as likely. The first is enough most often.
+    """The queues that have jobs, in random order, each first with the same probability. Usually only the first is used.
 
-    A name drawn from all, again until one has a job, is as likely as any other that has: so a few draws do, however
-    many names there are. Only who has no luck with them looks at every name.
+    A name that is drawn from all names until one has a job is uniformly distributed over the queues with jobs. So a few
+    draws are enough for any number of names. All names are looked at only if the draws find none.
     """
     queues = state.queues
     distinct = _distinct(tuple(names)) if len(names) <= _NAMES_KEPT else tuple(dict.fromkeys(names))
@@ -140,34 +142,46 @@ def _at_random(state: EngineState, names: Sequence[str], random: Random) -> Iter
 
 @lru_cache(maxsize=256)
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Workers ask for the same queues over and over."""
+    """Cached: workers ask for the same queues repeatedly."""
     return tuple(dict.fromkeys(names))
 
 
 def _next_fresh(state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
-    """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
-    stale_listings: list[Job] = []
+    """The first job that has not expired and that its throttles admit. The jobs before it are removed, or held by their
+    throttles.
+    """
+    expired: list[Job] = []
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(state, command.worker, now)
-    for sort_key in queue.ready.front(EXPIRED_AT_MOST):
-        job = state.jobs[sort_key[4]]
-        if links.expired(state, job, now):
-            stale_listings.append(job)
-            continue
-        named = job.extra.throttles if job.extra is not None else ()
-        full = places.full(named)
+    numbers = (sort_key[4] for sort_key in queue.ready.front(EXPIRED_AT_MOST))
+    for job in leasable(state, numbers, now, expired):
+        full = places.full(throttles.named(job))
         if full is None:
             found = job
             break
         held.append(throttles.held(state, job, full, command.via, now.wall, now))
-    events += expire.removals(state, stale_listings, now)
+    events += expire.removals(state, expired, now)
     events += held
     return found
 
 
+def leasable(state: EngineState, numbers: Iterable[Number], now: Now, expired: list[Job]) -> Iterator[Job]:
+    """Those of these jobs that have not expired. The others are added to `expired`, at most `EXPIRED_AT_MOST`."""
+    for number in numbers:
+        job = state.jobs[number]
+        if not links.expired(state, job, now):
+            yield job
+            continue
+        expired.append(job)
+        if len(expired) == EXPIRED_AT_MOST:
+            return
+
+
 def more_candidates(state: EngineState, command: LeaseNext, now: Now) -> bool:
-    """Whether a call that found nothing stopped in a row of jobs that expired, or were held."""
+    """Whether a call that returned None stopped at jobs that had expired or were held, so that another call may find
+    one.
+    """
     for name in command.queues:
         queue = state.queues.get(name)
         if queue is None or queue.paused or not queue.ready or (state.limits and is_full(state, name, now)):
@@ -181,11 +195,11 @@ def more_candidates(state: EngineState, command: LeaseNext, now: Now) -> bool:
     return False
 
 
-def leased(state: EngineState, event: Leased) -> None:
+def leased(state: EngineState, follow_ups: FollowUps, event: Leased) -> None:
     job = state.jobs[event.number]
     move(job.state, LEASED)
     job.attempts = event.attempt
-    lease = Lease(
+    lease = Lease(  # positional: keywords cost a measured part of this path
         event.token,
         event.via,
         event.worker,
@@ -208,16 +222,16 @@ def leased(state: EngineState, event: Leased) -> None:
         throttles.hold(state, job, lease, handed=event.handed)
     if extra is not None:
         if extra.links is not None:
-            links.leased(state, job, extra.links, event.at)
+            links.leased(state, follow_ups, job, extra.links, event.at)
         data = extra.protocol_data
         if data is not None and (hook := LEASED_HOOKS.get(type(data))) is not None:
-            if extra.throttles and not state.throttles:  # the first that names one
+            if extra.throttles and not state.throttles:  # the first job that names one
                 throttles.hold(state, job, lease, handed=event.handed)
             hook(state, job, event)
 
 
 def _from_batch(state: EngineState, job: Job, queue: str, lease: Lease) -> None:
-    """A job of a lane is leased; from now on it is like any other of that queue."""
+    """Lease a job of a batch lane. From now on it is a job of that queue like others."""
     batch = placement.batch_of(state, job)
     if batch is None:
         return
@@ -233,12 +247,12 @@ def _from_batch(state: EngineState, job: Job, queue: str, lease: Lease) -> None:
 
 
 def _lazily(state: EngineState, job: Job, lease: Lease, event: Leased) -> None:
-    """It ends by its caller's clock, or when somebody looks after it."""
+    """Record a lease that ends by its caller's clock, or lazily."""
     until = lease.until = event.until
     lease.late, lease.t = event.late, event.t
     state.lazy.lend(job, lease)
     if until is not None:
-        state.workers.give(event.worker, job.jid, until)
+        state.workers.add_lease(event.worker, job.jid, until)
         if event.t is not None:
             state.workers.seen[event.worker] = event.t
 

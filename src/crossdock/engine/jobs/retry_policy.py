@@ -1,23 +1,23 @@
-"""Whether a job that failed is tried again, and when: what its rules make of a failure, as an event."""
+"""Retry policy: whether a failed job is tried again, and when."""
 
-from math import floor
 from random import Random
 from typing import NamedTuple
 
 from crossdock.engine.decision import just_after, later
-from crossdock.engine.jobs.expire import kept
+from crossdock.engine.job_view import pushed_at
+from crossdock.engine.jobs.expire import end_if_kept
 from crossdock.engine.jobs.release import closing, leased_via, unleased
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.qless_settle import QlessFailure
 from crossdock.model.events import Failed
 from crossdock.model.job import Failure, Job, Lease
 from crossdock.model.policies import DEAD_FOR, STATE_AFTER, Backoff, Disposition
+from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.states import GONE, READY, State
 
 
 class FailureReport(NamedTuple):
-    """What is said about a failure, and by whom."""
+    """A failure as a worker reports it, or as the engine found it."""
 
     via: str
     worker: str
@@ -30,7 +30,7 @@ class FailureReport(NamedTuple):
     t: float | None = None
     payload: bytes | None = None
     delay: float | None = None
-    qless: QlessFailure = QlessFailure()
+    qless: QlessDialect | None = None
 
 
 def failure(
@@ -38,49 +38,63 @@ def failure(
     job: Job,
     lease: Lease | None,
     now: Now,
-    told: FailureReport,
+    report: FailureReport,
     random: Random,
     *,
     final: bool = False,
 ) -> Failed:
+    """The event of a failure. `final`: the job is not tried again, however many tries it has left."""
     at = later(state, now)
     if final or job.failures >= job.policy.max_failures or used_up(job):
-        return exhausted(job, lease, at, now, told)
-    before = job.extra.error if job.extra else None
-    if lease is None and told.delay is None:
-        next_at = before.next_at if before else 0.0
-        return _event(job, lease, at, now, told, job.state, job.due, job.due_steady, next_at)
-    if told.delay is not None:
-        then, wait = State.RETRYING if told.delay > 0 else READY, max(0.0, told.delay)
-    elif job.policy.backoff is Backoff.NONE:
-        then, wait = READY, 0.0
-    else:
-        then, wait = State.RETRYING, delay(job.policy.backoff, job.failures, random)
-    due = now.wall + wait
-    return _event(job, lease, at, now, told, then, due, now.steady + wait, due)
+        return exhausted(job, lease, at, now, report)
+    if report.delay is not None:
+        return _retry(job, lease, at, now, report, max(0.0, report.delay), ready=report.delay <= 0)
+    if lease is None:
+        next_at = job.extra.error.next_at if job.extra is not None and job.extra.error is not None else 0.0
+        return _event(
+            job, lease, at, now, report, then=job.state, due=job.due, due_steady=job.due_steady, next_at=next_at
+        )
+    backoff = job.policy.backoff
+    wait = delay(backoff, job.failures, random)
+    return _retry(job, lease, at, now, report, wait, ready=backoff is Backoff.NONE)
 
 
-def put_off(job: Job, lease: Lease, at: float, now: Now, told: FailureReport) -> Failed:
-    """A try is over and the next one waits as long as is told."""
-    wait = told.delay or 0.0
-    due = now.wall + wait
-    return _event(job, lease, at, now, told, State.RETRYING, due, now.steady + wait, due)
+def put_off(job: Job, lease: Lease, at: float, now: Now, report: FailureReport) -> Failed:
+    """The event of a failure after which the job waits for the delay of the report."""
+    return _retry(job, lease, at, now, report, report.delay or 0.0, ready=False)
 
 
-def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: FailureReport) -> Failed:
-    """The job's tries are over, however many it had left."""
-    before = job.extra.error if job.extra else None
+def _retry(
+    job: Job, lease: Lease | None, at: float, now: Now, report: FailureReport, wait: float, *, ready: bool
+) -> Failed:
+    due, then = now.wall + wait, READY if ready else State.RETRYING
+    return _event(job, lease, at, now, report, then=then, due=due, due_steady=now.steady + wait, next_at=due)
+
+
+def exhausted(job: Job, lease: Lease | None, at: float, now: Now, report: FailureReport) -> Failed:
+    """The event of a failure after which the job is not tried again, however many tries it has left."""
+    before = job.extra.error if job.extra is not None else None
     policy, to_queue = job.policy, ""
     if policy.exhausted is Disposition.DEAD_QUEUE:
         to_queue = job.extra.deadqueue if job.extra is not None else ""
         then = READY if to_queue else GONE
-        if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
+        if to_queue and not report.lost:  # leases that one tick ends have one time
             at = just_after(at)
     else:
         then = STATE_AFTER[policy.exhausted]
-    next_at = before.next_at if before else 0.0
-    due, due_steady = now.wall + DEAD_FOR, now.steady + DEAD_FOR
-    return _event(job, lease, at, now, told, then, due, due_steady, next_at, to_queue, told.result)
+    return _event(
+        job,
+        lease,
+        at,
+        now,
+        report,
+        then=then,
+        due=now.wall + DEAD_FOR,
+        due_steady=now.steady + DEAD_FOR,
+        next_at=before.next_at if before is not None else 0.0,
+        to_queue=to_queue,
+        result=report.result,
+    )
 
 
 def used_up(job: Job) -> bool:
@@ -92,7 +106,8 @@ def _event(
     lease: Lease | None,
     at: float,
     now: Now,
-    told: FailureReport,
+    report: FailureReport,
+    *,
     then: State,
     due: float,
     due_steady: float,
@@ -100,38 +115,42 @@ def _event(
     to_queue: str = "",
     result: bytes = b"",
 ) -> Failed:
-    before = job.extra.error if job.extra else None
-    data = job.extra.protocol_data if job.extra else None
-    first_at = before.first_at if before else at
-    t = told.t
-    qless = told.qless
-    when = t if t is None or not qless.said else float(floor(t))
-    worker = told.worker if t is not None and (qless.said or qless.named) else ""
-    error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
-    close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
-    event = Failed(
-        *close,
-        told.lost,
-        then,
-        due,
-        error,
-        result,
-        to_queue,
-        told.counted,
-        kept(job, then, now),
-        t,
-        told.payload,
-        booked=qless.booked,
-        unbooked=qless.unbooked,
-        quiet=qless.quiet,
-        leased_via="" if lease is None else leased_via(lease, told.via),
-        faced=data is not None and data.books_kept_failures,
-        due_steady=due_steady,
+    before = job.extra.error if job.extra is not None else None
+    data = job.extra.protocol_data if job.extra is not None else None
+    via, t = report.via, report.t
+    when, worker = (None, "") if t is None else (report.qless or QlessDialect()).shown_failure(t, report.worker)
+    error = Failure(
+        group=report.group,
+        message=report.message,
+        backtrace=report.backtrace,
+        first_at=before.first_at if before is not None else at,
+        at=at,
+        next_at=next_at,
+        lost=report.lost,
+        when=when,
+        worker=worker,
     )
-    if told.delay is not None:
+    event = Failed(
+        *(closing(job, lease, at, via, t) if lease is not None else unleased(job, at, via, report.worker)),
+        lost=report.lost,
+        then=then,
+        due=due,
+        failure=error,
+        result=result,
+        to_queue=to_queue,
+        counted=report.counted,
+        end=end_if_kept(job, then, now),
+        t=t,
+        payload=report.payload,
+        qless=report.qless,
+        leased_via=leased_via(lease, via),
+        books_kept=data is not None and data.books_kept_failures,
+        due_steady=due_steady,
+        pushed_at=pushed_at(job),
+    )
+    if report.delay is not None:
         event.stamp = at if t is None else t
-        event.due_t = None if t is None or then is READY else t + told.delay
-        event.said = qless.said
+        event.due_t = None if t is None or then is READY else t + report.delay
     return event
 
 

@@ -1,4 +1,4 @@
-"""Changes of the key space: decide and apply (MODEL section 7, `key`)."""
+"""Decide and apply changes of the key space (model.md section 7)."""
 
 from collections import deque
 from typing import Any
@@ -22,7 +22,7 @@ from crossdock.model.events.keyspace import (
 
 
 def _cleared(state: EngineState, key: bytes, now: Now) -> list[AnyEvent]:
-    """What has to happen first if the key's time is over and the timer has not come yet."""
+    """Events that remove the key if its time is over and the timer has not removed it yet."""
     entry = state.keys.entries.get(key)
     if entry is None or not 0.0 < entry.end <= now.steady:
         return []
@@ -68,7 +68,7 @@ def change_list(state: EngineState, command: k.ChangeList, now: Now) -> Decision
     length = 0 if entry is None else len(entry.data)
     start, cut, put, drop = command.start, command.cut, list(command.put), list(command.drop)
     if not 0 <= start <= length or not 0 <= cut <= length - start or (drop and (cut or put)):
-        raise UsageError(f"a list of {length} elements cannot be changed like that: {command}")
+        raise UsageError(f"a list of {length} elements cannot be changed by {command}")
     if not (cut or put or drop):
         return (), length, ()
     event = ListChanged(later(state, now), command.key, start, cut, put, drop)
@@ -80,7 +80,7 @@ def change_members(state: EngineState, command: k.ChangeMembers, now: Now) -> De
     entry = _live(state, command.key, command.kind, now)
     there: dict[bytes, Any] = {} if entry is None else _members(entry)
     missing = object()
-    kept = dict(command.put)  # of a member that is put twice the last counts
+    kept = dict(command.put)  # of a member that is put twice, the last counts
     put = [each for each in kept.items() if there.get(each[0], missing) != each[1]]
     drop = [each for each in dict.fromkeys(command.drop) if each in there and each not in kept]
     if not (put or drop):
@@ -164,7 +164,7 @@ def list_changed(state: EngineState, event: ListChanged) -> None:
 
 
 def _splice(data: deque[bytes], start: int, cut: int, put: list[bytes]) -> None:
-    """At either end it costs no more than what changes."""
+    """Replace elements. At either end it costs only what changes."""
     if start + cut == len(data):
         for _ in range(cut):
             data.pop()

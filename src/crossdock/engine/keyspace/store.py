@@ -1,4 +1,6 @@
-"""The key space as it is in memory: typed values under names, some with an end. Only key_changes.py may write here."""
+"""The key space in memory: typed values by key, some with an end. Only the apply functions of `keyspace.commands`
+change it.
+"""
 
 import zlib
 from collections import deque
@@ -11,16 +13,16 @@ from crossdock.engine.keyspace.tombstones import Tombstones
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind, Member
 
-#: What an entry, and each of its elements, takes beside its bytes; about what Python needs for them.
+#: Bytes that an entry, and each of its elements, takes beside its content; about what Python needs.
 ENTRY_BYTES: Final = 300
 ELEMENT_BYTES: Final = {Kind.STRING: 0, Kind.LIST: 40, Kind.SET: 80, Kind.HASH: 120, Kind.SORTED: 220}
 
-#: An entry as a snapshot keeps it: key, kind, end, version, elements.
+#: An entry as a snapshot stores it: key, kind, end, version, elements.
 Stored = tuple[bytes, Kind, float, int, list[Member]]
 
 
 class Sorted:
-    """Members by score, equal ones by their bytes."""
+    """Members by score, those of equal score by their bytes."""
 
     __slots__ = ("order", "scores")
 
@@ -39,7 +41,7 @@ class Sorted:
         self.order.add((score, member))
 
     def drop_all(self, members: list[bytes]) -> None:
-        """Members that are there."""
+        """Remove members that are there."""
         self.order.take_all([(self.scores.pop(member), member) for member in members])
 
     def drop(self, member: bytes) -> None:
@@ -58,7 +60,7 @@ class Entry:
         self.kind = kind
         self.data = _EMPTY[kind]() if data is None else data
         self.end = end  #: steady; 0: never
-        self.size = 0  #: bytes it takes, about
+        self.size = 0  #: approximate bytes it takes
         self.version = 0  #: of its last change; no two changes have the same
 
 
@@ -71,7 +73,7 @@ _EMPTY: Final[dict[Kind, Any]] = {
 }
 
 
-#: Each kind's value from its elements.
+#: The value of each kind, from its elements.
 _DATA: Final[dict[Kind, Callable[[list[Any]], Any]]] = {
     Kind.STRING: lambda members: members[0][0],
     Kind.LIST: lambda members: deque(member for member, _ in members),
@@ -85,22 +87,24 @@ class KeyStore:
     def __init__(self, changes: int = 0, gone: Tombstones | None = None) -> None:
         self.entries: dict[bytes, Entry] = {}
         self.ends: SortedList[tuple[float, bytes]] = SortedList()
-        self.walk: SortedList[tuple[int, bytes]] = (
-            SortedList()
-        )  #: by hash: the way SCAN goes, which no change can break
+        self.walk: SortedList[tuple[int, bytes]] = SortedList()  #: by hash: the order of SCAN, which no change affects
         self.size = 0
         self.changes = changes
-        self.gone = gone or Tombstones()
+        self.tombstones = gone or Tombstones()
 
     def live(self, key: bytes, now: Now) -> Entry | None:
-        """What is there under that name. An entry whose time is over is not, even if the timer has not come yet."""
+        """The entry of that key. An entry whose time is over is not returned, even if the timer has not removed it
+        yet.
+        """
         entry = self.entries.get(key)
         if entry is None or 0.0 < entry.end <= now.steady:
             return None
         return entry
 
     def page(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
-        """The next cursor (0: none) and at least `count` keys, if there are so many: those of one hash go together."""
+        """The next cursor (0: none) and at least `count` keys, if there are as many. Keys of one hash are on one
+        page.
+        """
         at = self.walk.bisect_left((cursor, b""))
         keys: list[bytes] = []
         last = -1
@@ -134,13 +138,13 @@ class KeyStore:
         if entry.end:
             self.ends.take((entry.end, key))
         self.size -= entry.size
-        self.gone.note(key, entry.version)
+        self.tombstones.note(key, entry.version)
 
     def emptied(self) -> "KeyStore":
-        """What follows when all of them go at once."""
+        """An empty store that remembers that all keys were removed."""
         last = ((key, entry.version) for key, entry in self.entries.items())
-        self.gone.note_all(last, len(self.entries), self.changes)
-        return KeyStore(self.changes, self.gone)
+        self.tombstones.note_all(last, len(self.entries), self.changes)
+        return KeyStore(self.changes, self.tombstones)
 
     def stored(self) -> list[Stored]:
         return [
@@ -148,7 +152,7 @@ class KeyStore:
         ]
 
     def restore(self, entries: Iterable[Stored]) -> None:
-        """Fill an empty one, each order by one sort."""
+        """Fill an empty store, with one sort per index."""
         for key, kind, end, version, members in entries:
             entry = self.entries[key] = Entry(kind, _DATA[kind](members), end)
             entry.version = version
@@ -160,7 +164,7 @@ class KeyStore:
 
 
 def elements(entry: Entry) -> Iterator[Member]:
-    """All of a value, each element as a member and what belongs to it."""
+    """All elements of a value, each as a member and its value."""
     match entry.kind:
         case Kind.STRING:
             yield entry.data, None
@@ -178,7 +182,7 @@ def size_of(kind: Kind, members: Iterable[Member]) -> int:
 
 
 def part(data: deque[bytes], start: int, stop: int) -> list[bytes]:
-    """A slice of a list, read from the end it is nearer to."""
+    """A slice of a list, read from the nearer end."""
     if start > len(data) // 2:
         size = len(data)
         found = list(islice(reversed(data), size - stop, size - start))

@@ -1,7 +1,7 @@
-"""Keys that are there no longer, and the change that each was last seen with.
+"""Tombstones: keys that were removed, with the last change of each.
 
-Whoever watches a key that is not there has to hear that it was there meanwhile (WATCH). Kept by hash and for the latest
-ones: what is answered for others is too late a change, if anything, and a transaction is tried again for nothing.
+A client that watches a missing key must learn that it existed meanwhile (WATCH). Only the latest removals are
+stored, by hash. For older ones the answer may be a later change, and then a transaction is retried unnecessarily.
 """
 
 import zlib
@@ -16,17 +16,17 @@ class Tombstones:
 
     def __init__(self) -> None:
         self._changes: dict[int, int] = {}
-        self._forgotten = 0  #: the last change of any that is not known any more
+        self._forgotten = 0  #: the last change of any removed key that is not stored any more
 
     def note(self, key: bytes, change: int) -> None:
         sort_key = zlib.crc32(key)
-        self._changes.pop(sort_key, None)  # it is the latest now
+        self._changes.pop(sort_key, None)  # it becomes the latest
         self._changes[sort_key] = change
         if len(self._changes) > AT_MOST:
             self._forgotten = max(self._forgotten, self._changes.pop(next(iter(self._changes))))
 
     def note_all(self, keys: Iterable[tuple[bytes, int]], count: int, change: int) -> None:
-        """So many went at once, the last of them changed by then."""
+        """This many keys were removed at once, with changes up to `change`."""
         if count > AT_MOST:
             self._changes.clear()
             self._forgotten = change

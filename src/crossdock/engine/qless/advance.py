@@ -1,15 +1,16 @@
-"""What ends a lease and is neither success nor failure: on to another queue, taken back to the front, renewed."""
+"""Decides and applies three changes of a leased job that are neither success nor failure: `complete` with a next queue,
+`timeout` (back to the front of its queue) and `heartbeat` (qless.md section 5)."""
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import front
-from crossdock.engine.job_view import edges_of, qless_data
+from crossdock.engine.job_view import edges_of, pushed_at, qless_data
 from crossdock.engine.jobs.complete import room
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import RETRIES, open_needs, policy_for, stand
+from crossdock.engine.qless.put import RETRIES, insert_into_queue, open_needs, policy_for
 from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import RUN
 from crossdock.engine.state import EngineState
@@ -23,7 +24,7 @@ from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.states import READY
 
 
-def _held(state: EngineState, number: int) -> tuple[Job, Lease]:
+def _leased_job(state: EngineState, number: int) -> tuple[Job, Lease]:
     job = state.jobs[number]
     if job.lease is None:
         raise Damaged(f"job {number} is not leased")
@@ -31,22 +32,23 @@ def _held(state: EngineState, number: int) -> tuple[Job, Lease]:
 
 
 def advance(state: EngineState, command: Advance, now: Now) -> Decision[None]:
-    job, lease = _held(state, command.number)
+    job, lease = _leased_job(state, command.number)
     depends_on = open_needs(state, command.depends_on, job.jid, job.number)
-    # A delay is for those who name no needs, or have to wait for some: else the script forgets it.
+    # As in the script, a delay is ignored if the command names dependencies and all of them are met.
     delayed = command.delay > 0 and (bool(depends_on) or not command.depends_on)
     due, due_t = (now.wall + command.delay, command.t + command.delay) if delayed else (0.0, None)
     at = later(state, now)
     event = Advanced(
-        *closing(job, lease, at, command.via, command.t, whole=command.whole),
+        *closing(job, lease, at, command.via, command.t, command.qless),
         command.t,
         command.queue,
         command.payload,
         due,
         due_t,
         depends_on,
-        command.under,
+        command.qless.booked_queue if command.qless is not None else "",
         leased_via(lease, command.via),
+        pushed_at(job),
     )
     woken = dict.fromkeys(room(state, job))
     if not delayed and not depends_on:
@@ -54,20 +56,20 @@ def advance(state: EngineState, command: Advance, now: Now) -> Decision[None]:
     return (event,), None, tuple(woken)
 
 
-def advanced(state: EngineState, event: Advanced) -> None:
+def advanced(state: EngineState, follow_ups: FollowUps, event: Advanced) -> None:
     job, t = state.jobs[event.number], event.t
     state.counters.processed += 1
-    state.stats.book(event.under or job.queue, t, RUN, event.run_s)
-    if event.under:
-        history.leave_lock(state, job, job.lease, event.under)
+    state.stats.book(event.booked_queue or job.queue, t, RUN, event.run_s)
+    if event.booked_queue:
+        history.leave_lock(state, job, job.lease, event.booked_queue)
     elif state.qless.stray_entries.jobs:
         state.qless.stray_entries.out_of(job.number, job.queue)
     lines = history.lines(job)
-    end_lease(state, job, READY)
-    before = qless_data(job) or _qless_from_now_on(state, job)
-    # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
-    odd = "waiting" if event.due_t is not None and not event.depends_on else ""
-    protocol_data = QlessData(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
+    end_lease(state, follow_ups, job, READY)
+    before = qless_data(job) or _convert_to_qless(state, job)
+    # The script replies `scheduled` and leaves the state field at `waiting` (qless.md section 5, complete).
+    shown_state = "waiting" if event.due_t is not None and not event.depends_on else ""
+    protocol_data = QlessData(before.retries, t, event.due_t, state=shown_state, spawned_from=before.spawned_from)
     protocol_data = replace(
         protocol_data, old=before.old, sticky=before.sticky, parked=before.parked, backoff=before.backoff
     )
@@ -79,21 +81,21 @@ def advanced(state: EngineState, event: Advanced) -> None:
         extra = replace(extra, links=replace(extra.links or Links(), depends_on=depends_on))
     lines = job_history.add(state, lines, job_history.entry(HistoryKind.DONE, t), protocol_data)
     lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, event.to_queue), protocol_data)
-    job.extra = replace(extra, protocol_data=protocol_data, history=lines, error=None, stage="")
+    job.extra = replace(extra, protocol_data=protocol_data, history=lines, error=None, resqu_batch="")
     job.carry(event.payload)
     job.failures = 0
     job.due = event.due
-    stand(state, job, event.to_queue, event.at, t, listed=True, waits=bool(event.depends_on))
+    insert_into_queue(state, job, event.to_queue, event.at, t, listed=True, waits=bool(event.depends_on))
 
 
-def _qless_from_now_on(state: EngineState, job: Job) -> QlessData:
-    """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had. Where the
-    end of a lease cost it none, it has as many as a put gives."""
+def _convert_to_qless(state: EngineState, job: Job) -> QlessData:
+    """Gives a job of another protocol the qless policy, as a put does. It keeps its number of tries if an expired lease
+    counts as a failure under its own policy; otherwise it gets the default of a put."""
     tries = job.policy.max_failures if job.policy.lease_expiry is LeaseExpiry.FAILURE else RETRIES
     job.policy = policy_for(tries)
     if job.extra is not None and job.extra.links is not None:
         job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
-    if job.end:  # another door's time to live: its new rules know none
+    if job.end:  # a qless job has no time to live
         state.job_ends.take((job.end, job.number))
         job.end = 0.0
     return QlessData(job.policy.max_failures)
@@ -101,32 +103,35 @@ def _qless_from_now_on(state: EngineState, job: Job) -> QlessData:
 
 def take_back(state: EngineState, command: TakeBack, now: Now) -> Decision[None]:
     at = later(state, now)
-    held = [_held(state, number) for number in dict.fromkeys(command.numbers)]
+    leased = [_leased_job(state, number) for number in dict.fromkeys(command.numbers)]
     via, t, rid = command.via, command.t, command.rid
-    events = [Stalled(*closing(job, lease, at, via, t), t, rid, leased_via(lease, via)) for job, lease in held]
-    return events, None, tuple({job.queue: None for job, _ in held})
+    events = [
+        Stalled(*closing(job, lease, at, via, t), t, rid, leased_via(lease, via), pushed_at(job))
+        for job, lease in leased
+    ]
+    return events, None, tuple({job.queue: None for job, _ in leased})
 
 
-def stalled(state: EngineState, event: Stalled) -> None:
-    job, lease = _held(state, event.number)
+def stalled(state: EngineState, follow_ups: FollowUps, event: Stalled) -> None:
+    job, lease = _leased_job(state, event.number)
     listed = state.workers.has(lease.worker, job.jid)
-    end_lease(state, job, READY)
+    end_lease(state, follow_ups, job, READY)
     if listed and lease.until is not None:
-        state.workers.give(lease.worker, job.jid, lease.until)
+        state.workers.add_lease(lease.worker, job.jid, lease.until)
     protocol_data = qless_data(job)
     if protocol_data is not None:
         shown = replace(protocol_data, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
         history.write(state, job, shown, job_history.entry(HistoryKind.TIMED_OUT, event.t))
     job.since = event.at
     job.sort_key = front(job)
-    state.stand_in(job, event.at)
+    state.return_queue(job, event.at)
     placement.insert(state, job)
 
 
 def renew(state: EngineState, command: Renew, now: Now) -> Decision[None]:
-    job, lease = _held(state, command.number)
+    job, lease = _leased_job(state, command.number)
     at, end = later(state, now), now.steady + command.term
-    # One that another door gave stays by the server's clock: no caller's time may end it.
+    # A lease from another protocol has no expiry by callers' clocks, so that a wrong client clock cannot end it.
     until = None if lease.until is None else command.t + command.term
     lazy = job.policy.lease_expiry is LeaseExpiry.LAZY
     event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)

@@ -1,4 +1,5 @@
-"""Edits of a job that leave it where it is: its priority, tags, needs, history; and removal by name."""
+"""Decides and applies edits of single jobs (priority, tags, dependencies, history notes), `cancel`, and `unfail`, which
+makes failed jobs ready again (qless.md section 5)."""
 
 from msgspec.structs import replace
 
@@ -10,7 +11,7 @@ from crossdock.engine.job_view import qless_data, without_dependencies
 from crossdock.engine.jobs.complete import room
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
-from crossdock.engine.qless.put import stand
+from crossdock.engine.qless.put import insert_into_queue
 from crossdock.engine.records import job_history
 from crossdock.engine.redaction import Redact
 from crossdock.engine.state import EngineState
@@ -18,17 +19,17 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import qless as c
 from crossdock.model.events import DependenciesEdited, Noted, Removed, Reprioritised, Revived, Tagged
 from crossdock.model.job import Extra, Job, Links, Number
-from crossdock.model.protocol_data import HistoryKind, Tag
+from crossdock.model.protocol_data import HistoryKind, QlessDialect, Tag
 from crossdock.model.states import DEAD, FAILED, READY
 
-#: Brought back by one call, which says how many they were: about a tenth of a second in which nobody else is served.
+#: Limit of one `unfail`. That many jobs take about 0.1 s, during which the server handles no other request.
 UNFAILED_AT_MOST = 10_000
 
 Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
 
 
 def _head(state: EngineState, job: Job, via: str, now: Now) -> Head:
-    """What every event about one job says first."""
+    """The fields that every job event begins with."""
     worker = job.lease.worker if job.lease is not None else ""
     head = (later(state, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
     return (*head, job.attempts, job.priority, len(job.payload))
@@ -68,13 +69,13 @@ def tagged(state: EngineState, event: Tagged) -> None:
     state.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
 
 
-def edit_needs(state: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
+def edit_dependencies(state: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
     job = state.jobs[command.number]
     event = DependenciesEdited(*_head(state, job, command.via, now), command.t, command.depends_on)
     return (event,), None, () if command.depends_on else (job.queue,)
 
 
-def needs_edited(state: EngineState, event: DependenciesEdited) -> None:
+def dependencies_edited(state: EngineState, event: DependenciesEdited) -> None:
     job = state.jobs[event.number]
     placement.remove(state, job)
     if state.unresolved:
@@ -86,7 +87,7 @@ def needs_edited(state: EngineState, event: DependenciesEdited) -> None:
         return
     history.ready(state, job)
     job.due = 0.0
-    stand(state, job, job.queue, event.at, event.t, listed=False)
+    insert_into_queue(state, job, job.queue, event.at, event.t, listed=False)
 
 
 def note(state: EngineState, command: c.Note, now: Now, redact: Redact | None = None) -> Decision[None]:
@@ -103,22 +104,21 @@ def noted(state: EngineState, event: Noted) -> None:
 
 def cancel(state: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
     job, at = state.jobs[command.number], later(state, now)
-    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
+    dialect = QlessDialect(uncounted=True) if command.uncounted else None
+    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, dialect)
     return (event,), None, room(state, job) if job.lease is not None else ()
 
 
 def unfail(state: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
-    """The oldest of the group. An entry that was left behind (`stale_listings`) is only taken out of the list: its job
-    waits already, is being worked on, or is complete."""
+    """Revives the oldest jobs of the group. Stale listings count towards the limit, but they are only unlisted: their
+    jobs are not failed any more."""
     count, group = min(command.count, UNFAILED_AT_MOST), state.qless.failed_in.get(command.group)
     oldest = list(group.front(count)) if group is not None else []
-    stale_listings = {
-        (order, number) for name, order, number in state.qless.stale_listings.failed if name == command.group
-    }
-    if stale_listings:
-        oldest = sorted([*oldest, *stale_listings])[: max(0, count)]
-    unlisted = tuple((command.group, *each) for each in oldest if each in stale_listings)
-    numbers = [number for order, number in oldest if (order, number) not in stale_listings]
+    stale = {(order, number) for name, order, number in state.qless.stale_listings.failed if name == command.group}
+    if stale:
+        oldest = sorted([*oldest, *stale])[: max(0, count)]
+    unlisted = tuple((command.group, *listing) for listing in oldest if listing in stale)
+    numbers = [number for order, number in oldest if (order, number) not in stale]
     return revive(state, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
 
 
@@ -140,17 +140,13 @@ def revive(
 def revived(state: EngineState, event: Revived) -> None:
     for entry in event.unlisted:
         state.qless.stale_listings.unlist(entry)
-    for each in event.rows:
-        job = state.jobs[each.number]
+    for row in event.rows:
+        job = state.jobs[row.number]
         placement.remove(state, job)
         extra = without_dependencies(job.extra or Extra())
-        job.extra = replace(
-            extra,
-            history=job_history.add(
-                state, extra.history, job_history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
-            ),
-            result=None,
-        )
+        put_entry = job_history.entry(HistoryKind.PUT, event.t, event.queue)
+        entries = job_history.add(state, extra.history, put_entry, qless_data(job))
+        job.extra = replace(extra, history=entries, result=None)
         job.failures = 0
         job.due = 0.0
-        stand(state, job, event.queue, event.at, event.t, listed=event.listed, waits=False)
+        insert_into_queue(state, job, event.queue, event.at, event.t, listed=event.listed, waits=False)

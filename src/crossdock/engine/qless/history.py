@@ -1,6 +1,7 @@
-"""What every event writes into a job with qless' face: its history, and what is shown of it (doors, question 10).
+"""Updates a job's qless history and display fields when events are applied (qless.md section 4).
 
-Events of other doors count with the server's time. History keeps the first entry and the last ones, as configured.
+An event of another protocol has no caller's clock and is recorded with the server's wall time. The setting
+`max-job-history` limits the history: the first entry and the last ones are kept.
 """
 
 from math import floor
@@ -16,36 +17,35 @@ from crossdock.model import stats_retention
 from crossdock.model.events import Failed, Leased
 from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
-from crossdock.model.states import (
-    State,
-)
+from crossdock.model.states import State
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Module constants, because looking up an enum member costs as much as a call.
 _POPPED = HistoryKind.POPPED
 _DONE = HistoryKind.DONE
 
 
 def number(state: EngineState, option: str, default: float) -> float:
-    """A setting that is a number, as the scripts read them; what is none counts as the default."""
+    """A numeric setting, parsed as the scripts do. A value that is not a number counts as the default."""
     return stats_retention.number(state.qless.config.get(option), default)
 
 
 def lines(job: Job) -> tuple[HistoryEntry, ...]:
-    """A job's history: of another door's what its fields tell, and what was written into it by hand."""
-    written = job.extra.history if job.extra is not None else ()
+    """A job's history. For a job of another protocol, put and popped entries are derived from its fields and its notes
+    stand between them."""
+    recorded = job.extra.history if job.extra is not None else ()
     if qless_data(job) is not None:
-        return written
-    told = HistoryEntry(float(floor(job.created)), HistoryKind.PUT, job.queue)
+        return recorded
+    put = HistoryEntry(float(floor(job.created)), HistoryKind.PUT, job.queue)
     if job.lease is None:
-        return (told, *written)
-    begun = job.lease.at if job.lease.t is None else job.lease.t
-    return (told, *written, HistoryEntry(float(floor(begun)), HistoryKind.POPPED, job.lease.worker))
+        return (put, *recorded)
+    popped_at = job.lease.at if job.lease.t is None else job.lease.t
+    return (put, *recorded, HistoryEntry(float(floor(popped_at)), HistoryKind.POPPED, job.lease.worker))
 
 
 def write(
     state: EngineState, job: Job, protocol_data: QlessData, line: HistoryEntry | None = None, **changes: Any
 ) -> None:
-    """A new face, and a line of history with it."""
+    """Replaces the job's qless data and appends a history entry, if one is given."""
     extra = job.extra or Extra()
     lines = extra.history if line is None else job_history.add(state, extra.history, line, protocol_data)
     job.extra = replace(extra, protocol_data=protocol_data, history=lines, **changes)
@@ -64,7 +64,7 @@ def leased(state: EngineState, job: Job, event: Leased) -> None:
 
 
 def returned(state: EngineState, job: Job, lease: Lease) -> None:
-    """A lease that nobody saw leaves no trace."""
+    """Undoes `leased` for a lease that was given back unused: its popped entry goes, and the job's time is reset."""
     protocol_data = qless_data(job)
     if protocol_data is not None and job.extra is not None:
         lines = job.extra.history
@@ -76,7 +76,7 @@ def returned(state: EngineState, job: Job, lease: Lease) -> None:
 
 
 def succeeded(state: EngineState, job: Job, t: float, result: Result) -> None:
-    """It is kept, and what it left behind with it."""
+    """Records a success. The job stays listed as complete, with its result."""
     extra, protocol_data = job.extra, qless_data(job)
     if extra is None or protocol_data is None:
         return
@@ -87,7 +87,7 @@ def succeeded(state: EngineState, job: Job, t: float, result: Result) -> None:
 
 
 def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
-    """Its state is what it is now; the failure was noted before, if it was to be."""
+    """Records a failure. The job is in its new state already, and the failure itself is stored by the caller."""
     protocol_data = qless_data(job)
     if protocol_data is None:
         return
@@ -95,10 +95,10 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
     if job.state is State.FAILED:
         state.counters.failed += 1
         shown = replace(protocol_data, due=None, state="", worker="", expires=0.0, order=state.counters.failed)
-        who = "" if event.counted or not event.token else event.failure.worker or event.worker
-        # When tries were over the oldest dialect tells to the fraction of a second.
+        worker = "" if event.counted or not event.token else event.failure.worker or event.worker
+        # The per-script dialect shows the time of exhausted retries with its fraction (qless.md section 6).
         what = HistoryKind.EXHAUSTED if event.counted and event.token and not event.lost else HistoryKind.FAILED
-        line = HistoryEntry(float(floor(t)) if who else t, what, who, event.failure.group)
+        line = HistoryEntry(float(floor(t)) if worker else t, what, worker, event.failure.group)
         warned = job.extra is not None and job.extra.warned and not event.counted
         write(state, job, shown, line, warned=warned)
     elif lease is not None:
@@ -107,14 +107,15 @@ def failed(state: EngineState, job: Job, event: Failed, lease: Lease | None) -> 
 
 
 def leave_lock(state: EngineState, job: Job, lease: Lease | None, under: str) -> None:
-    """Its script took it out of another queue, so its lock stays where it is."""
+    """Leaves a stray lock in the job's queue: the script named another queue and removed the job only from that one."""
     if lease is not None and lease.until is not None and qless_data(job) is not None:
         state.qless.stray_entries.out_of(job.number, under)
         state.qless.stray_entries.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
-def elsewhere(job: Job, queue: str) -> None:
-    """It stands in another queue now, and does not say so (protocol page, qless 5, retry)."""
+def move_keeping_shown_queue(job: Job, queue: str) -> None:
+    """Moves a job to another queue while it still shows its own, as a retry that names another queue does
+    (qless.md section 5)."""
     protocol_data = qless_data(job)
     if protocol_data is not None and job.extra is not None:
         job.extra = replace(job.extra, protocol_data=replace(protocol_data, queue=protocol_data.queue or job.queue))
@@ -128,14 +129,14 @@ def renewed(state: EngineState, job: Job, until: float) -> None:
 
 
 def ready(state: EngineState, job: Job) -> None:
-    """It need not wait any more."""
+    """Clears the due time and the displayed state of a job that becomes ready."""
     protocol_data = qless_data(job)
     if protocol_data is not None:
         write(state, job, replace(protocol_data, due=None, state=""))
 
 
 def unfailed(state: EngineState, job: Job, queue: str) -> None:
-    """A kept failure is one no longer: it is taken off the count of the day it happened on."""
+    """Subtracts a job that stops being failed from the `failed` count of the day it failed on."""
     at = failed_at(job)
     if at is not None:
         state.stats.book(queue, at, CURRENTLY_FAILED, -1.0)

@@ -1,15 +1,19 @@
-"""qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
+"""qless's pop: leases several jobs of one queue, after its lazy deadlines are evaluated (qless.md section 5, pop).
+
+The size of one pop is limited. Jobs may have any size and a pop is answered in one reply, so it may return fewer jobs
+than it asks for."""
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from math import floor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.index import placement
 from crossdock.engine.jobs import expire
-from crossdock.engine.jobs.lease import EXPIRED_AT_MOST
+from crossdock.engine.jobs.lease import EXPIRED_AT_MOST, leasable
 from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import links, throttles
@@ -25,7 +29,6 @@ from crossdock.model.states import HELD, READY
 
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine
-from typing import Final
 
 T = TypeVar("T")
 
@@ -33,18 +36,24 @@ _FOR_EVER = float("inf")
 _LAZY = LeaseExpiry.LAZY
 _WORKER = LeaseBinding.WORKER
 
-#: Held ones are of batches.
+#: Held jobs are those of Resqu batches, which are leased from their lane.
 _LEASABLE = frozenset({READY, HELD})
 
-#: Jobs handed out by one call, whatever it asks for: the reply is one text.
+#: Limit of one call, whatever it asks for, because all jobs are in one reply.
 AT_MOST = 10_000
 
-#: Times that one call tries again for jobs whose throttles have room, whatever is configured.
-_ROUNDS_AT_MOST = 100
+#: Upper limit of the setting `max-pop-retry`.
+_MAX_ROUNDS = 100
+
+#: Limit of the jobs in one reply, by payload and history. A larger job is leased alone.
+PORTION_BYTES: Final = 64 * 1024 * 1024
+
+#: A history with at most this many entries is not measured.
+_SHORT_HISTORY: Final = 3
 
 
 def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | None:
-    """None: something has to be carried out or looked at first (`pop_in_steps`)."""
+    """The fast path: no throttles, stray entries, due deadlines or lanes. Returns None if `pop_in_steps` is needed."""
     name, t = command.queue, command.t
     queue = state.queues.get(name)
     if queue is not None and queue.paused:
@@ -52,7 +61,7 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
     if state.throttles or state.qless.stray_entries.jobs:
         return None
     lazy = state.lazy.queues.get(name)
-    if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
+    if lazy is not None and lazy.has_come(t, now):
         return None
     if queue is not None and queue.lanes is not None:
         return None
@@ -69,7 +78,8 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
 
 
 def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
-    """One change: what is due lazily has to be in its place before the next jobs are chosen."""
+    """Evaluates lazy deadlines, then leases. Each step is applied before the next one is decided, because the jobs that
+    became ready take part in the choice."""
     state = engine.state
     seen = WorkerSeen(later(state, now), command.worker, command.t)
     engine.apply(seen)
@@ -78,7 +88,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
-    wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt, php=command.php)
+    wanted = msgspec.structs.replace(wanted, uncounted=command.uncounted, abrupt=command.abrupt, php=command.php)
     if state.throttles or state.qless.stray_entries.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, woken = engine.execute(wanted, now)
@@ -100,8 +110,9 @@ def _count(state: EngineState, command: Pop) -> int:
 def _throttled(
     engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
 ) -> Decision[list[Job]]:
-    """The same where there are throttles (protocol page, qless 10) or strays: what ran out is handed over whatever they
-    say; then nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    """A pop where throttles (qless.md section 10) or stray entries exist. Jobs of expired leases are leased whatever
+    the throttles allow. Nothing else is leased while the queue's own throttle is full, and jobs that name another full
+    throttle become held."""
     state, replace, whole = engine.state, msgspec.structs.replace, bool(command.abrupt)
     jobs: list[Job] = []
     ready_queues: list[Topic] = []
@@ -122,7 +133,7 @@ def _throttled(
 
     head = (command.via, command.t, command.queue, command.worker)
     count = int(wanted.limit)
-    handed = surface(surfacing.locks_over(state, command.queue, command.t, count, now))
+    handed = surface(surfacing.expired_jobs(state, command.queue, command.t, count, now))
     handed += step(replace(wanted, limit=count - len(handed), intervals=False, due=False))
     if handed:
         jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
@@ -131,22 +142,22 @@ def _throttled(
         return events, jobs, tuple(ready_queues)
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = history.number(state, f"{command.queue}-max-pop-retry", history.number(state, "max-pop-retry", 1.0))
-    rounds = min(rounds, _ROUNDS_AT_MOST)
+    rounds = min(rounds, _MAX_ROUNDS)
     while len(jobs) < int(wanted.limit) and rounds > 0 and sum(map(size, jobs)) < PORTION_BYTES:
         before = len(events)
-        surface(surfacing.next_work(state, command.queue, command.t, count - len(jobs), now))
+        surface(surfacing.next_jobs(state, command.queue, command.t, count - len(jobs), now))
         queue = state.queues.get(command.queue)
         if queue is None or not queue.waiting:
             break
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         if len(events) == before or len(events) >= AT_MOST:
-            break  # the next one would come to the same, or keep others waiting for long
+            break  # another round would change nothing, or would keep other clients waiting for too long
         rounds -= 1
     return events, jobs, tuple(ready_queues)
 
 
 def room(state: EngineState, name: str, t: float) -> float:
-    """How many leases more its limit allows the queue; those that ran out do not count."""
+    """How many more leases `<queue>-max-concurrency` allows. Expired leases do not count."""
     most = state.limits.get(name)
     if most is None:
         return _FOR_EVER
@@ -161,46 +172,38 @@ def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[l
     jobs += portion(_next(state, command, now, expired), PORTION_BYTES - sum(map(size, jobs)))
     places = throttles.Places(state, command.worker, now) if state.throttles else None
     leased: list[Job] = []
-    kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
+    held: dict[int, AnyEvent] = {}  #: events of jobs that are held instead, by their position among all events
     for job in jobs:
         if places is not None and job.state in _LEASABLE and job.number not in numbers:
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
-                    kept[len(leased) + len(kept)] = throttles.held(state, job, full, command.via, command.t, now)
+                    held[len(leased) + len(held)] = throttles.held(state, job, full, command.via, command.t, now)
                 continue
             places.take(job)
         leased.append(job)
     events = _leases(state, command, leased, now, command.whole, numbers)
-    for at, held in kept.items():
-        events.insert(at, held)
+    for position, event in held.items():
+        events.insert(position, event)
     events += expire.removals(state, expired, now)
     return events, leased, ()
 
 
 def _next(state: EngineState, command: LeaseThese, now: Now, expired: list[Job]) -> Iterator[Job]:
-    """The first of the queue besides those that are handed over; what has expired there goes to `expired` instead."""
+    """The first jobs of the queue, without those that the command names. Jobs past their time to live are added to
+    `expired` instead."""
     queue = state.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
-    handed, left = frozenset(command.numbers), command.count
+    handed = frozenset(command.numbers)
     first = (sort_key[4] for sort_key in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
-    for number in first if queue.lanes is None else queue.in_turn():
-        job = state.jobs[number]
-        if number not in handed:
-            if links.expired(state, job, now):
-                expired.append(job)
-                if len(expired) == EXPIRED_AT_MOST:
-                    return
-                continue
-            yield job
-            left -= 1
-            if not left:
-                return
+    numbers = first if queue.lanes is None else queue.in_turn()
+    others = (number for number in numbers if number not in handed)
+    yield from islice(leasable(state, others, now, expired), command.count)
 
 
-def _put(job: Job) -> float:
-    """When it was put where it is, in whole seconds."""
+def _put_at(job: Job) -> float:
+    """When the job was last put, in whole seconds."""
     lines = job.extra.history if job.extra is not None else ()
     return next((line.when for line in reversed(lines) if line.what is HistoryKind.PUT), float(floor(job.since)))
 
@@ -210,7 +213,7 @@ def _leases(
     command: Pop | LeaseThese,
     jobs: Iterable[Job],
     now: Now,
-    whole: bool,  #: waits are counted in whole seconds, from the put on
+    whole: bool,  #: waits count in whole seconds from the put (qless.md section 6)
     handed: Collection[Number] = (),
 ) -> list[AnyEvent]:
     at, t, began, via, worker = later(state, now), command.t, now.steady, command.via, command.worker
@@ -222,13 +225,13 @@ def _leases(
         extra, number = job.extra, job.number
         protocol_data = extra.protocol_data if extra is not None else None
         waited = t - (protocol_data.time if type(protocol_data) is QlessData else job.since)
-        if job.state is HELD:  # in a batch, which came to this queue as a whole
+        if job.state is HELD:  # its Resqu batch came to this queue as a whole
             waited = t - placement.ready_since(state, job)
         elif whole:
-            waited = floor(t) - _put(job)
+            waited = floor(t) - _put_at(job)
         lazy = job.policy.lease_expiry is _LAZY
         events.append(
-            Leased(
+            Leased(  # positional for speed: a hot path
                 at,
                 number,
                 job.jid,
@@ -254,30 +257,20 @@ def _leases(
     return events
 
 
-# How much one pop hands out. Jobs have any size, and its reply is one text: it gets fewer than it asked for, rather
-# than more than the server can carry.
-
-
-#: Of jobs as they are shown, most of which are their payloads. A larger one is handed out by itself.
-PORTION_BYTES: Final = 64 * 1024 * 1024
-
-#: Entries of a history whose texts are not worth a look.
-_FEW: Final = 3
-
-
 def size(job: Job) -> int:
+    """About how many bytes of a reply the job takes."""
     extra = job.extra
-    if extra is None or len(extra.history) <= _FEW:
+    if extra is None or len(extra.history) <= _SHORT_HISTORY:
         return len(job.payload)
     return len(job.payload) + sum(len(line.name) + len(line.data) for line in extra.history)
 
 
 def portion(jobs: Iterable[Job], room: int = PORTION_BYTES) -> list[Job]:
-    """The first of them that fit, one at least."""
-    taken: list[Job] = []
+    """The first jobs that fit into `room` bytes, at least one."""
+    fitting: list[Job] = []
     for job in jobs:
         room -= size(job)
-        if room < 0 and taken:
+        if room < 0 and fitting:
             break
-        taken.append(job)
-    return taken
+        fitting.append(job)
+    return fitting

@@ -1,4 +1,5 @@
-"""qless' put: a new job, or one that is known moved on from whatever state, under its number (MODEL section 6)."""
+"""qless's put: creates a job, or moves a known one to a queue from any state under its old number (model.md section 6,
+qless.md section 5)."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -6,11 +7,11 @@ from math import floor
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.index.tags import name
-from crossdock.engine.job_view import dependencies_of, edges_of, failed_at, group_of, qless_data
+from crossdock.engine.job_view import dependencies_of, edges_of, failed_at, group_of, pushed_at, qless_data
 from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.history import unfailed
@@ -26,14 +27,14 @@ from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED, State, move
 
 RETRIES = 5
-_TRIES_AT_MOST = 2**53
+_MAX_TRIES = 2**53
 _PUT = HistoryKind.PUT
 
 
 @lru_cache(maxsize=256)
 def policy_for(retries: float) -> Policy:
-    """qless' row of MODEL section 6."""
-    tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
+    """The policy of a qless job (model.md section 6)."""
+    tries = floor(max(-1.0, min(retries, _MAX_TRIES)))
     return intern(
         Policy(
             tries,
@@ -46,7 +47,8 @@ def policy_for(retries: float) -> Policy:
 
 
 def open_needs(state: EngineState, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:
-    """Those of these jobs that may still succeed. A job may need itself, and then waits for ever."""
+    """The numbers of the named jobs that exist and are not complete. A job may depend on itself and then waits for
+    ever, as with the scripts."""
     found: dict[Number, None] = {}
     for jid in jids:
         if jid == itself:
@@ -110,6 +112,7 @@ def put(state: EngineState, command: Put, now: Now) -> Decision[None]:
         command.keeps,
         failed_at(job),
         job.state in OVER,
+        pushed_at(job),
     )
     woken = {job.queue: None} if job.lease is not None and (state.throttles or state.limits) else {}
     if not delayed and not depends_on:
@@ -147,9 +150,9 @@ def _put_new(state: EngineState, command: Put, now: Now) -> Decision[None]:
 def _held(
     state: EngineState, command: Put, number: Number, priority: float, now: Now, job: Job | None = None
 ) -> Held | None:
-    """Of a job that finds a throttle full as soon as it is put."""
+    """The event that holds a job whose throttle is full when it is put; None if none is full."""
     known = ((name, state.throttles.get(name)) for name in command.throttles)
-    full = next((name for name, each in known if each is not None and each.full("", now.steady)), None)
+    full = next((name for name, throttle in known if throttle is not None and throttle.full("", now.steady)), None)
     if full is None:
         return None
     origin, attempts = (command.via, 0) if job is None else (job.origin, job.attempts)
@@ -157,27 +160,27 @@ def _held(
     return Held(*head, attempts, priority, len(command.payload), command.t, full)
 
 
-def _spec(command: Put, priority: float, its_rules: Policy, due: float, extra: Extra) -> Spec:
-    form: Form = command.form
-    return Spec(command.jid, command.queue, command.kind, command.payload, form, priority, its_rules, due, extra)
+def _spec(command: Put, priority: float, policy: Policy, due: float, extra: Extra) -> Spec:
+    form: Form = command.form  # positional for speed: a hot path
+    return Spec(command.jid, command.queue, command.kind, command.payload, form, priority, policy, due, extra)
 
 
-def moved(state: EngineState, event: Moved) -> None:
+def moved(state: EngineState, follow_ups: FollowUps, event: Moved) -> None:
     job, to, t = state.jobs[event.number], event.to, event.t
     lines = history.lines(job)
     placement.remove(state, job)
     if state.unresolved:
         dependents.leave(state, job, ())
     before = qless_data(job)
-    if job.state is not State.COMPLETE:  # then it names no queue
+    if job.state is not State.COMPLETE:  # a complete job has no queue to the scripts
         state.qless.stray_entries.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
         if state.throttles:
-            throttles.let_go(state, job, job.lease, keeps=event.keeps)
+            throttles.let_go(state, follow_ups, job, job.lease, keeps=event.keeps)
         job.lease = None
     elif state.throttles and not event.keeps:
-        throttles.let_go(state, job, None)
-    state.workers.let_go(event.worker, job.jid)
+        throttles.let_go(state, follow_ups, job, None)
+    state.workers.remove_lease(event.worker, job.jid)
     unfailed(state, job, to.queue)
     if state.qless.stale_listings.jobs:
         if job.state is State.FAILED:
@@ -190,39 +193,40 @@ def moved(state: EngineState, event: Moved) -> None:
     links = Links(depends_on=depends_on) if depends_on else None
     if old.links is not None:
         links = replace(old.links, depends_on=depends_on, ttl_s=0.0)
-    its_face = new.protocol_data if isinstance(new.protocol_data, QlessData) else None
-    lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, to.queue), its_face)
+    data = new.protocol_data if isinstance(new.protocol_data, QlessData) else None
+    lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, to.queue), data)
     extra = replace(old, protocol_data=new.protocol_data, links=links, tags=new.tags, history=lines, result=None)
-    job.extra = replace(extra, throttles=new.throttles, stage="")
-    if job.end:  # another door's time to live: its new rules know none
+    began = event.at if event.over else old.pushed_at
+    job.extra = replace(extra, throttles=new.throttles, resqu_batch="", pushed_at=began)
+    if job.end:  # a qless job has no time to live
         state.job_ends.take((job.end, job.number))
         job.end = 0.0
     job.kind = state.share(to.kind)
     job.payload, job.form, job.priority, job.policy = to.payload, to.form, to.priority, intern(to.policy)
     job.failures = 0
     job.due = to.due
-    stand(state, job, to.queue, event.at, t, listed=True)
+    insert_into_queue(state, job, to.queue, event.at, t, listed=True)
 
 
 def _retag(state: EngineState, job: Job, to: Spec, t: float) -> None:
-    """It is found no longer under the tags it had, but for those that are to stay."""
+    """Replaces the job's tags in the tag index, except for old tags that still lead to it (`QlessData.sticky`)."""
     if job.extra is not None:
         protocol_data = to.extra.protocol_data if to.extra is not None else None
-        stay = {name(tag) for tag in protocol_data.sticky} if isinstance(protocol_data, QlessData) else ()
-        left = [tag for tag in job.extra.tags if name(tag) not in stay]
-        state.tags.drop(job.number, job.jid, left, clean=bool(job.extra.throttles))
+        sticky = {name(tag) for tag in protocol_data.sticky} if isinstance(protocol_data, QlessData) else ()
+        dropped = [tag for tag in job.extra.tags if name(tag) not in sticky]
+        state.tags.drop(job.number, job.jid, dropped, clean=bool(job.extra.throttles))
     if to.extra is not None:
         for tag in to.extra.tags:
             state.tags.add(job.number, job.jid, tag, t)
 
 
-def stand(
+def insert_into_queue(
     state: EngineState, job: Job, queue: str, at: float, t: float, *, listed: bool, waits: bool | None = None
 ) -> None:
-    """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
-    a time, else ready by `t`. `waits`: for others, whatever it needs."""
+    """Inserts a job that was removed from its indexes into a queue: blocked by dependencies, scheduled, or ready with
+    `t` in its sort key. `waits` overrides whether it is blocked. `listed` registers the queue if it is new."""
     protocol_data = qless_data(job)
-    job.queue = (state.queue(queue, at, t) if listed else state.standing(queue, at)).name
+    job.queue = (state.queue(queue, at, t) if listed else state.unlisted_queue(queue, at)).name
     timed = bool(job.due) and protocol_data is not None and protocol_data.due is not None
     if waits is None:
         waits = bool(dependencies_of(job)) and not (timed and protocol_data is not None and protocol_data.old)

@@ -1,5 +1,5 @@
-"""Reads that only qless and the operator's view of it need: settings, tracked jobs, tags, throttles, statistics, and
-the lists of a queue by its callers' clocks."""
+"""Reads for the qless protocol and for the admin view of it: settings, tracked jobs, tags, throttles, statistics, and
+the lists of a queue by callers' clocks. They change nothing."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -20,7 +20,7 @@ from crossdock.model.records import Throttle
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
-#: A list with more entries is shown without stray entries: it is not sorted anew for them.
+#: A longer list is returned without stray entries, because merging them would sort the whole list.
 _MERGED_AT_MOST: Final = 10_000
 
 _HEARTBEAT_S: Final = 60.0
@@ -36,8 +36,8 @@ def setting(state: EngineState, option: str, default: float) -> float:
 
 
 def heartbeat(state: EngineState, queue: str) -> float:
-    """How long a lease from that queue lasts. The seed has the queue's name at the end, all clients at the
-    beginning."""
+    """Seconds that a lease from this queue lasts. Clients name the option `<queue>-heartbeat`; the original protocol
+    document names it `heartbeat-<queue>` (qless.md section 0)."""
     if not state.qless.config:
         return _HEARTBEAT_S
     for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
@@ -50,7 +50,7 @@ def heartbeat(state: EngineState, queue: str) -> float:
 
 
 def tracked_jids(state: EngineState) -> Mapping[str, float]:
-    """By jid: since when it is tracked. Its job need not be there."""
+    """Tracked jids with the time tracking began. The job need not exist."""
     return state.qless.watched
 
 
@@ -59,12 +59,12 @@ def is_tracked(state: EngineState, jid: str) -> bool:
 
 
 def tracked_and_dependents(state: EngineState, job: Job) -> tuple[bool, Mapping[Number, None] | None]:
-    """Whether a job is tracked, and the numbers of the jobs that wait for it, if any do. Every pop asks both."""
+    """Whether a job is tracked, and the numbers of its dependents, if it has any. Each job of a pop needs both."""
     return job.jid in state.qless.watched, state.dependents.get(job.number) if state.dependents else None
 
 
 def jobs_by_tag(state: EngineState) -> Mapping[str, SortedList[ByCaller]]:
-    """By tag: since when each job has it, its jid and its number, in order."""
+    """By tag: the time a job was tagged, its jid and its number, in order."""
     return state.tags.jobs
 
 
@@ -73,12 +73,12 @@ def tagged(state: EngineState, tag: str) -> Sequence[ByCaller]:
 
 
 def tagged_since(state: EngineState, tag: str, job: Job) -> float:
-    """Since when a job has a tag that it has."""
+    """When a job got one of its tags."""
     return state.tags.since[tag][job.number]
 
 
 def tag_uses(state: EngineState) -> Mapping[str, int]:
-    """By tag: how many jobs were given it, less those that lost it."""
+    """By tag: how often it was added, less how often it was removed."""
     return state.tags.uses
 
 
@@ -99,47 +99,47 @@ def throttles_by_name(state: EngineState) -> Mapping[str, Throttle]:
 
 
 def pending_in(state: EngineState, throttle: str) -> Sequence[tuple[float, str]]:
-    """The jids that wait for that throttle, and since when, in order."""
+    """The jids that wait for this throttle with the time they began to, in order."""
     return state.pending.get(throttle, ())
 
 
 def stats_of_day(state: EngineState, queue: str, day: int) -> QueueDay | None:
-    """What happened in that queue on the UTC day that begins in that second."""
+    """Statistics of a queue for the UTC day that begins at the second `day`."""
     return state.stats.page(queue, day)
 
 
 def stats_by_queue(state: EngineState) -> Mapping[str, Mapping[int, QueueDay]]:
-    """By queue and by the first second of a UTC day."""
+    """Statistics by queue, then by the first second of a UTC day."""
     return state.stats.days
 
 
-# Lists of jobs that ended. A job that a script overwrote may still be listed where it was (`StaleListings`).
+# Lists of completed and failed jobs. A job that a recurring job overwrote may still be listed (`StaleListings`).
 
 
 def completed_index(state: EngineState) -> SortedList[ByCaller]:
-    """Completed jobs that are kept, in order, without stale listings."""
+    """Completed jobs in order, without stale listings."""
     return state.qless.completed
 
 
 def completed_list(state: EngineState) -> Sequence[ByCaller]:
-    """Completed jobs in order, as qless lists them."""
+    """Completed jobs in order, with stale listings."""
     return _merged(state.qless.completed, state.qless.stale_listings.done)
 
 
 def failed_groups(state: EngineState) -> Mapping[str, SortedList[tuple[int, Number]]]:
-    """By group: order and number of the failed jobs of qless, without stale listings."""
+    """By group: order and number of failed qless jobs, without stale listings."""
     return state.qless.failed_in
 
 
 def failed_counts(state: EngineState) -> Counter[str]:
-    """By group: how many failures qless lists."""
+    """By group: how many failed jobs are listed, with stale listings."""
     counts = Counter({name: len(order) for name, order in state.qless.failed_in.items()})
     counts.update(name for name, _, _ in state.qless.stale_listings.failed)
     return counts
 
 
 def failed_list(state: EngineState, group: str) -> Sequence[tuple[int, Number]]:
-    """Order and number of the failures of that group, as qless lists them."""
+    """Order and number of the failed jobs of a group, with stale listings."""
     stale = [(order, number) for name, order, number in state.qless.stale_listings.failed if name == group]
     return _merged(state.qless.failed_in.get(group, ()), stale)
 
@@ -148,32 +148,32 @@ def lists_failures_of(state: EngineState, group: str) -> bool:
     return group in state.qless.failed_in or any(name == group for name, _, _ in state.qless.stale_listings.failed)
 
 
-# Lists of a queue. A script may have left entries of a job behind in a queue that it left (`StrayEntries`).
+# Lists of a queue. They may contain entries of jobs that are elsewhere (`StrayEntries`).
 
 
 def queue_names(state: EngineState) -> Iterable[str]:
-    """All queues that have a list of jobs or of recurring jobs, a copy."""
+    """All queues that have jobs or recurring jobs. Safe to keep while the state changes."""
     known = {**state.queues, **state.leased_in, **state.lazy.queues, **state.blocked_in, **state.held_in}
     return dict.fromkeys((*known, *state.scheduled_in, *state.retrying_in))
 
 
 def locks_index(state: EngineState, queue: str) -> SortedList[ByCaller]:
-    """Leases with an end by their caller's clock, in order, without stray entries."""
+    """Leases with an expiry by callers' clocks, in order, without stray entries."""
     return state.lazy.of(queue).locks
 
 
 def locks_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
-    """Leases with an end by their caller's clock, as qless lists them."""
+    """Leases with an expiry by callers' clocks, in order, with stray entries."""
     return _merged(state.lazy.of(queue).locks, state.qless.stray_entries.locks.get(queue, ()))
 
 
 def ends_before(locks: Sequence[ByCaller], t: float) -> int:
-    """How many locks of a list end before that time."""
+    """How many locks of a list expire before `t`."""
     return _rank(locks, (t, "", 0))
 
 
 def ends_by(locks: Sequence[ByCaller], t: float) -> int:
-    """How many locks of a list end before that time or at it."""
+    """How many locks of a list expire at or before `t`."""
     return _rank(locks, (nextafter(t, inf), "", 0))
 
 
@@ -182,50 +182,50 @@ def _rank(order: Sequence[T], entry: T) -> int:
 
 
 def unlisted_lease_count(state: EngineState, queue: str) -> int:
-    """How many leases of that queue have no end by a caller's clock: those of other protocols."""
+    """How many leases of a queue have no expiry by callers' clocks. They were made through other protocols."""
     return state.leased_in.get(queue, 0) - len(state.lazy.of(queue).locks)
 
 
 def due_index(state: EngineState, queue: str) -> SortedList[ByCaller]:
-    """Jobs that wait for a time by their caller's clock, in order."""
+    """Jobs scheduled by callers' clocks, in order of their due time."""
     return state.lazy.of(queue).due
 
 
 def has_due(state: EngineState, queue: str, t: float) -> bool:
-    """Whether a job of `due_index` is due."""
+    """Whether a job of `due_index` is due at `t`."""
     lazy = state.lazy.queues.get(queue)
-    return lazy is not None and lazy.next_t <= t and lazy.due.begins_by(t)
+    return lazy is not None and lazy.due.begins_by(t)
 
 
 def recurring_times(state: EngineState, queue: str) -> IntervalTimes:
-    """When the recurring jobs of that queue come next."""
+    """The next times of the recurring jobs of a queue."""
     return state.lazy.of(queue).slots
 
 
 def recurring_list(state: EngineState, queue: str) -> Sequence[tuple[float, str]]:
-    """The next times of the recurring jobs of that queue, each by its own clock, and their jids."""
+    """The next times and jids of the recurring jobs of a queue, each by the clock it follows."""
     times = state.lazy.of(queue).slots
     return _merged(times.callers, times.own)
 
 
 def blocked_index(state: EngineState, queue: str) -> Sequence[ByCaller]:
-    """Jobs that wait for others, in order, without stray entries."""
+    """Blocked jobs in order, without stray entries."""
     return state.blocked_in.get(queue, ())
 
 
 def blocked_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
-    """Jobs that wait for others, as qless lists them."""
+    """Blocked jobs in order, with stray entries."""
     return _merged(state.blocked_in.get(queue, ()), state.qless.stray_entries.depends.get(queue, ()))
 
 
 def throttled_list(state: EngineState, queue: str) -> Sequence[ByCaller]:
-    """Jobs that wait for a throttle, in order."""
+    """Jobs held by a throttle, in order."""
     return state.held_in.get(queue, ())
 
 
 class ListCounts(NamedTuple):
     waiting: int
-    running: int  #: with the stalled ones
+    running: int  #: includes the stalled ones
     stalled: int
     depends: int
     recurring: int
@@ -235,14 +235,14 @@ class ListCounts(NamedTuple):
 
 
 def list_counts(state: EngineState, name: str, t: float) -> ListCounts:
-    """How many jobs each list of a queue has, stray entries included."""
+    """The length of each list of a queue, with stray entries."""
     queue, lazy = state.queues.get(name), state.lazy.queues.get(name)
     waiting = queue.waiting if queue is not None else 0
     running = state.leased_in.get(name, 0)
     depends, recurring, stalled = len(state.blocked_in.get(name, ())), 0, 0
     if lazy is not None:
         recurring = len(lazy.slots) if state.qless.intervals else 0
-        if lazy.next_t <= t and lazy.locks.begins_by(t):
+        if lazy.locks.begins_by(t):
             stalled = max(0, lazy.expired(t) - lazy.over(0.0))
     strays = state.qless.stray_entries
     if strays.jobs:
@@ -263,20 +263,20 @@ def list_counts(state: EngineState, name: str, t: float) -> ListCounts:
 
 
 def queue_length(state: EngineState, name: str) -> int:
-    """Waiting, running and scheduled jobs of a queue, stray entries included."""
+    """Waiting, running and scheduled jobs of a queue, with stray entries."""
     queue, strays = state.queues.get(name), state.qless.stray_entries
     scheduled = len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
-    left = len(strays.locks.get(name, ())) + len(strays.work.get(name, ()))
-    return state.leased_in.get(name, 0) + scheduled + left + (queue.waiting if queue is not None else 0)
+    stray = len(strays.locks.get(name, ())) + len(strays.work.get(name, ()))
+    return state.leased_in.get(name, 0) + scheduled + stray + (queue.waiting if queue is not None else 0)
 
 
 def expired_jobs(state: EngineState, queue: str, t: float, count: int) -> list[Job]:
-    """The first jobs whose lease is over by a caller's clock: a pop hands them out before others."""
+    """The first jobs whose lease has expired by the caller's clock. A pop leases them before others."""
     lazy = state.lazy.of(queue)
-    over: Sequence[ByCaller] = list(lazy.locks.front(min(count, lazy.expired(t))))
+    expired: Sequence[ByCaller] = list(lazy.locks.front(min(count, lazy.expired(t))))
     if state.qless.stray_entries.jobs:
-        over = sorted([*over, *surfacing.locks(state, queue, t)])[:count]
-    return [state.jobs[number] for _, _, number in over]
+        expired = sorted([*expired, *surfacing.expired_locks(state, queue, t)])[:count]
+    return [state.jobs[number] for _, _, number in expired]
 
 
 def next_jobs(state: EngineState, name: str, count: int) -> list[Job]:
@@ -284,7 +284,7 @@ def next_jobs(state: EngineState, name: str, count: int) -> list[Job]:
     queue = state.queues.get(name)
     if queue is None:
         return []
-    strays = surfacing.work(state, name)
+    strays = surfacing.work_entries(state, name)
     if queue.lanes is None or strays:
         first = _merged(list(queue.ready.front(count)), strays)
         return [state.jobs[sort_key[4]] for sort_key in first[:count]]
@@ -292,6 +292,6 @@ def next_jobs(state: EngineState, name: str, count: int) -> list[Job]:
 
 
 def _merged(order: Sequence[T], others: Iterable[T]) -> Sequence[T]:
-    """An order with entries of another, which are few. The order itself where there are none."""
+    """A sorted list with a few other entries merged in; the list itself if there are none."""
     entries = list(others)
     return sorted([*order, *entries]) if entries and len(order) <= _MERGED_AT_MOST else order

@@ -1,9 +1,10 @@
-"""Records that callers keep beside their jobs: settings, watched jids, workers heard of. And what retires."""
+"""Decides and applies changes of qless's records beside the jobs: settings, tracked jids and known workers. After a
+success it also decides which completed jobs are removed (qless.md section 4, P7)."""
 
 from itertools import islice, takewhile
 
 from crossdock.engine.decision import Decision, later, purge_clock
-from crossdock.engine.job_view import row
+from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
 from crossdock.engine.records import job_history
 from crossdock.engine.state import EngineState
@@ -14,15 +15,16 @@ from crossdock.model.events import Configured, Removed, Unwatched, Watched, Work
 
 _LIMIT = "-max-concurrency"
 
-#: Successful jobs are kept so long, and so many (protocol page, qless 8).
-KEPT_S = 604_800.0
-KEPT = 50_000.0
+#: Defaults of `jobs-history` (seconds) and `jobs-history-count` (qless.md section 8).
+_RETENTION_S = 604_800.0
+_RETENTION_COUNT = 50_000.0
 
-#: One more for each so many may be there, before the oldest retire together: one by one they cost three times as much.
-_ONE_MORE_FOR = 500
+#: The count may be exceeded by one job per this many, so that the oldest are removed together. Removing them one by one
+#: costs three times as much.
+_COUNT_SLACK = 500
 
-#: Jobs retired by one success; the next one goes on.
-_RETIRED_AT_MOST = 1_000
+#: Completed jobs that one success removes. The next success continues.
+_MAX_RETIRED = 1_000
 
 
 def configure(state: EngineState, command: c.Configure, now: Now) -> Decision[None]:
@@ -39,7 +41,7 @@ def configured(state: EngineState, event: Configured) -> None:
 
 
 def obey(state: EngineState) -> None:
-    """What is read often, out of the settings."""
+    """Stores the settings that are read often in parsed form."""
     state.limits = {
         option.removesuffix(_LIMIT): most
         for option in state.qless.config
@@ -80,35 +82,37 @@ def workers_forgotten(state: EngineState, event: WorkersForgotten) -> None:
         state.workers.forget(worker, with_jobs=event.with_jobs)
 
 
-def _kept(state: EngineState) -> tuple[float, float]:
-    """For how long, and how many."""
+def _retention(state: EngineState) -> tuple[float, float]:
+    """For how many seconds completed jobs are kept, and how many of them."""
     if not state.qless.config:
-        return KEPT_S, KEPT
-    return history.number(state, "jobs-history", KEPT_S), max(0.0, history.number(state, "jobs-history-count", KEPT))
+        return _RETENTION_S, _RETENTION_COUNT
+    count = history.number(state, "jobs-history-count", _RETENTION_COUNT)
+    return history.number(state, "jobs-history", _RETENTION_S), max(0.0, count)
 
 
 def may_retire(state: EngineState, t: float) -> bool:
-    """After a success at that time, by its caller's clock."""
-    seconds, most = _kept(state)
+    """Whether `retire` may find jobs to remove after a success at `t` by its caller's clock."""
+    seconds, most = _retention(state)
     completed = state.qless.completed
-    return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
+    return len(completed) > most + most // _COUNT_SLACK or not 0.0 <= completed.first()[0] > t - seconds
 
 
 def retire(state: EngineState, t: float, now: Now, own: bool) -> Removed | None:
-    """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7). `own`: the time is that of
-    the server's wall clock. It may be wrong, so they must be as old by the steady clock."""
+    """Removes completed jobs that are too old at `t`, or too many (qless.md section 4, P7). With `own`, `t` is the
+    server's wall clock. That clock may be wrong, so the jobs must be old enough by the steady clock too."""
     completed = state.qless.completed
-    seconds, most = _kept(state)
-    old = takewhile(lambda kept: kept[0] <= t - seconds, completed.irange((0.0, "", 0)))
-    numbers = [number for _, _, number in islice(old, _RETIRED_AT_MOST)]
+    seconds, most = _retention(state)
+    old = takewhile(lambda done: done[0] <= t - seconds, completed.irange((0.0, "", 0)))
+    numbers = [number for _, _, number in islice(old, _MAX_RETIRED)]
     if own:
         jobs, latest = state.jobs, purge_clock(state, now) - seconds
         numbers = list(takewhile(lambda number: jobs[number].due_steady <= latest, numbers))
-    many = len(completed) - len(numbers) - most
-    if many > 0:
-        gone = set(numbers)
-        spare = (number for _, _, number in completed if number not in gone)
-        numbers += islice(spare, min(int(many), _RETIRED_AT_MOST))
+    excess = len(completed) - len(numbers) - most
+    if excess > 0:
+        too_old = set(numbers)
+        others = (number for _, _, number in completed if number not in too_old)
+        numbers += islice(others, min(int(excess), _MAX_RETIRED))
     if not numbers:
         return None
-    return Removed(later(state, now), "retired", "", [row(state.jobs[number]) for number in numbers], t)
+    at = later(state, now)
+    return Removed(at, "retired", "", last_rows([state.jobs[number] for number in numbers], at), t)

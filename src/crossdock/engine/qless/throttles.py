@@ -1,7 +1,7 @@
-"""Jobs held by a throttle that is full, and what frees them (protocol page, qless 10).
+"""Holds jobs whose throttle is full and frees them when it has room again; sets throttles (qless.md section 10).
 
-A job names its throttles. One that finds a full one when it is about to be leased, or is put, leaves the ready ones and
-waits for that throttle; when there is room again, those who waited longest are ready once more.
+A job names its throttles. If one of them is full when the job is put or about to be leased, the job becomes held and
+waits for it. When the throttle has room, the jobs that have waited longest become ready.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from heapq import merge
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.job_view import qless_data, row
@@ -28,8 +28,8 @@ from crossdock.model.states import HELD, READY, State, move
 
 _FOR_EVER = float("inf")
 
-#: Of a throttle without a maximum so many are freed at a time, as the script does.
-_AT_ONCE = 10
+#: Jobs that the script frees at a time from a throttle without a maximum.
+_FREED_IF_UNLIMITED = 10
 
 
 def is_held(state: EngineState, event: Held) -> None:
@@ -51,53 +51,57 @@ def is_held(state: EngineState, event: Held) -> None:
 def room(
     state: EngineState, freed: Iterable[FollowUp], t: float | None, now: Now
 ) -> tuple[list[Unheld], tuple[str, ...]]:
-    """Those who need not wait any more, and their queues."""
+    """The events that free held jobs after places of their throttles became free, and the queues of these jobs."""
     events: list[Unheld] = []
     woken: dict[str, None] = {}
     by_name: dict[str, list[FollowUp]] = {}
-    for each in freed:
-        by_name.setdefault(each.throttle, []).append(each)
-    for name, ends in by_name.items():
+    for follow_up in freed:
+        by_name.setdefault(follow_up.throttle, []).append(follow_up)
+    for name, releases in by_name.items():
         throttle = state.throttles.get(name)
         if throttle is None or not throttle.pending:
             continue
-        jids, jobs, owed = _called(state, throttle, ends, now)
+        jids, jobs, owed = _next_pending(state, throttle, releases, now)
         if jids:
             at = later(state, now)
             events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs], owed))
-            woken.update(dict.fromkeys(_queues(jobs)))
+            woken.update(dict.fromkeys(_leasable_queues(jobs)))
     return events, tuple(woken)
 
 
-def _queues(jobs: Iterable[Job]) -> list[str]:
-    """In which one of them may be leased now."""
+def _leasable_queues(jobs: Iterable[Job]) -> list[str]:
+    """The queues in which one of these jobs can be leased once it is freed."""
     return [job.queue for job in jobs if job.state in (HELD, READY)]
 
 
-def _called(
-    state: EngineState, throttle: Throttle, ends: Sequence[FollowUp], now: Now
+def _next_pending(
+    state: EngineState, throttle: Throttle, releases: Sequence[FollowUp], now: Now
 ) -> tuple[list[str], list[Job], int]:
-    """Who waited for longest when each of the places was free. The script calls as many as there is room for at every
-    end, and whom it calls has no place yet: where several end together it calls some more, who may have to wait again.
-    One of those that ended may have been called before: nobody is called in its stead. Beyond `dependents.AT_ONCE` they
-    are counted only, and called by `free_held`."""
+    """The jids to free, their jobs, and how many more can be freed later.
+
+    At every release the script frees as many pending jobs as there are free places, and a freed job takes its place
+    only when it is leased. Several releases together therefore free more jobs than there are places; the surplus is
+    held again. A pending job that left the throttle in the same command would have been freed by an earlier release: it
+    uses up a place, and no other job is freed instead. Jobs beyond `dependents.AT_ONCE` are only counted; `free_held`
+    frees them.
+    """
     most = throttle.most(now.steady)
-    left = {each.left for each in ends if each.left is not None and each.left[1] not in throttle.pending}
+    left = {each.left for each in releases if each.left is not None and each.left[1] not in throttle.pending}
     waiting = merge(state.pending[throttle.name], sorted(left))
     jids: list[str] = []
     jobs: list[Job] = []
     owed = 0
-    for end in ends:
-        left.discard(end.left)
-        places = int(most - end.held) if most < _FOR_EVER else _AT_ONCE
-        while places > 0 and len(jids) < dependents.AT_ONCE and (one := next(waiting, None)) is not None:
-            jid = one[1]
+    for release in releases:
+        left.discard(release.left)
+        places = int(most - release.held) if most < _FOR_EVER else _FREED_IF_UNLIMITED
+        while places > 0 and len(jids) < dependents.AT_ONCE and (entry := next(waiting, None)) is not None:
+            jid = entry[1]
             if jid not in throttle.pending:
-                places -= one in left
+                places -= entry in left
                 continue
             jids.append(jid)
             job = newest_job(state, jid)
-            if job is not None and qless_data(job) is not None:  # who is gone takes nobody's place
+            if job is not None and qless_data(job) is not None:  # the jid of a removed job takes no place
                 jobs.append(job)
                 places -= 1
         owed += max(0, places)
@@ -105,7 +109,8 @@ def _called(
 
 
 def free_held(state: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
-    """Of the first throttle that had room for more than one command could free. It may have less room by now."""
+    """Frees more jobs of the first throttle that had room for more than one command may free. It may have less room by
+    now."""
     if not state.owed:
         return (), 0, ()
     name, (owed, t) = next(iter(state.owed.items()))
@@ -119,7 +124,7 @@ def free_held(state: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
         jobs = [job for jid in jids if (job := newest_job(state, jid)) is not None and qless_data(job) is not None]
         left = min(room - len(jobs), len(throttle.pending) - len(jids))
     event = Unheld(later(state, now), name, t, jids, [row(job) for job in jobs], left)
-    return (event,), len(jids), tuple(dict.fromkeys(_queues(jobs)))
+    return (event,), len(jids), tuple(dict.fromkeys(_leasable_queues(jobs)))
 
 
 def unheld(state: EngineState, event: Unheld) -> None:
@@ -132,9 +137,9 @@ def unheld(state: EngineState, event: Unheld) -> None:
         return
     for jid in event.jids:
         throttles.wait_no_more(state, throttle, jid)
-    for each in event.rows:
-        job = state.jobs[each.number]
-        if job.state not in (HELD, READY):  # it was put elsewhere meanwhile: the script leaves it there, and here
+    for freed in event.rows:
+        job = state.jobs[freed.number]
+        if job.state not in (HELD, READY):  # it was put elsewhere in the meantime: the script adds a second entry here
             protocol_data = qless_data(job)
             queue = protocol_data.queue if protocol_data is not None and protocol_data.queue else job.queue
             if job.state is not State.COMPLETE:
@@ -143,7 +148,7 @@ def unheld(state: EngineState, event: Unheld) -> None:
         job_state = move(job.state, READY)
         placement.remove(state, job)
         job.state, job.since = job_state, event.at
-        state.stand_in(job, event.at)
+        state.return_queue(job, event.at)
         job.sort_key = stamped(job, event.t)
         placement.insert(state, job)
     throttles.tidy(state, event.name)
@@ -157,7 +162,7 @@ def set_throttle(state: EngineState, command: SetThrottle, now: Now) -> Decision
         return (ThrottleSet(later(state, now), command.name, 0, None),), None, ()
     end = _FOR_EVER if command.lasts is None else now.steady + command.lasts
     if command.lasts is None and known is not None and known.is_set(now.steady) and known.end is not None:
-        end = known.end  # the key's own time goes on
+        end = known.end  # without a new expiry, the key keeps its old one
     return (ThrottleSet(later(state, now), command.name, command.maximum, end),), None, ()
 
 
@@ -175,6 +180,6 @@ def free_throttle(state: EngineState, command: FreeThrottle, now: Now) -> Decisi
     return (ThrottleFreed(later(state, now), command.name, list(command.jids)),), None, ()
 
 
-def throttle_freed(state: EngineState, event: ThrottleFreed) -> None:
+def throttle_freed(state: EngineState, follow_ups: FollowUps, event: ThrottleFreed) -> None:
     for jid in event.jids:
-        throttles.free(state, event.name, jid)
+        throttles.free(state, follow_ups, event.name, jid)

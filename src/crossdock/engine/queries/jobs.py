@@ -1,4 +1,4 @@
-"""Reads of jobs: by number, by jid, by state, and the jobs that wait for a job."""
+"""Reads of jobs: by number, by jid, by state, by failure group, and the dependents of a job."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -82,5 +82,21 @@ def dependents_of(state: EngineState, job: Job) -> Mapping[Number, None]:
 
 
 def unmet_dependencies(state: EngineState, job: Job) -> tuple[Number, ...]:
-    """What a blocked job still waits for, without the jobs whose success it has not learned yet."""
+    """The dependencies of a blocked job, without those that succeeded and are not resolved yet."""
     return unmet(state, job)
+
+
+# Failed jobs, kept or dead, by the group of their last error.
+
+
+def failure_groups(state: EngineState) -> Mapping[str, SortedList[tuple[float, Number]]]:
+    """By group: the negative time of the failure and the number of the job, the newest first."""
+    return state.failures.groups
+
+
+def failure_group(state: EngineState, name: str) -> SortedList[tuple[float, Number]] | None:
+    return state.failures.groups.get(name)
+
+
+def newest_failure(state: EngineState, group: SortedList[tuple[float, Number]]) -> Job:
+    return state.jobs[group.first()[1]]

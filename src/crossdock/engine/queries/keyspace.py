@@ -13,12 +13,12 @@ def live_entry(state: EngineState, key: bytes, now: Now) -> Entry | None:
 
 
 def all_keys(state: EngineState) -> list[bytes]:
-    """The keys as they are now, a copy, with those whose time is over."""
+    """A copy of the current keys, with those whose time is over."""
     return list(state.keys.entries)
 
 
 def page_of_entries(state: EngineState, cursor: int, count: int, now: Now) -> tuple[int, list[tuple[bytes, Entry]]]:
-    """The next cursor (0: none), and the live ones of at least `count` keys."""
+    """The next cursor (0: none), and the live entries of at least `count` keys."""
     store = state.keys
     then, keys = store.page(cursor, count)
     found = ((key, store.live(key, now)) for key in keys)
@@ -26,13 +26,13 @@ def page_of_entries(state: EngineState, cursor: int, count: int, now: Now) -> tu
 
 
 def keyspace_bytes(state: EngineState) -> int:
-    """The memory that plain keys take, about."""
+    """The approximate memory that plain keys take."""
     return state.keys.size
 
 
 class KeyspaceSize(NamedTuple):
     keys: int
-    expiring: int  #: of them: those with an end
+    expiring: int  #: keys with an end
     bytes: int
 
 
@@ -47,5 +47,5 @@ def keyspace_changes(state: EngineState) -> int:
 
 
 def last_change_of_removed(state: EngineState, key: bytes) -> int:
-    """The last change of a key that is not there any more, or a later one."""
-    return state.keys.gone.last_change(key)
+    """The last change of a removed key, or a later one."""
+    return state.keys.tombstones.last_change(key)

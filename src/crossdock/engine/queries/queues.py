@@ -59,7 +59,7 @@ def page_of_ready(state: EngineState, queue: Queue, start: int, stop: int) -> li
 
 
 def jobs_in_turn(state: EngineState, queue: Queue) -> Iterator[Job]:
-    """The jobs that could be leased, in the order in which they would be: one of each lane after the other."""
+    """The jobs that could be leased, in that order: one of each lane after the other."""
     return map(state.jobs.__getitem__, queue.in_turn())
 
 
@@ -93,7 +93,7 @@ def scheduled_count(state: EngineState, name: str) -> int:
 
 
 def delayed_count(state: EngineState, name: str) -> int:
-    """How many jobs of that queue wait for a time: scheduled and retrying ones."""
+    """How many jobs of that queue wait for a time: scheduled and retrying jobs."""
     return len(state.scheduled_in.get(name, ())) + len(state.retrying_in.get(name, ()))
 
 
@@ -107,15 +107,15 @@ def delayed_jobs(state: EngineState, name: str) -> Iterator[Job]:
 
 
 class QueueCounts(NamedTuple):
-    ready: int  #: with the overtaking ones, and the jobs of batches that the queue works on
-    overtaking: int  #: ready since their due time, and before all that came without one (Masenko's delayed)
+    ready: int  #: with the overtaking jobs, and the jobs of active batches
+    overtaking: int  #: ready by their due time, before all jobs without one (Masenko's delayed)
     leased: int
     retrying: int
     scheduled: int
 
 
 def queue_counts(state: EngineState, name: str) -> QueueCounts:
-    """What a queue holds, by state, without a walk over its jobs. All zero for a queue that is not known."""
+    """The jobs of a queue by state, without a walk over them. All zero for a queue that is not known."""
     queue = state.queues.get(name)
     return QueueCounts(
         queue.waiting if queue is not None else 0,
@@ -127,8 +127,9 @@ def queue_counts(state: EngineState, name: str) -> QueueCounts:
 
 
 def _overtaking(queue: Queue) -> int:
-    """They come first within their priority, so most parts of the index are alike. Priorities may be as many as
-    jobs."""
+    """These jobs come first within their priority, so most parts of the index have only one kind. There may be as
+    many priorities as jobs.
+    """
     count = 0
     for part in queue.ready.parts():
         if part[0][:2] == part[-1][:2]:

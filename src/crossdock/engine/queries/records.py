@@ -1,10 +1,12 @@
-"""Reads of records beside the jobs: batches of Faktory, progress, unique locks, bulk loads, scripts, totals."""
+"""Reads of records beside the jobs: batches, progress, locks, bulk loads, scripts, totals, schedules and workers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.model.commands.bulk import BulkLoad
-from crossdock.model.records import Batch, Progress
+from crossdock.model.records import Batch, Interval, Progress, Schedule
+
+_NOTHING: dict[str, float] = {}
 
 
 def batch_named(state: EngineState, name: str) -> Batch | None:
@@ -46,3 +48,54 @@ def loaded_scripts(state: EngineState) -> Mapping[str, str]:
 def totals(state: EngineState) -> Counters:
     """Jobs processed, failed and evicted, and the time of the last event."""
     return state.counters
+
+
+# Schedules: cron entries, Resqu plans and qless recurring jobs.
+
+
+def schedules_by_name(state: EngineState) -> Mapping[str, Schedule]:
+    """Cron entries and plans."""
+    return state.schedules
+
+
+def schedule_count(state: EngineState) -> int:
+    return len(state.schedules)
+
+
+def schedules_due(state: EngineState, start: float, stop: float) -> Iterator[Schedule]:
+    """Schedules whose next run is at `start` or later and before `stop`, in order."""
+    runs = state.next_runs
+    due = runs.islice(runs.bisect_left((start, "")), runs.bisect_left((stop, "")))
+    return (state.schedules[name] for _, name in due)
+
+
+def recurring_job(state: EngineState, jid: str) -> Interval | None:
+    return state.qless.intervals.get(jid)
+
+
+def recurring_jobs(state: EngineState) -> Mapping[str, Interval]:
+    """By jid."""
+    return state.qless.intervals
+
+
+# Workers that give their name when they lease.
+
+
+def workers_seen(state: EngineState) -> Mapping[str, float]:
+    """By worker: when it was last seen, by callers' clocks."""
+    return state.workers.seen
+
+
+def workers_by_age(state: EngineState) -> list[tuple[float, str]]:
+    """When each worker was last seen, the most recent last."""
+    return state.workers.recent
+
+
+def leases_by_worker(state: EngineState) -> Mapping[str, dict[str, float]]:
+    """By worker and jid: the end of the lease. An entry may outlive its lease."""
+    return state.workers.leases
+
+
+def leases_of_worker(state: EngineState, worker: str) -> Mapping[str, float]:
+    """By jid: the end of the lease."""
+    return state.workers.leases.get(worker, _NOTHING)

@@ -1,4 +1,4 @@
-"""Loads: jobs that a run brings, each taken in once however often it is brought."""
+"""Bulk loads: a run sends jobs, and each is enqueued once however often it is sent."""
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
@@ -34,13 +34,21 @@ def load_jobs(state: EngineState, command: LoadJobs, now: Now) -> Decision[Loade
     events, _, woken = enqueue.enqueue(state, Enqueue(command.via, fresh), now)
     new, known = len(fresh), len(command.specs) - len(fresh)
     loaded = JobsLoaded(
-        later(state, now), run, state.counters.number + 1, new, known, now.steady + IDLE_S, command.once
+        later(state, now),
+        run=run,
+        number=state.counters.number + 1,
+        new=new,
+        known=known,
+        end=now.steady + IDLE_S,
+        once=command.once,
     )
     return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), woken
 
 
 def _unknown(state: EngineState, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
-    """Those the run has not brought yet, nor (`once`) anybody else; of two of one jid in one call the first."""
+    """Jobs that the run has not sent yet and, with `once`, that the server does not know otherwise. Of two with one
+    jid, the first.
+    """
     specs, once = command.specs, command.once
     digests = [digest(spec.jid) for spec in specs]
     if not once and jids.isdisjoint(digests) and len(set(digests)) == len(specs):

@@ -1,4 +1,4 @@
-"""The history of a job: entries that are added to it, and how many are kept."""
+"""The history of a job: adding entries, and how many are kept."""
 
 from math import floor
 from typing import TYPE_CHECKING, Final
@@ -8,13 +8,13 @@ from crossdock.model.protocol_data import HistoryEntry, HistoryKind, ProtocolDat
 if TYPE_CHECKING:
     from crossdock.engine.state import EngineState
 
-#: Entries of a job unless configured otherwise, and at most: all of them are in every reply.
+#: Entries per job: the default, and the maximum. Every reply contains all of them.
 DEFAULT: Final = 100
 AT_MOST: Final = 1_000
 
 
 def limit(configured: float) -> float:
-    """Entries to keep, from the setting."""
+    """The number of entries to keep for this setting."""
     return min(configured, AT_MOST) if configured > 0 else AT_MOST
 
 
@@ -25,7 +25,7 @@ def entry(what: HistoryKind, t: float, name: str = "", group: str = "", data: by
 def add(
     state: "EngineState", entries: tuple[HistoryEntry, ...], entry: HistoryEntry, data: ProtocolData | None = None
 ) -> tuple[HistoryEntry, ...]:
-    """The entries with one more, cut to `max-job-history`: the first entry and the last ones are kept."""
+    """The entries and one more, cut to `max-job-history`: the first entry and the last ones are kept."""
     keep = state.history_limit
     if len(entries) < keep - 1:
         return (*entries, entry)
@@ -33,6 +33,6 @@ def add(
         keep = AT_MOST
     if keep <= len(entries) + 1:
         entries = entries[:1] + entries[1:][2 - int(keep) :]
-    if len(entries) >= AT_MOST:  # to the script 2 is no limit
+    if len(entries) >= AT_MOST:  # the script treats 2 as no limit
         entries = entries[:1] + entries[2 - AT_MOST :]
     return (*entries, entry)

@@ -1,13 +1,13 @@
-"""What a change of a job means for the records it is linked to: its lock, its group, its track.
+"""What a change of a job means for the records it is linked to: its lock, its batch, its progress.
 
-Called by the apply functions of jobs that have links; most have none. A group that may call for something now, and a
-track that changed, are noted in `state.follow_ups`, and `Engine.execute` decides what follows in the same turn.
+The apply functions call it for jobs that have links. Most have none. A batch or progress that was affected is added
+to `follow_ups`, and `Engine.execute` decides what follows in the same change.
 """
 
 from math import inf
 
 from crossdock.engine import hooks
-from crossdock.engine.decision import purge_clock
+from crossdock.engine.decision import FollowUps, purge_clock
 from crossdock.engine.state import EngineState, Lock
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import FollowUp
@@ -15,17 +15,19 @@ from crossdock.model.job import Job, Links, LockRelease, LockTerms
 from crossdock.model.records import Batch, Progress
 from crossdock.model.states import State
 
-#: How long progress is kept after its last change, unless the protocol data says otherwise.
-TRACK_S = 1_800.0
+#: Seconds that progress is kept after its last change, unless the protocol data says otherwise.
+PROGRESS_S = 1_800.0
 
-#: Kept for a person: its tries are over.
+#: Kept after its last try.
 _OVER = frozenset({State.DEAD, State.FAILED})
 
 
 def expired(state: EngineState, job: Job, now: Now) -> bool:
-    """It must not be leased any more: it has expired, or its time to live is over. The timer may not have run yet.
+    """Whether the job must not be leased any more: it has expired, or its time to live is over. The timer may not
+    have run yet.
 
-    Of `expires` both clocks must say so: a wall clock that is wrong must not delete a job."""
+    `expires` must have passed on both clocks, because a wrong wall clock must not delete a job.
+    """
     links = job.extra.links if job.extra is not None else None
     if links is None:
         return False
@@ -33,85 +35,86 @@ def expired(state: EngineState, job: Job, now: Now) -> bool:
     return by_both or 0 < job.end <= purge_clock(state, now)
 
 
-def entered(state: EngineState, job: Job, links: Links, at: float) -> None:
+def entered(state: EngineState, follow_ups: FollowUps, job: Job, links: Links, at: float) -> None:
     if links.lock is not None:
-        free(state, links.lock.name)
+        free(state, follow_ups, links.lock.name)
         _take(state, job, links.lock)
-    if links.group:
-        group = state.batches[links.group]
-        group.total += 1
-        group.pending += 1
+    if links.batch:
+        batch = state.batches[links.batch]
+        batch.total += 1
+        batch.pending += 1
         if job.failures:
-            group.bad.add(job.number)
-            _touch(state, group)
+            batch.bad.add(job.number)
+            _touch(state, follow_ups, batch)
     if links.tracked:
-        tell(state, job, at, "enqueued")
+        report_progress(state, follow_ups, job, at, "enqueued")
     if links.foreground:
         state.foreground[job.number] = None
 
 
-def leased(state: EngineState, job: Job, links: Links, at: float) -> None:
+def leased(state: EngineState, follow_ups: FollowUps, job: Job, links: Links, at: float) -> None:
     if links.lock is not None and links.lock.freed is LockRelease.START:
-        _let_go(state, job, links)
+        _let_go(state, follow_ups, job, links)
     if links.tracked:
-        tell(state, job, at, "working")
+        report_progress(state, follow_ups, job, at, "working")
 
 
-def back(state: EngineState, job: Job, links: Links, at: float, steady: float) -> None:
-    """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
-    its time is over or somebody else took it meanwhile."""
+def back(state: EngineState, follow_ups: FollowUps, job: Job, links: Links, at: float, steady: float) -> None:
+    """The job is ready again at its old sort key. If its first lease was given back, the lock that it freed is
+    taken again, unless the lock has ended or another job holds it.
+    """
     lock = links.lock
     if lock is not None and lock.freed is LockRelease.START and not job.attempts and lock.end > steady:
         held = state.locks.get(lock.name)
         if held is None or held.end <= steady:
-            free(state, lock.name)
+            free(state, follow_ups, lock.name)
             _take(state, job, lock)
     if links.tracked:
-        tell(state, job, at, "enqueued")
+        report_progress(state, follow_ups, job, at, "enqueued")
 
 
-def failed(state: EngineState, job: Job, links: Links, at: float, job_state: str) -> None:
-    """A failure, reported or by hand; the job may try again."""
-    _was_executed(state, job, links)
+def failed(state: EngineState, follow_ups: FollowUps, job: Job, links: Links, at: float, job_state: str) -> None:
+    """The job failed or was buried. It may be tried again."""
+    _was_executed(state, follow_ups, job, links)
     if links.lock is not None and links.lock.freed is LockRelease.END and job.state in _OVER:
-        _let_go(state, job, links)
+        _let_go(state, follow_ups, job, links)
     if links.tracked:
-        tell(state, job, at, job_state)
+        report_progress(state, follow_ups, job, at, job_state)
 
 
-def gone(state: EngineState, job: Job, links: Links, at: float, *, success: bool) -> None:
-    """The end of the job. Whatever it held, nobody else could ever free."""
+def ended(state: EngineState, follow_ups: FollowUps, job: Job, links: Links, at: float, *, success: bool) -> None:
+    """The job has ended. Nothing else could free what it holds."""
     if links.lock is not None:
-        _let_go(state, job, links)
+        _let_go(state, follow_ups, job, links)
     if not success:
-        _was_executed(state, job, links)
-    elif links.group:
-        group = state.batches.get(links.group)
-        if group is not None:
-            group.pending -= 1
-            group.bad.discard(job.number)
-            _touch(state, group)
-    if links.calls and links.call is not None and success:
-        group = state.batches.get(links.calls)
-        if group is not None:
-            group.answered |= links.call
-            state.follow_ups.append(FollowUp(group=links.calls))
+        _was_executed(state, follow_ups, job, links)
+    elif links.batch:
+        batch = state.batches.get(links.batch)
+        if batch is not None:
+            batch.pending -= 1
+            batch.bad.discard(job.number)
+            _touch(state, follow_ups, batch)
+    if links.callback_of and links.callback is not None and success:
+        batch = state.batches.get(links.callback_of)
+        if batch is not None:
+            batch.answered |= links.callback
+            follow_ups.append(FollowUp(batch=links.callback_of))
     if links.tracked:
-        tell(state, job, at, "success" if success else "dead")
+        report_progress(state, follow_ups, job, at, "success" if success else "dead")
 
 
-def _was_executed(state: EngineState, job: Job, links: Links) -> None:
-    if links.group:
-        group = state.batches.get(links.group)
-        if group is not None:
-            group.bad.add(job.number)
-            _touch(state, group)
+def _was_executed(state: EngineState, follow_ups: FollowUps, job: Job, links: Links) -> None:
+    if links.batch:
+        batch = state.batches.get(links.batch)
+        if batch is not None:
+            batch.bad.add(job.number)
+            _touch(state, follow_ups, batch)
 
 
-def _touch(state: EngineState, group: Batch) -> None:
-    """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
-    if group.committed and group.pending == len(group.bad):
-        state.follow_ups.append(FollowUp(group=group.name))
+def _touch(state: EngineState, follow_ups: FollowUps, batch: Batch) -> None:
+    """Nothing follows while a member is not executed: of a hundred thousand settlements, only the last few matter."""
+    if batch.committed and batch.pending == len(batch.bad):
+        follow_ups.append(FollowUp(batch=batch.name))
 
 
 def _take(state: EngineState, job: Job, lock: LockTerms) -> None:
@@ -120,31 +123,32 @@ def _take(state: EngineState, job: Job, lock: LockTerms) -> None:
         state.lock_ends.add((lock.end, job.number, lock.name))
 
 
-def _let_go(state: EngineState, job: Job, links: Links) -> None:
-    """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
+def _let_go(state: EngineState, follow_ups: FollowUps, job: Job, links: Links) -> None:
+    """Free the job's lock, unless it has ended and another job holds it."""
     if links.lock is not None:
         held = state.locks.get(links.lock.name)
         if held is not None and held.holder == job.number:
-            free(state, links.lock.name)
+            free(state, follow_ups, links.lock.name)
 
 
-def free(state: EngineState, name: str) -> None:
+def free(state: EngineState, follow_ups: FollowUps, name: str) -> None:
     held = state.locks.pop(name, None)
     if held is not None:
         if held.end < inf:
             state.lock_ends.take((held.end, held.holder, name))
         for hook in hooks.LOCK_FREED:
-            hook(state, name, held)
+            hook(state, follow_ups, name, held)
 
 
-def tell(state: EngineState, job: Job, at: float, job_state: str) -> None:
-    """Write into the track of a job."""
+def report_progress(state: EngineState, follow_ups: FollowUps, job: Job, at: float, job_state: str) -> None:
+    """Update the progress of a job."""
     data = job.extra.protocol_data if job.extra is not None else None
-    note(state, job.jid, at, job_state, keep_s=0.0 if data is None else data.progress_s)
+    write_progress(state, follow_ups, job.jid, at, job_state, keep_s=0.0 if data is None else data.progress_s)
 
 
-def note(
+def write_progress(
     state: EngineState,
+    follow_ups: FollowUps,
     jid: str,
     at: float,
     job_state: str | None,
@@ -152,18 +156,18 @@ def note(
     text: str | None = None,
     keep_s: float = 0.0,
 ) -> None:
-    """Write into the track of that jid; None and 0 leave what it says. How long it is kept follows: an event's own time
-    stands still while the clock is set back."""
-    track = state.progress.get(jid)
-    if track is None:
-        track = state.progress[jid] = Progress(job_state or "unknown", at, at + TRACK_S)
-    elif track.until < inf:
-        state.progress_ends.remove((track.until, jid))
-    track.state = job_state or track.state
-    track.updated = at
-    track.keep_s = keep_s or track.keep_s
-    track.end = at + (track.keep_s or TRACK_S)
-    track.percent = track.percent if percent is None else percent
-    track.text = track.text if text is None else text
-    track.until = inf
-    state.follow_ups.append(FollowUp(track=jid))
+    """Update the progress of a jid. None and 0 leave a value unchanged. Its end is set by a following event,
+    because the time of events stands still while the clock is set back.
+    """
+    progress = state.progress.get(jid)
+    if progress is None:
+        progress = state.progress[jid] = Progress(job_state or "unknown", at)
+    elif progress.until < inf:
+        state.progress_ends.remove((progress.until, jid))
+    progress.state = job_state or progress.state
+    progress.updated = at
+    progress.keep_s = keep_s or progress.keep_s
+    progress.percent = progress.percent if percent is None else percent
+    progress.text = progress.text if text is None else text
+    progress.until = inf
+    follow_ups.append(FollowUp(progress=jid))

@@ -1,9 +1,10 @@
-"""Very many dependents of one job: the batch that ends the job says that they are postponed, later ones resolve them.
+"""Very many dependents of one job: the journal entry that ends the job postpones them, and later entries resolve
+them.
 
-Nobody else is served while a command is carried out, so a command resolves `dependents.AT_ONCE` of them at most. The
-event `DependentsPostponed` moves all others to `EngineState.unresolved` in one step, however many they are. The
-server's timer then resolves a slice of them at a time (`ResolveDependents`). Both events are in the journal, and
-`EngineState.unresolved` is in the snapshot, so a server that is killed between two slices goes on where it was.
+No other request is served during a command, so a command resolves at most `dependents.AT_ONCE` of them. The event
+`DependentsPostponed` moves all others to `EngineState.unresolved` in one step. The server's timer then resolves
+them in slices (`ResolveDependents`). Both events are in the journal, and `EngineState.unresolved` is in the
+snapshot, so a server that is killed between two slices continues where it was.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ _FINAL = frozenset({State.DEAD, State.FAILED})
 
 
 def postpone(state: EngineState, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
-    """The events. In front of the first that ends a job with too many dependents are others that postpone them."""
+    """The events, with events that postpone dependents before the first one that ends a job with too many."""
     left, first = dependents.AT_ONCE, -1
     found: list[Key] = []
     for at, event in enumerate(events):
@@ -58,7 +59,7 @@ def postpone(state: EngineState, command: Command[object], events: Sequence[AnyE
 
 
 def _endings(event: AnyEvent) -> Iterator[Key]:
-    """The jobs that end with it."""
+    """The jobs that end with this event."""
     if isinstance(event, Succeeded):
         yield event.number, Ending.SUCCESS
     elif isinstance(event, Failed):
@@ -90,7 +91,7 @@ def dependents_postponed(state: EngineState, event: DependentsPostponed) -> None
 
 
 def _strict(state: EngineState, dependency: Number, waiting: dict[Number, None]) -> dict[Number, None]:
-    """Those that fail with a job that is kept; the others wait on."""
+    """The dependents that fail with a kept job. The others keep waiting."""
     lost: dict[Number, None] = {}
     for number in waiting:
         job = state.jobs[number]
@@ -102,7 +103,7 @@ def _strict(state: EngineState, dependency: Number, waiting: dict[Number, None])
 
 
 def resolve_dependents(state: EngineState, command: ResolveDependents, now: Now) -> Decision[int]:
-    """Of the job whose dependents were postponed last: a chain of failures is followed to its end first."""
+    """Resolve dependents of the job that was postponed last, so a chain of failures is followed to its end first."""
     if not state.unresolved:
         return (), 0, ()
     key = next(reversed(state.unresolved))
@@ -136,7 +137,7 @@ def _lose(state: EngineState, key: Key, found: PostponedDependents, limit: int, 
 
 
 def _waits(state: EngineState, dependency: Number, number: Number) -> Job | None:
-    """The dependent, unless it moved on."""
+    """The dependent, unless it does not depend on that job any more."""
     job = state.jobs.get(number)
     return job if job is not None and dependency in edges_of(job) else None
 

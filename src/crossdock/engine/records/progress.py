@@ -1,14 +1,15 @@
-"""Progress that a worker reports, leases it extends (Faktory TRACK, protocol page 9.2), and how long it is known."""
+"""Progress that workers report, leases that it extends (faktory.md section 9.2), and how long it is kept."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 
 from crossdock.engine import hooks
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import placement
-from crossdock.engine.records.links import TRACK_S, note
+from crossdock.engine.records.links import PROGRESS_S, write_progress
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
+from crossdock.model.commands.admin import ForgetProgress
 from crossdock.model.commands.core import FollowUp, SetProgress
 from crossdock.model.events import AnyEvent, Expired, ProgressDated, ProgressSet, Renewed
 
@@ -16,7 +17,7 @@ from crossdock.model.events import AnyEvent, Expired, ProgressDated, ProgressSet
 _RENEW_AT_MOST_S = 86_400.0
 
 
-def set_track(state: EngineState, command: SetProgress, now: Now) -> Decision[None]:
+def set_progress(state: EngineState, command: SetProgress, now: Now) -> Decision[None]:
     at = later(state, now)
     events: list[AnyEvent] = [ProgressSet(at, command.jid, command.percent, command.text)]
     if command.until:
@@ -29,8 +30,8 @@ def set_track(state: EngineState, command: SetProgress, now: Now) -> Decision[No
     return events, None, ()
 
 
-def progress_set(state: EngineState, event: ProgressSet) -> None:
-    note(state, event.jid, event.at, None, event.percent, event.text)
+def progress_set(state: EngineState, follow_ups: FollowUps, event: ProgressSet) -> None:
+    write_progress(state, follow_ups, event.jid, event.at, None, event.percent, event.text)
 
 
 def renewed(state: EngineState, event: Renewed) -> None:
@@ -43,7 +44,7 @@ def renewed(state: EngineState, event: Renewed) -> None:
         if event.until is not None or event.late is not None:
             lease.until, lease.late = event.until, event.late
         if event.until is not None:
-            state.workers.give(lease.worker, job.jid, event.until)
+            state.workers.add_lease(lease.worker, job.jid, event.until)
             data = job.extra.protocol_data if job.extra is not None else None
             if data is not None and (hook := hooks.RENEWED.get(type(data))) is not None:
                 hook(state, job, event.until)
@@ -53,37 +54,31 @@ def renewed(state: EngineState, event: Renewed) -> None:
 
 
 def date(state: EngineState, touched: Iterable[FollowUp], at: float, now: Now) -> list[ProgressDated]:
-    """Those of these tracks that changed since they were dated last, by how long they are kept."""
+    """Set the end of progress that changed since it was last dated."""
     changed: dict[float, list[str]] = {}
-    for jid in dict.fromkeys(each.track for each in touched):
-        track = state.progress.get(jid)
-        if track is not None and track.until == inf:
-            changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
+    for jid in dict.fromkeys(each.progress for each in touched):
+        progress = state.progress.get(jid)
+        if progress is not None and progress.until == inf:
+            changed.setdefault(progress.keep_s or PROGRESS_S, []).append(jid)
     return [ProgressDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
 
 
-def tracks_dated(state: EngineState, event: ProgressDated) -> None:
-    keep(state, event.jids, event.end)
+def progress_dated(state: EngineState, event: ProgressDated) -> None:
+    for jid in event.jids:
+        state.progress[jid].until = event.end
+        state.progress_ends.add((event.end, jid))
 
 
-def keep(state: EngineState, jids: Sequence[str], until: float) -> None:
-    for jid in jids:
-        state.progress[jid].until = until
-        state.progress_ends.add((until, jid))
-
-
-def undated(state: EngineState) -> list[str]:
-    """What a journal from before tracks were dated has left."""
-    return [jid for jid, track in state.progress.items() if track.until == inf]
+def forget_progress(state: EngineState, command: ForgetProgress, now: Now) -> Decision[None]:
+    jids = [jid for jid in dict.fromkeys(command.jids) if jid in state.progress]
+    end = max((state.progress[jid].until for jid in jids), default=0.0)
+    return (Expired(later(state, now), [], [], jids, end),), None, ()
 
 
 def forget(state: EngineState, event: Expired) -> None:
-    """An event of the same tick may have changed one of them."""
+    """An event of the same tick may have changed some of it."""
     for jid in event.progress:
-        track = state.progress[jid]
-        if track.until == inf:
-            if track.end <= event.at:
-                del state.progress[jid]
-        elif track.until <= event.steady:
+        until = state.progress[jid].until
+        if until <= event.steady:
             del state.progress[jid]
-            state.progress_ends.remove((track.until, jid))
+            state.progress_ends.remove((until, jid))

@@ -1,4 +1,4 @@
-"""The registry of queues (MODEL section 7): a queue is known from its first job until it is forgotten."""
+"""The registry of queues (model.md section 7): a queue is known from its first job until it is forgotten."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ def _known(state: EngineState, names: Sequence[str] | None, *, paused: bool) -> 
 
 
 def _unpaused(state: EngineState, names: Sequence[str] | None) -> list[str]:
-    """Of any names, known or not."""
+    """Those of these names that are not paused, known or not."""
     return [name for name in dict.fromkeys(names or ()) if name not in state.queues or not state.queues[name].paused]
 
 
 def has_work(state: EngineState, name: str, now: Now) -> bool:
-    """Whether anybody at all could lease something there: who waits for it is worth asking."""
+    """Whether any client could lease a job there, so that clients that wait on it are worth waking."""
     queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return False
@@ -36,7 +36,7 @@ def has_work(state: EngineState, name: str, now: Now) -> bool:
 
 
 def is_full(state: EngineState, name: str, now: Now) -> bool:
-    """By the limit that callers set for the queue: it looks empty to everybody. Leases that ran out do not count."""
+    """Whether the queue has reached the limit that callers set: it looks empty then. Expired leases do not count."""
     most = state.limits.get(name)
     if most is None:
         return False
@@ -51,7 +51,7 @@ def pause(state: EngineState, command: PauseQueues, now: Now) -> Decision[None]:
 
 
 def queue_paused(state: EngineState, event: QueuePaused) -> None:
-    state.standing(event.queue, event.at).paused = True
+    state.unlisted_queue(event.queue, event.at).paused = True
 
 
 def resume(state: EngineState, command: ResumeQueues, now: Now) -> Decision[None]:

@@ -1,7 +1,8 @@
-"""Recurrences: jobs that come again by the calendar. Each run is one event that pushes the job and names the next run.
+"""Schedules: jobs that are pushed by the calendar. Each run is one event, which pushes the job and has the next
+run.
 
-A run that was missed, because the server was down or its clock was set, is made up for once; each that was, where a
-client made the plan (Resqu).
+Runs that were missed, because the server was down or its clock was set, are made up for by one run. For plans of
+clients (Resqu) each missed run is made up for.
 """
 
 import uuid
@@ -14,7 +15,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from crossdock.engine import hooks
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.jobs.enqueue import enter, refusals
 from crossdock.engine.state import EngineState
@@ -26,41 +27,41 @@ from crossdock.model.records import Schedule
 
 
 def next_run(schedule: str, zone: str, after: float) -> float:
-    """The first run behind `after`, infinity if there is none. Raises ValueError for a schedule that is wrong."""
+    """The first run after `after`, infinity if there is none. Raises ValueError for an invalid schedule."""
     fields = len(schedule.split())
-    if fields != 5:  # a sixth could be seconds or years, as the dialect has it
+    if fields != 5:  # a sixth field means seconds or years, depending on the dialect
         raise ValueError(f"it has {fields} fields")
     try:
         runs = CronSim(schedule, datetime.fromtimestamp(after, UTC).astimezone(ZoneInfo(zone)))
     except (CronSimError, KeyError, ValueError, OSError) as error:
         raise ValueError(str(error)) from error
-    # A time of day in the hour that an autumn night has twice means the first of the two, which may be over.
+    # In the hour that occurs twice in autumn, a time means the first of the two, which may be over.
     return next((run for each in runs if (run := each.timestamp()) > after), float("inf"))
 
 
-def set_recurrences(state: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
+def set_schedules(state: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
     known = state.schedules
-    wanted = [_kept(each, known.get(each.name), now) for each in command.schedules]
+    wanted = [_with_next_run(each, known.get(each.name), now) for each in command.schedules]
     if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
         return (), None, ()
     return (SchedulesSet(later(state, now), wanted),), None, ()
 
 
-def _kept(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
-    """Other times count from now. Another job at the same times does not: a run that is due is due for it, too."""
+def _with_next_run(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
+    """New times count from now. A new job at the same times keeps the next run, even if it is due."""
     if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
         return msgspec.structs.replace(wanted, next=known.next)
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 
-def recurrences_set(state: EngineState, event: SchedulesSet) -> None:
+def schedules_set(state: EngineState, event: SchedulesSet) -> None:
     plans = {name: each for name, each in state.schedules.items() if each.plan}
     state.schedules = plans | {each.name: each for each in event.schedules}
     state.next_runs = SortedList((each.next, name) for name, each in state.schedules.items())
 
 
 def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[AnyEvent]:
-    """The events of these due recurrences. Clients' plans push no more than there is room for."""
+    """The events of due schedules. Plans of clients push no more jobs than there is room for."""
     at, number = later(state, now), state.counters.number + 1
     full = number + room
     due = [state.schedules[name] for name in names]
@@ -72,7 +73,7 @@ def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, rando
         next_of = hooks.NEXT_RUN.get(type(data)) if data is not None else None
         after = next_run(each.schedule, each.zone, now.wall) if next_of is None else next_of(each, now.wall)
         goes_in = why is None and (not each.plan or number < full)
-        events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
+        events.append(Spawned(at, each.name, each.via, number=number if goes_in else 0, spec=spec, next=after))
         number += goes_in
         if why is not None and data is not None and (refused_run := hooks.RUN_REFUSED.get(type(data))) is not None:
             instead = refused_run(state, each, spec, at, events)
@@ -81,7 +82,7 @@ def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, rando
 
 
 def spec_of_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
-    """The job of one run at this instant."""
+    """The job of one run at this time."""
     replace, spec = msgspec.structs.replace, due.spec
     jid, extra = str(made), spec.extra
     data = extra.protocol_data if extra is not None and due.plan else None
@@ -97,11 +98,11 @@ def spec_of_run(state: EngineState, due: Schedule, made: uuid.UUID, now: Now) ->
     return replace(spec, jid=jid, extra=replace(extra, links=links))
 
 
-def spawned(state: EngineState, event: Spawned) -> None:
+def spawned(state: EngineState, follow_ups: FollowUps, event: Spawned) -> None:
     due = state.schedules[event.name]
     state.next_runs.remove((due.next, due.name))
     state.schedules[event.name] = msgspec.structs.replace(due, next=event.next)
     state.next_runs.add((event.next, event.name))
     if event.number:
-        enter(state, event.spec, event.number, event.at, state.share(event.via), event.at)
+        enter(state, follow_ups, event.spec, event.number, event.at, state.share(event.via), event.at)
         state.counters.number = event.number

@@ -1,9 +1,11 @@
-"""Statistics, live: wait and run time per queue and day, booked from the very values the events carry.
+"""Live statistics: wait and run time per queue and day, from the values in the events.
 
-Moments are (n, mean, vk) in streaming form, the histogram is that of qless' seed (seconds to a minute, minutes to an
-hour, quarters of an hour to a day, hours to three days, then days); what its clients know is made of it by `coarse`.
-The pipeline adds up the same events to the same numbers, and must forget the same: so what is gone depends on bookings
-and settings and their order alone, stays gone, and is not begun anew (MODEL section 11).
+Moments are (n, mean, vk) in streaming form. The histogram is that of the original protocol document (seconds to a
+minute, minutes to an hour, quarters of an hour to a day, hours to three days, then days). `coarse` converts it to
+the histogram that qless clients know.
+
+The pipeline computes the same numbers from the same events and must forget the same values. So what is forgotten
+depends only on bookings, settings and their order, and it does not come back (model.md section 11).
 """
 
 from collections import Counter
@@ -17,19 +19,21 @@ from msgspec.structs import replace
 from crossdock.model.clock import DAY, day_of
 from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
 
-#: Queues that have pages. Beyond it those go first that had no new one for longest: names come and go with their jobs.
+#: Queues that have statistics. With more of them, those without a new day for longest are forgotten: queue names come
+#: and go.
 QUEUES_AT_MOST: Final = 100_000
 
-#: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
+#: What is counted. CURRENTLY_FAILED goes down when a failed job is retried or removed. RETRY is an expired lease.
 WAIT, RUN, FAILURE, CURRENTLY_FAILED, RETRY = range(5)
 
 _ADD_AT: Final = 512
 
-#: The first buckets of their kind.
+#: The first bucket of each unit.
 _QUARTERS: Final = 119
 _HOURS: Final = 211
 _DAYS: Final = 259
-#: Callers' clocks make times of any length, and such below 0: what is longer than all is in here, and those are in -1.
+#: Times by callers' clocks may have any length, and may be negative. Longer times are in this bucket, negative ones in
+#: -1.
 _LAST: Final = 1_998
 
 _NOTHING_GONE: Final = (-inf, -inf)
@@ -43,7 +47,7 @@ class Moments(msgspec.Struct, array_like=True):
     histogram: dict[int, int] = msgspec.field(default_factory=dict)
 
     def add(self, values: Sequence[float], counted: bool = True) -> None:
-        """`counted`: in the histogram, too."""
+        """`counted`: also in the histogram."""
         if not values:
             return
         n, mean, vk = self.n, self.mean, self.vk
@@ -75,7 +79,7 @@ def bucket_of(value: float) -> int:
 
 
 def coarse(bucket: int) -> int:
-    """The bucket in the histogram that qless' clients know: 119-141 hours 1-23, from 142 days 1 and up."""
+    """The bucket in the histogram that qless clients know: 119-141 hours 1-23, from 142 days 1 and up."""
     if bucket < _QUARTERS:
         return bucket
     if bucket < _HOURS:
@@ -94,9 +98,9 @@ class QueueDay(msgspec.Struct, array_like=True):
 
 
 class Stats:
-    """Books values by the hundred: a list a queue is appended to, and added in by a loop of its own.
+    """Collects values in a list per queue and adds them in a loop by the hundred.
 
-    The sums do not depend on when the values are added in, only on their order.
+    The sums depend only on the order of the values, not on when they are added.
     """
 
     __slots__ = ("_days", "_open", "gone", "histogram_days", "stats_days")
@@ -109,13 +113,14 @@ class Stats:
         histogram_days: float = HISTOGRAM_DAYS,
     ) -> None:
         self._days: dict[str, dict[int, QueueDay]] = days or {}
-        self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}  #: the day's first second, the next one's
-        #: By queue, as `_limits`, where less was kept before than is now.
+        #: the first second of the day, and of the next one
+        self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}
+        #: By queue, as `_limits`, if less was kept before than now.
         self.gone: dict[str, tuple[float, float]] = gone or {}
         self.stats_days, self.histogram_days = stats_days, histogram_days
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
-        """The page is that of the UTC day of `at`: the server's time, or a caller's."""
+        """Count a value on the UTC day of `at`, which is the server's time or a caller's."""
         start, end, lists = self._open.get(queue, _NO_PAGE)
         if not start <= at < end:
             lists = self._turn_page(queue, at)
@@ -125,7 +130,7 @@ class Stats:
             self._add(queue)
 
     def keep(self, stats_days: float, histogram_days: float) -> None:
-        """From now on. What is gone does not come back when more is kept."""
+        """Set how many days are kept. What was forgotten does not come back."""
         if (stats_days, histogram_days) != (self.stats_days, self.histogram_days):
             self._add_all()
             self.gone = {queue: self._limits(queue, max(days)) for queue, days in self._days.items()}
@@ -145,13 +150,15 @@ class Stats:
 
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
-        """queue → first second of the UTC day → what happened on it. A read: pages with open values are copied."""
+        """queue → first second of the UTC day → its statistics. A read: days with values that are not added yet are
+        copied.
+        """
         if not self._open:
             return self._days
         return {queue: self._of(queue, days) for queue, days in self._days.items()}
 
     def page(self, queue: str, day: int) -> QueueDay | None:
-        """What happened in that queue on the UTC day that begins in that second."""
+        """The statistics of a queue for the UTC day that begins in that second."""
         page = self._days.get(queue, {}).get(day)
         start, _, lists = self._open.get(queue, _NO_PAGE)
         return self._with(page, queue, start, lists) if page is not None and lists and start == day else page
@@ -162,7 +169,7 @@ class Stats:
         return days if page is None else days | {start: self._with(page, queue, start, lists)}
 
     def _with(self, page: QueueDay, queue: str, start: int, lists: tuple[list[float], ...]) -> QueueDay:
-        """A copy of the page with the open values."""
+        """A copy of a day with the values that are not added yet."""
         wait, run = (replace(each, histogram=dict(each.histogram)) for each in (page.wait, page.run))
         found = replace(page, wait=wait, run=run)
         self._add_to(found, queue, start, lists)
@@ -173,7 +180,7 @@ class Stats:
             self._add(queue)
 
     def _add(self, queue: str) -> None:
-        """What is open may have been too old to be kept."""
+        """Collected values may be too old to be kept."""
         start, _, lists = self._open.pop(queue, _NO_PAGE)
         page = self._days.get(queue, {}).get(start) if lists else None
         if page is not None:
@@ -189,7 +196,7 @@ class Stats:
         page.retries += len(retries)
 
     def _begin(self, queue: str, day: int) -> None:
-        """With its first booking, not when that is added in: when the sums are looked at must not tell what is kept."""
+        """A day begins with its first value, not when that value is added, so reads do not affect what is kept."""
         days = self._days.get(queue)
         if days is not None and day in days:
             return
@@ -207,7 +214,7 @@ class Stats:
             days[day] = QueueDay()
 
     def _limits(self, queue: str, newest: int) -> tuple[float, float]:
-        """Pages up to the first, and histograms up to the second are gone."""
+        """Days up to the first value and histograms up to the second are forgotten."""
         pages, histograms = self.gone.get(queue, _NOTHING_GONE)
         pages = max(pages, newest - self.stats_days * DAY)
         return pages, max(histograms, pages, newest - self.histogram_days * DAY)

@@ -1,13 +1,13 @@
-"""Throttles: how many leases there may be at a time, of a queue or of the jobs that name one.
+"""Throttles: how many leases a queue, or the jobs that name a throttle, may have at a time.
 
-A full one of the configuration looks empty to whoever would lease from its queue. One that callers set is known by its
-name; a queue's own is called `ql:q:<queue>`, and jobs that name none take their place in that. What becomes of a job
-that finds one full is in `holding`.
+A queue whose configured throttle is full looks empty to workers. A throttle that callers set is known by its name.
+The own throttle of a queue is named `ql:q:<queue>`, and jobs that name none take their place in it. Jobs that find
+a throttle full are held (`qless.throttles`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.index import lists
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -21,7 +21,7 @@ _FOR_EVER = float("inf")
 
 
 def configured(state: EngineState) -> Iterator[Throttle]:
-    """They are few, and callers' own may be many: these are looked at every turn."""
+    """The configured throttles: few, and read in every pass. There may be many that callers set."""
     return (state.throttles[name] for name in state.configured)
 
 
@@ -33,8 +33,8 @@ def set_throttles(state: EngineState, command: SetThrottles, now: Now) -> Decisi
     return (ThrottlesSet(later(state, now), wanted),), None, tuple(each.queue for each in known)
 
 
-def throttles_set(state: EngineState, event: ThrottlesSet) -> None:
-    """One that callers set for such a queue is the configuration's now; its jobs go on waiting for it."""
+def throttles_set(state: EngineState, follow_ups: FollowUps, event: ThrottlesSet) -> None:
+    """A throttle that callers set for the same queue becomes the configured one. Its jobs keep waiting for it."""
     before = state.throttles
     state.configured = [OF_QUEUE + queue for queue, *_ in event.throttles]
     state.throttles = {name: each for name, each in before.items() if not each.queue}
@@ -47,7 +47,7 @@ def throttles_set(state: EngineState, event: ThrottlesSet) -> None:
     for name in [name for name in before if name not in state.throttles]:
         if before[name].pending:
             state.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
-            state.follow_ups.append(FollowUp(throttle=name))
+            follow_ups.append(FollowUp(throttle=name))
     leased = [state.jobs[number] for _, number in state.by_state[LEASED]]
     for job in sorted(leased, key=lambda job: job.lease.token if job.lease is not None else 0):
         if job.lease is not None:
@@ -59,19 +59,19 @@ def of_queue(state: EngineState, queue: str) -> Throttle | None:
 
 
 def named(job: Job) -> tuple[str, ...]:
-    """Those it names itself."""
+    """The throttles that the job names."""
     return job.extra.throttles if job.extra is not None else ()
 
 
 def names(job: Job) -> tuple[str, ...]:
-    """Of those it takes a place in."""
+    """The throttles in which the job takes a place."""
     return named(job) or (OF_QUEUE + job.queue,)
 
 
 def hold(state: EngineState, job: Job, lease: Lease, *, handed: bool = False) -> None:
     """A lease begins, or began before the throttle was set: its time counts from its own beginning.
 
-    One that was handed on takes no place by name: whatever its job has goes along.
+    If the job was handed from another holder, it takes no place by name, because it keeps those it has.
     """
     throttle = of_queue(state, job.queue)
     if throttle is not None and throttle.queue:
@@ -90,13 +90,13 @@ def hold(state: EngineState, job: Job, lease: Lease, *, handed: bool = False) ->
 
 
 def next_end(state: EngineState) -> float:
-    """Steady; when the next holder's time is over."""
+    """Steady: when the next holder stops counting."""
     ends = [next(iter(each.holders.values()))[1] for each in configured(state) if each.holders]
     return min(ends, default=_FOR_EVER)
 
 
 def over(state: EngineState, steady: float, limit: int) -> list[tuple[str, Token]]:
-    """Holders that count no longer: queue and lease."""
+    """Holders that do not count any more: queue and lease."""
     found: list[tuple[str, Token]] = []
     for throttle in configured(state):
         for token, (_, end) in throttle.holders.items():
@@ -107,46 +107,49 @@ def over(state: EngineState, steady: float, limit: int) -> list[tuple[str, Token
     return found
 
 
-def time_over(state: EngineState, holders: Sequence[tuple[str, Token]]) -> None:
-    """An event of the same tick may have ended the lease as well."""
+def time_over(state: EngineState, follow_ups: FollowUps, holders: Sequence[tuple[str, Token]]) -> None:
+    """An event of the same tick may have ended the lease."""
     for queue, token in holders:
         throttle = state.throttles[OF_QUEUE + queue]
         throttle.holders.pop(token, None)
-        _touch(state, throttle)
+        _touch(state, follow_ups, throttle)
 
 
-def let_go(state: EngineState, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False) -> None:
-    """Its lease is over, or (`gone`) the job is: others may have its places. `keeps`: not those that it has by name."""
+def let_go(
+    state: EngineState, follow_ups: FollowUps, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False
+) -> None:
+    """The lease ended, or with `gone` the job: its places are free. `keeps`: it keeps its places by name."""
     if lease is not None:
         throttle = of_queue(state, job.queue)
         if throttle is not None and throttle.holders.pop(lease.token, None) is not None:
-            _touch(state, throttle)
+            _touch(state, follow_ups, throttle)
     if not keeps:
         for name in names(job):
-            free(state, name, job.jid, gone=gone)
+            free(state, follow_ups, name, job.jid, gone=gone)
 
 
-def free(state: EngineState, name: str, jid: str, *, gone: bool = False) -> None:
-    """That jid holds it no longer; one that does not does not wait for it any more. A job put anew may wait for one
-    that it has a place in: when it is gone it does neither."""
+def free(state: EngineState, follow_ups: FollowUps, name: str, jid: str, *, gone: bool = False) -> None:
+    """The jid does not hold the throttle any more. If it did not, it does not wait for it any more. A job that was
+    put again may wait for a throttle that it holds: when it is removed, it does neither.
+    """
     throttle = state.throttles.get(name)
     if throttle is None or throttle.queue:
         return
     left = None
     if throttle.holders.pop(jid, None) is None or gone:
         left = wait_no_more(state, throttle, jid)
-    _touch(state, throttle, left)
+    _touch(state, follow_ups, throttle, left)
     _tidy(state, throttle)
 
 
-def leave(state: EngineState, job: Job) -> None:
-    """It neither has a place in those it names nor waits for one."""
+def leave(state: EngineState, follow_ups: FollowUps, job: Job) -> None:
+    """The job neither holds the throttles that it names nor waits for them any more."""
     for name in named(job):
-        free(state, name, job.jid, gone=True)
+        free(state, follow_ups, name, job.jid, gone=True)
 
 
 def wait_for_none(state: EngineState, job: Job) -> None:
-    """Of those it names."""
+    """The job does not wait for the throttles that it names any more."""
     for name in named(job):
         throttle = state.throttles.get(name)
         if throttle is not None:
@@ -154,9 +157,11 @@ def wait_for_none(state: EngineState, job: Job) -> None:
             _tidy(state, throttle)
 
 
-def _touch(state: EngineState, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
+def _touch(
+    state: EngineState, follow_ups: FollowUps, throttle: Throttle, left: tuple[float, str] | None = None
+) -> None:
     if throttle.pending:
-        state.follow_ups.append(FollowUp(throttle=throttle.name, held=len(throttle.holders), left=left))
+        follow_ups.append(FollowUp(throttle=throttle.name, held=len(throttle.holders), left=left))
 
 
 def wait(state: EngineState, throttle: Throttle, jid: str, t: float) -> None:
@@ -166,7 +171,7 @@ def wait(state: EngineState, throttle: Throttle, jid: str, t: float) -> None:
 
 
 def wait_no_more(state: EngineState, throttle: Throttle, jid: str) -> tuple[float, str] | None:
-    """Since when it did, and its jid; None: it did not."""
+    """Since when it waited, and its jid. None: it did not wait."""
     since = throttle.pending.pop(jid, None)
     if since is None:
         return None
@@ -175,7 +180,7 @@ def wait_no_more(state: EngineState, throttle: Throttle, jid: str) -> tuple[floa
 
 
 def _tidy(state: EngineState, throttle: Throttle) -> None:
-    """A name that nobody set, holds or waits for is forgotten."""
+    """Forget a throttle that is not set, held or waited for."""
     if throttle.end is None and not throttle.holders and not throttle.pending and not throttle.queue:
         state.throttles.pop(throttle.name, None)
 
@@ -187,7 +192,7 @@ def tidy(state: EngineState, name: str) -> None:
 
 
 class Places:
-    """Who takes which place while several jobs are chosen, before any of it has happened."""
+    """The places that jobs take while several are chosen, before anything is applied."""
 
     def __init__(self, state: EngineState, worker: str, now: Now) -> None:
         self._state = state
@@ -196,7 +201,7 @@ class Places:
         self._taken: dict[str, set[str]] = {}
 
     def full(self, wanted: Iterable[str]) -> str | None:
-        """The first of these throttles that has no place left."""
+        """The first of these throttles without a free place."""
         for name in wanted:
             throttle = self._state.throttles.get(name)
             if throttle is not None and self._is_full(throttle, name):

@@ -1,7 +1,7 @@
-"""Several steps as one change: all of them or none (Masenko ATOMIC).
+"""Transactions: all steps as one change, or none (Masenko ATOMIC).
 
-Every step is looked at on the present state and on what the steps before it will have done; only then is there an
-event. So an error leaves nothing behind but the numbers that were drawn before it.
+Every step is checked on the current state and on the effects of the steps before it. Events are made only after
+that. So an error changes nothing but the numbers that were used before it.
 """
 
 from crossdock.engine.decision import Decision, later
@@ -37,7 +37,7 @@ def transact(state: EngineState, command: Transaction, now: Now) -> Decision[Tra
 
 
 class _Change:
-    """What the steps so far come to."""
+    """The effects of the steps so far."""
 
     def __init__(self, state: EngineState, via: str, now: Now) -> None:
         self._state = state
@@ -49,14 +49,14 @@ class _Change:
         self.woken: dict[str, None] = {}
         self.settled: set[Number] = set()
         self._specs: list[Spec] = []  #: pushed since the last settlement
-        self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
-        self._at_once = dependents.AT_ONCE  #: that may yet be freed by the transaction itself
-        self._left: dict[Number, int] = {}  #: how many of its needs a job still has; so each one met is one step
+        self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by dependency
+        self._at_once = dependents.AT_ONCE  #: dependents that the transaction itself may still free
+        self._left: dict[Number, int] = {}  #: how many dependencies a job still has, so that each one met is one step
 
     def push(self, spec: Spec) -> None:
         spec = enqueue.resolved(self._state, spec, self.number, self.first, self.settled)
         self._specs.append(spec)
-        for dependency in _needs(spec):
+        for dependency in _dependencies(spec):
             self._waiting.setdefault(dependency, []).append((self.number, spec))
         self.number += 1
 
@@ -84,7 +84,7 @@ class _Change:
         self.woken |= queues
 
     def _postpones(self, dependency: Number) -> bool:
-        """More wait for that job than can be freed here."""
+        """Whether that job has more dependents than can be freed here."""
         count = len(self._state.dependents.get(dependency, ())) + len(self._waiting.get(dependency, ()))
         if count > self._at_once:
             self._waiting.pop(dependency, None)
@@ -93,7 +93,7 @@ class _Change:
         return False
 
     def _freed(self, dependency: Number) -> list[Freed]:
-        """Who waited for nothing else: before the next step it joins its queue."""
+        """Jobs that waited only for this one. They join their queues before the next step."""
         state = self._state
         old = [state.jobs[number] for number in state.dependents.get(dependency, ())]
         new = self._waiting.pop(dependency, ())
@@ -106,12 +106,12 @@ class _Change:
             *(
                 (spec.due, self._row(number, spec), 0.0, False)
                 for number, spec in new
-                if self._was_the_last(number, _needs(spec))
+                if self._was_the_last(number, _dependencies(spec))
             ),
         ]
 
     def _was_the_last(self, number: Number, depends_on: tuple[Number, ...]) -> bool:
-        """One need of this job is met now."""
+        """One dependency of this job is met now."""
         left = self._left[number] = self._left.get(number, len(depends_on)) - 1
         return not left
 
@@ -119,12 +119,12 @@ class _Change:
         return JobRow(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))
 
 
-def _needs(spec: Spec) -> tuple[Number, ...]:
+def _dependencies(spec: Spec) -> tuple[Number, ...]:
     return spec.extra.links.depends_on if spec.extra is not None and spec.extra.links is not None else ()
 
 
 def _refused(state: EngineState, command: Transaction, now: Now) -> frozenset[int]:
-    """The steps whose jobs cannot go in."""
+    """The steps whose jobs are refused."""
     indexes = [index for index, step in enumerate(command.steps) if isinstance(step, Spec)]
     specs = [step for step in command.steps if isinstance(step, Spec)]
     why = enqueue.refusals(state, specs, now)
@@ -132,7 +132,7 @@ def _refused(state: EngineState, command: Transaction, now: Now) -> frozenset[in
 
 
 def _nothing(state: EngineState, index: int, number: Number, now: Now) -> Decision[Transacted]:
-    """Numbers before `number` are used up."""
+    """The numbers before `number` are used up."""
     drawn = number - 1 - state.counters.number
     events = (NumbersDrawn(later(state, now), number - 1),) if drawn else ()
     return events, Transacted([], index), ()

@@ -1,7 +1,9 @@
-"""Batches in the queues they are worked in: each source's active one is a lane, and lanes are served in turn.
+"""Committed batches in the queues of their pools (resqu.md section 9).
 
-A batch that has no job left which nobody has begun is over; its source's next one takes its place. One that an
-allocator gave to the pool is over when that allocator says so (`stages.finish`).
+Each source has one active batch per pool; its other batches wait in a backlog. An active batch is a lane of the queue,
+and a lease takes jobs from the lanes in turn. A batch ends when its last job is leased or removed, and the next one of
+its source becomes active. A batch that an allocator assigned (`by_hand`) ends when the allocator finishes it
+(`batches.finish_batch`).
 """
 
 from collections import OrderedDict, deque
@@ -17,39 +19,40 @@ if TYPE_CHECKING:
 
 
 def stage_of(state: "EngineState", job: Job) -> ResquBatch | None:
-    """The batch it came with, while that has a list for it."""
-    name = job.extra.stage if job.extra is not None else ""
-    stage = state.resqu.batches.get(name) if name else None
-    return stage if stage is not None and stage.first <= job.number else None
+    """The batch that a job was pushed with, if it still exists. A later batch may have the same name; its jobs have
+    higher numbers."""
+    name = job.extra.resqu_batch if job.extra is not None else ""
+    batch = state.resqu.batches.get(name) if name else None
+    return batch if batch is not None and batch.first <= job.number else None
 
 
 def leave(state: "EngineState", job: Job) -> None:
-    """It stands in its batch no longer: begun, or removed."""
-    stage = stage_of(state, job)
-    if stage is None:
+    """Removes a job that is leased or removed from its batch. Ends the batch if that was its last job."""
+    batch = stage_of(state, job)
+    if batch is None:
         return
-    lane = state.resqu.lanes[stage.name]
+    lane = state.resqu.lanes[batch.name]
     lane.take((job.number,))
-    if not lane and not stage.by_hand and stage.phase in (Phase.ACTIVE, Phase.BACKLOG):
-        drop(state, stage)
+    if not lane and not batch.by_hand and batch.phase in (Phase.ACTIVE, Phase.BACKLOG):
+        drop(state, batch)
 
 
-def enter(state: "EngineState", stage: ResquBatch, queue: str, at: float) -> None:
-    """A committed batch is given to a pool: it is a lane there, or waits for its source's active one. One whose jobs
-    were all taken away while it waited for that is over, unless an allocator will say so."""
+def enter(state: "EngineState", batch: ResquBatch, queue: str, at: float) -> None:
+    """Gives a committed batch to the queue of a pool: active, or in the backlog if its source has an active batch
+    there. A batch without jobs ends instead, unless an allocator assigned it."""
     resqu = state.resqu
-    if not resqu.lanes[stage.name] and not stage.by_hand:
-        del resqu.batches[stage.name], resqu.lanes[stage.name]
+    if not resqu.lanes[batch.name] and not batch.by_hand:
+        del resqu.batches[batch.name], resqu.lanes[batch.name]
         return
-    stage.queue = state.queue(queue, at).name
-    key = (stage.queue, stage.source)
+    batch.queue = state.queue(queue, at).name
+    key = (batch.queue, batch.source)
     if key in resqu.active:
-        stage.phase = Phase.BACKLOG
-        resqu.backlogs.setdefault(key, deque()).append(stage.name)
+        batch.phase = Phase.BACKLOG
+        resqu.backlogs.setdefault(key, deque()).append(batch.name)
         return
-    stage.phase = Phase.ACTIVE
-    resqu.active[key] = stage.name
-    open_lane(state.queues[stage.queue], stage.name, resqu.lanes[stage.name])
+    batch.phase = Phase.ACTIVE
+    resqu.active[key] = batch.name
+    open_lane(state.queues[batch.queue], batch.name, resqu.lanes[batch.name])
 
 
 def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
@@ -58,25 +61,26 @@ def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
     queue.lanes[name] = lane
 
 
-def drop(state: "EngineState", stage: ResquBatch) -> None:
-    """The batch is over; the next one of its source comes up."""
-    following = take_out(state, stage)
-    del state.resqu.batches[stage.name]
-    del state.resqu.lanes[stage.name]
+def drop(state: "EngineState", batch: ResquBatch) -> None:
+    """Ends a batch. The next one of its source becomes active."""
+    following = take_out(state, batch)
+    del state.resqu.batches[batch.name]
+    del state.resqu.lanes[batch.name]
     if following is not None:
         enter(state, following, following.queue, state.counters.at)
 
 
-def take_out(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
-    """Out of its pool, or of the backlog there. The next one of its source, taken out of that, if it made room."""
-    resqu, key = state.resqu, (stage.queue, stage.source)
+def take_out(state: "EngineState", batch: ResquBatch) -> ResquBatch | None:
+    """Removes a batch from its pool or from the backlog there. If it was active, the next batch of its source is
+    removed from the backlog and returned."""
+    resqu, key = state.resqu, (batch.queue, batch.source)
     waiting = resqu.backlogs.get(key)
     following: ResquBatch | None = None
-    if stage.phase is Phase.BACKLOG and waiting is not None:
-        waiting.remove(stage.name)
-    elif stage.phase is Phase.ACTIVE:
+    if batch.phase is Phase.BACKLOG and waiting is not None:
+        waiting.remove(batch.name)
+    elif batch.phase is Phase.ACTIVE:
         del resqu.active[key]
-        _close_lane(state.queues[stage.queue], stage.name)
+        _close_lane(state.queues[batch.queue], batch.name)
         if waiting:
             following = resqu.batches[waiting.popleft()]
     if waiting is not None and not waiting:
@@ -84,9 +88,9 @@ def take_out(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     return following
 
 
-def next_by_itself(state: "EngineState", stage: ResquBatch) -> ResquBatch | None:
-    """The first of that source's backlog, taken out, if it need not wait for an allocator."""
-    resqu, key = state.resqu, (stage.queue, stage.source)
+def next_by_itself(state: "EngineState", batch: ResquBatch) -> ResquBatch | None:
+    """Removes and returns the first batch of the source's backlog that does not wait for an allocator."""
+    resqu, key = state.resqu, (batch.queue, batch.source)
     waiting = resqu.backlogs.get(key, deque())
     following = next((found for name in waiting if not (found := resqu.batches[name]).by_hand), None)
     if following is None:

@@ -1,4 +1,5 @@
-"""Batches (protocol page 9): opened, pushed to, kept, committed all at once, given to a pool, finished, abandoned."""
+"""Decides and applies the life of a Resqu batch: opened with its first job, pushed to, given a time to live, committed
+as a whole, assigned to a pool and finished, or abandoned when its time to live is over (resqu.md section 9)."""
 
 from random import Random
 
@@ -22,185 +23,189 @@ from crossdock.model.policies import intern
 from crossdock.model.records import Phase, ResquBatch
 from crossdock.model.states import HELD, State
 
-#: Until its client says otherwise, right after the first push; one that dies in between leaves nothing for ever.
-_UNSAID_S = 86_400.0
+#: Time to live of a new batch until its client sets one, right after the first push. It removes the batch of a client
+#: that stops in between.
+_INITIAL_TTL_S = 86_400.0
 
 
-def open_stage(state: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
+def open_batch(state: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
     if command.name in state.resqu.batches:
-        mine = queries.uncommitted(state, command.name, now) is not None
-        return (), mine and _is_in(state, command.spec.jid, command.name), ()
+        is_open = queries.uncommitted(state, command.name, now) is not None
+        return (), is_open and _is_in(state, command.spec.jid, command.name), ()
     at, name = later(state, now), command.name
-    opened = e.ResquBatchOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
+    opened = e.ResquBatchOpened(at, name, command.via, command.source, command.job_name, now.steady + _INITIAL_TTL_S)
     pool = _pool(state, command.source, command.job_name)
     return (opened, _pushed(state, name, command.via, command.spec, at, pool)), True, ()
 
 
-def push_stage(state: EngineState, command: c.PushToResquBatch, now: Now) -> Decision[int]:
-    stage = queries.uncommitted(state, command.name, now)
-    if stage is None:
+def push_to_batch(state: EngineState, command: c.PushToResquBatch, now: Now) -> Decision[int]:
+    batch = queries.uncommitted(state, command.name, now)
+    if batch is None:
         return (), 0, ()
-    many, jid = len(state.resqu.lanes[command.name]), command.spec.jid
+    count, jid = len(state.resqu.lanes[command.name]), command.spec.jid
     if jid in state.jids and _is_in(state, jid, command.name):
-        return (), many, ()
-    pool = _pool(state, stage.source, stage.job_name)
+        return (), count, ()
+    pool = _pool(state, batch.source, batch.job_name)
     event = _pushed(state, command.name, command.via, command.spec, later(state, now), pool)
-    return (event,), many + 1, ()
+    return (event,), count + 1, ()
 
 
 def _is_in(state: EngineState, jid: str, name: str) -> bool:
-    return any(job.extra is not None and job.extra.stage == name for job in state.named(jid))
+    return any(job.extra is not None and job.extra.resqu_batch == name for job in state.named(jid))
 
 
 def _pool(state: EngineState, source: str, job_name: str) -> str:
-    """Where the jobs of a batch will be, as far as is known when they are pushed."""
+    """The pool that the current mapping gives for the jobs of a batch."""
     return state.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
 
 
 def _pushed(state: EngineState, name: str, via: str, spec: Spec, at: float, pool: str) -> e.ResquBatchPushed:
-    """A batch does not look at unique ids: its jobs run without. The event names the pool, for the lake's sake."""
+    """The event of a push to a batch. The job gets no lock: batch pushes never check unique ids (resqu.md section 6).
+    The spec names the pool, so that the lake has the right queue."""
     extra = spec.extra or Extra()
     if extra.links is not None and extra.links.lock is not None:
         extra = replace(extra, links=replace(extra.links, lock=None))
-    if extra.stage != name:
-        extra = replace(extra, stage=name)
+    if extra.resqu_batch != name:
+        extra = replace(extra, resqu_batch=name)
     if extra is not spec.extra or spec.due or spec.queue != pool:
         spec = replace(spec, queue=pool, extra=extra, due=0.0)
     return e.ResquBatchPushed(at, name, via, state.counters.number + 1, spec)
 
 
-def stage_opened(state: EngineState, event: e.ResquBatchOpened) -> None:
+def batch_opened(state: EngineState, event: e.ResquBatchOpened) -> None:
     resqu = state.resqu
-    stage = ResquBatch(event.name, event.via, event.source, event.job_name, event.at, event.end)
-    stage.first = state.counters.number + 1
-    resqu.batches[event.name] = stage
+    batch = ResquBatch(event.name, event.via, event.source, event.job_name, event.at, event.end)
+    batch.first = state.counters.number + 1
+    resqu.batches[event.name] = batch
     resqu.lanes[event.name] = SortedList()
     resqu.batch_ends.add((event.end, event.name))
 
 
-def stage_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
-    stage, spec = state.resqu.batches[event.name], event.spec
-    pool = _pool(state, stage.source, stage.job_name)
+def batch_pushed(state: EngineState, event: e.ResquBatchPushed) -> None:
+    batch, spec = state.resqu.batches[event.name], event.spec
+    pool = _pool(state, batch.source, batch.job_name)
     job = Job(
-        event.number,
-        spec.jid,
-        state.share(pool),
-        state.share(spec.kind),
-        state.share(event.via),
-        spec.payload,
-        spec.form,
-        spec.priority,
-        intern(spec.policy),
-        HELD,
-        event.at,
-        event.at,
+        number=event.number,
+        jid=spec.jid,
+        queue=state.share(pool),
+        kind=state.share(spec.kind),
+        origin=state.share(event.via),
+        payload=spec.payload,
+        form=spec.form,
+        priority=spec.priority,
+        policy=intern(spec.policy),
+        state=HELD,
+        created=event.at,
+        since=event.at,
         failures=spec.failures,
         extra=spec.extra,
     )
-    state.know(job)
+    state.add_job(job)
     placement.insert(state, job)
     state.counters.number = event.number
-    stage.total += 1
+    batch.total += 1
 
 
-def keep_stage(state: EngineState, command: c.KeepResquBatch, now: Now) -> Decision[bool]:
+def keep_batch(state: EngineState, command: c.KeepResquBatch, now: Now) -> Decision[bool]:
     if queries.uncommitted(state, command.name, now) is None:
         return (), False, ()
     return (e.ResquBatchKept(later(state, now), command.name, command.end),), True, ()
 
 
-def stage_kept(state: EngineState, event: e.ResquBatchKept) -> None:
-    stage = state.resqu.batches[event.name]
-    _end(state, stage, event.end)
+def batch_kept(state: EngineState, event: e.ResquBatchKept) -> None:
+    _set_end(state, state.resqu.batches[event.name], event.end)
 
 
-def _end(state: EngineState, stage: ResquBatch, end: float) -> None:
+def _set_end(state: EngineState, batch: ResquBatch, end: float) -> None:
     ends = state.resqu.batch_ends
-    if stage.phase is Phase.UNCOMMITTED:
-        ends.take((stage.end, stage.name))
-    stage.end = end
+    if batch.phase is Phase.UNCOMMITTED:
+        ends.take((batch.end, batch.name))
+    batch.end = end
     if end < float("inf"):
-        ends.add((end, stage.name))
+        ends.add((end, batch.name))
 
 
-def commit_stage(state: EngineState, command: c.CommitResquBatch, now: Now) -> Decision[int]:
-    stage = queries.uncommitted(state, command.name, now)
-    many = queries.length(state, command.name)
-    if stage is None or not many:
+def commit_batch(state: EngineState, command: c.CommitResquBatch, now: Now) -> Decision[int]:
+    batch = queries.uncommitted(state, command.name, now)
+    count = queries.length(state, command.name)
+    if batch is None or not count:
         return (), 0, ()
-    pool = state.resqu.mapping.batch_pool(stage.source, stage.job_name)
-    return (e.ResquBatchCommitted(later(state, now), command.name, pool, many),), many, (pool,) if pool else ()
+    pool = state.resqu.mapping.batch_pool(batch.source, batch.job_name)
+    return (e.ResquBatchCommitted(later(state, now), command.name, pool, count),), count, (pool,) if pool else ()
 
 
-def stage_committed(state: EngineState, event: e.ResquBatchCommitted) -> None:
-    stage = state.resqu.batches[event.name]
-    if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
-        _end(state, stage, float("inf"))
-        stage.since = event.at
-    batch_queues.take_out(state, stage)
-    stage.phase = Phase.COMMITTED
-    stage.by_hand = False
+def batch_committed(state: EngineState, event: e.ResquBatchCommitted) -> None:
+    batch = state.resqu.batches[event.name]
+    if batch.phase is Phase.UNCOMMITTED:  # otherwise a new mapping gives a pool to a batch that was committed before
+        _set_end(state, batch, float("inf"))
+        batch.since = event.at
+    batch_queues.take_out(state, batch)
+    batch.phase = Phase.COMMITTED
+    batch.by_hand = False
     if event.queue:
-        batch_queues.enter(state, stage, event.queue, event.at)
+        batch_queues.enter(state, batch, event.queue, event.at)
 
 
-def assign_stage(state: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
-    stage = state.resqu.batches.get(command.name)
-    if stage is None or stage.phase is not Phase.COMMITTED:
+def assign_batch(state: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
+    batch = state.resqu.batches.get(command.name)
+    if batch is None or batch.phase is not Phase.COMMITTED:
         return (), 0, ()
     event = e.ResquBatchAssigned(later(state, now), command.name, command.queue)
-    key = (command.queue, stage.source)
+    key = (command.queue, batch.source)
     if key in state.resqu.active:
         return (event,), len(state.resqu.backlogs.get(key, ())) + 1, ()
     return (event,), None, (command.queue,)
 
 
-def stage_assigned(state: EngineState, event: e.ResquBatchAssigned) -> None:
-    stage = state.resqu.batches[event.name]
-    stage.by_hand = True
-    batch_queues.enter(state, stage, event.queue, event.at)
+def batch_assigned(state: EngineState, event: e.ResquBatchAssigned) -> None:
+    batch = state.resqu.batches[event.name]
+    batch.by_hand = True
+    batch_queues.enter(state, batch, event.queue, event.at)
 
 
-def finish_stage(state: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
-    stage = state.resqu.batches.get(command.name)
-    if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
+def finish_batch(state: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
+    batch = state.resqu.batches.get(command.name)
+    if batch is None or not batch.by_hand or batch.phase is not Phase.ACTIVE:
         return (), None, ()
-    waiting = queries.backlog(state, stage.queue, stage.source)
+    waiting = queries.backlog(state, batch.queue, batch.source)
     following = waiting[0] if waiting and state.resqu.batches[waiting[0]].by_hand else ""
     event = e.ResquBatchFinished(later(state, now), command.name, following)
-    return (event,), following or None, (stage.queue,) if waiting or queries.length(state, command.name) else ()
+    return (event,), following or None, (batch.queue,) if waiting or queries.length(state, command.name) else ()
 
 
-def stage_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
-    resqu, stage = state.resqu, state.resqu.batches[event.name]
-    left = [state.jobs[number] for (number,) in resqu.lanes[event.name]]
-    following = batch_queues.take_out(state, stage)
+def batch_finished(state: EngineState, event: e.ResquBatchFinished) -> None:
+    resqu, batch = state.resqu, state.resqu.batches[event.name]
+    remaining = [state.jobs[number] for (number,) in resqu.lanes[event.name]]
+    following = batch_queues.take_out(state, batch)
     del resqu.batches[event.name], resqu.lanes[event.name]
     if following is not None and following.by_hand:
         following.phase = Phase.COMMITTED
         following.queue = ""
-        following = batch_queues.next_by_itself(state, stage)
+        following = batch_queues.next_by_itself(state, batch)
     if following is not None:
-        batch_queues.enter(state, following, stage.queue, event.at)
-    queue = state.queue(stage.queue, event.at)
-    for job in left:
+        batch_queues.enter(state, following, batch.queue, event.at)
+    queue = state.queue(batch.queue, event.at)
+    for job in remaining:
         placement.leave_batch(job)
-        job.queue, job.state, job.since = queue.name, State.READY, stage.since
-        job.sort_key = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
+        job.queue, job.state, job.since = queue.name, State.READY, batch.since
+        job.sort_key = (-job.priority, BAND_NORMAL, batch.since, b"", job.number)
         placement.insert(state, job)
 
 
-def lease_staged(state: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random) -> Decision[Job | None]:
-    """By the rules of its queue: a paused one gives nothing, nor does a full one."""
-    stage = state.resqu.batches.get(command.name)
-    if stage is None or stage.phase is not Phase.ACTIVE:
+def lease_from_batch(
+    state: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random
+) -> Decision[Job | None]:
+    """Leases the next job of an active batch, under the rules of its queue: nothing if it is paused or throttled."""
+    batch = state.resqu.batches.get(command.name)
+    if batch is None or batch.phase is not Phase.ACTIVE:
         return (), None, ()
-    lane = LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
+    lane = LeaseLane(command.via, [batch.queue], command.worker, command.terms, lane=command.name)
     return lease_next(random, state, lane, now) or ((), None, ())
 
 
 def abandon(state: EngineState, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
-    """Batches whose time was over `until` then (steady): their jobs go, so many at once, and then they."""
+    """Ends batches whose time to live was over at the steady time `until`. At most `limit` jobs and batches are removed
+    by one call; a batch ends after its last job is removed. Returns the events and how many of the limit they use."""
     at = later(state, now)
     events: list[AnyEvent] = []
     left = limit
@@ -217,7 +222,7 @@ def abandon(state: EngineState, now: Now, until: float, limit: int) -> tuple[lis
     return events, limit - left
 
 
-def stage_ended(state: EngineState, event: e.ResquBatchEnded) -> None:
-    stage = state.resqu.batches.pop(event.name)
-    state.resqu.batch_ends.take((stage.end, event.name))
+def batch_ended(state: EngineState, event: e.ResquBatchEnded) -> None:
+    batch = state.resqu.batches.pop(event.name)
+    state.resqu.batch_ends.take((batch.end, event.name))
     del state.resqu.lanes[event.name]

@@ -1,4 +1,8 @@
-"""Buffers (MODEL section 10): what Resqu's workers and allocators popped, and what becomes of it."""
+"""Decides and applies what happens to the buffer lists of Resqu's workers and allocators (model.md section 10).
+
+A worker leases a job into its buffer and an allocator takes one without a lease. Emptying a worker's buffer settles its
+job; putting an allocator's job on a queue makes it ready there.
+"""
 
 from random import Random
 
@@ -39,7 +43,7 @@ def taken(state: EngineState, event: e.Taken) -> None:
 
 
 def fill(state: EngineState, command: c.FillBuffer, now: Now, random: Random) -> Decision[None]:
-    """A buffer holds one job: whatever was left in it is lost to who left it."""
+    """Puts a job into a buffer. A buffer holds one job, so the lease of a job that was left in it ends as lost."""
     events, woken = _lost(state, command.key, "", now, random)
     events.append(e.BufferFilled(later(state, now), command.key, command.number, command.token, command.text))
     return events, None, woken
@@ -60,12 +64,12 @@ def put_on(state: EngineState, command: c.PutOn, now: Now, random: Random) -> De
     buffer = state.resqu.buffers.get(command.key)
     if buffer is None:
         return (), None, ()
-    job = _taken(state, command.key)
+    job = _job_without_lease(state, command.key)
     at = later(state, now)
     if job is None:
         events, woken = _lost(state, command.key, command.via, now, random)
     else:
-        at = just_after(at)  # behind all that came at this reading of the clock
+        at = just_after(at)  # the job joins the tail, also behind jobs of the same clock reading
         events = [e.PutOnQueue(at, command.via, command.queue, [row(job)])]
         woken = (command.queue,)
     return [*events, e.BufferEmptied(at, command.key)], buffer.text, woken
@@ -73,8 +77,8 @@ def put_on(state: EngineState, command: c.PutOn, now: Now, random: Random) -> De
 
 def put_on_queue(state: EngineState, event: e.PutOnQueue) -> None:
     queue = state.queue(event.queue, event.at)
-    for each in event.rows:
-        job = state.jobs[each.number]
+    for job_row in event.rows:
+        job = state.jobs[job_row.number]
         job_state = move(job.state, READY)
         placement.remove(state, job)
         job.queue, job.state = queue.name, job_state
@@ -83,12 +87,13 @@ def put_on_queue(state: EngineState, event: e.PutOnQueue) -> None:
 
 
 def empty(state: EngineState, command: c.EmptyBuffer, now: Now, random: Random) -> Decision[bytes | None]:
+    """Empties a buffer. A leased job is settled, or its lease is lost; an allocator's job returns to its queue."""
     buffer = state.resqu.buffers.get(command.key)
     if buffer is None:
         return (), None, ()
     events: list[AnyEvent] = []
     woken: tuple[str, ...] = ()
-    found, job = buffered(state, buffer.number), _taken(state, command.key)
+    found, job = buffered(state, buffer.number), _job_without_lease(state, command.key)
     if job is not None:
         events.append(e.PutOnQueue(later(state, now), command.via, job.queue, [row(job)]))
         woken = (job.queue,)
@@ -102,12 +107,13 @@ def empty(state: EngineState, command: c.EmptyBuffer, now: Now, random: Random) 
 def _settled(
     state: EngineState, job: Job, lease: Lease, command: c.EmptyBuffer, buffer: c.Buffer, now: Now, random: Random
 ) -> tuple[list[AnyEvent], tuple[str, ...]]:
+    """A final failure if the worker reported one, otherwise a success."""
     if buffer.said is e.Said.OVER:
-        told = FailureReport(command.via, lease.worker, "", "its worker said that it failed", counted=False)
-        event = failure(state, job, lease, now, told, random, final=True)
+        report = FailureReport(command.via, lease.worker, "", "the worker reported a failure", counted=False)
+        event = failure(state, job, lease, now, report, random, final=True)
         return [event], queues_woken_by(event, job)
-    done = Succeed(job.jid, Claim(command.via, lease.worker, buffer.held))
-    return [success(job, lease, done, later(state, now), now)], room(state, job)
+    settlement = Succeed(job.jid, Claim(command.via, lease.worker, buffer.held))
+    return [success(job, lease, settlement, later(state, now), now)], room(state, job)
 
 
 def buffer_emptied(state: EngineState, event: e.BufferEmptied) -> None:
@@ -124,7 +130,7 @@ def discard(state: EngineState, command: c.DiscardBuffer, now: Now) -> Decision[
     buffer = state.resqu.buffers.get(command.key)
     if buffer is None or buffer.text != command.text:
         return (), False, ()
-    at, job = later(state, now), _taken(state, command.key)
+    at, job = later(state, now), _job_without_lease(state, command.key)
     events: list[AnyEvent] = [e.BufferEmptied(at, command.key)]
     if job is not None:
         events.append(Removed(at, "discarded", command.via, last_rows([job], at)))
@@ -132,10 +138,10 @@ def discard(state: EngineState, command: c.DiscardBuffer, now: Now) -> Decision[
 
 
 def buried(state: EngineState, event: Buried) -> None:
-    """An allocator that puts the text of a buried job on a queue later puts nothing there."""
-    for each in event.rows:
-        if state.jobs[each.number].state in (BLOCKED, HELD):
-            state.resqu.in_buffer.pop(each.number, None)
+    """Separates buried jobs from their buffers. An allocator that later puts such a job on a queue moves nothing."""
+    for job_row in event.rows:
+        if state.jobs[job_row.number].state in (BLOCKED, HELD):
+            state.resqu.in_buffer.pop(job_row.number, None)
 
 
 def lose(state: EngineState, command: c.LoseBuffer, now: Now, random: Random) -> Decision[None]:
@@ -144,7 +150,7 @@ def lose(state: EngineState, command: c.LoseBuffer, now: Now, random: Random) ->
 
 
 def _lost(state: EngineState, key: str, via: str, now: Now, random: Random) -> tuple[list[AnyEvent], tuple[str, ...]]:
-    """What the end of the buffer's owner means for a job that is leased to it."""
+    """Ends the lease of the job in a buffer whose worker is gone, under the job's policy."""
     buffer = state.resqu.buffers.get(key)
     found = buffered(state, buffer.number) if buffer is not None else None
     if found is None or found[0] != key:
@@ -153,7 +159,7 @@ def _lost(state: EngineState, key: str, via: str, now: Now, random: Random) -> t
     return [event], queues_woken_by(event, found[2])
 
 
-def _taken(state: EngineState, key: str) -> Job | None:
-    """The job in an allocator's buffer, if it still waits there."""
+def _job_without_lease(state: EngineState, key: str) -> Job | None:
+    """The job in an allocator's buffer, if it is still held there."""
     job = queries.in_hand(state, key)
     return job if job is not None and job.lease is None else None

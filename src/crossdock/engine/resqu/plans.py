@@ -1,4 +1,5 @@
-"""Plans: recurrences that clients make (protocol page 8). Their runs are `recur`'s affair."""
+"""Plans: schedules that Resqu's clients create, move and remove, and their intervals (resqu.md section 8). Their runs
+are in `records.schedules`."""
 
 import re
 from calendar import monthrange
@@ -15,19 +16,19 @@ from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.model.events.resqu import PlanCleared, PlanSet
 from crossdock.model.records import Schedule
 
-#: Runs that were missed while the server was down are made up for, each of them: so many at most.
+#: Runs missed while the server was down are made up for, at most this many per plan.
 CAUGHT_UP_AT_MOST: Final = 1_000
 
 
 def record_name(plan: str) -> str:
-    """Under which it stands among the recurrences: no name of a configured one begins like it."""
+    """The name of a plan among the schedules. No name of a configured schedule begins like this."""
     return "\0plan:" + plan
 
 
 def set_plan(state: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
     before = state.schedules.get(name)
-    if (before is not None) is not command.anew:
+    if (before is not None) is not command.replaces:
         return (), False, ()
     plan = Schedule(
         name, "resqu", command.interval, "UTC", command.spec, command.next, command.plan, command.source, command.text
@@ -61,6 +62,7 @@ def plan_set(state: EngineState, event: PlanSet) -> None:
 
 
 def enlist(state: EngineState, plan: Schedule) -> None:
+    """Adds a plan to the list of its source."""
     state.resqu.plans.setdefault(plan.source, {})[plan.plan] = None
 
 
@@ -78,21 +80,22 @@ def plan_cleared(state: EngineState, event: PlanCleared) -> None:
 
 
 def next_after(plan: Schedule, now: float) -> float:
-    """Of the run that is due: one interval later, so that those missed are made up for, as far as they are."""
-    words = parse(plan.schedule)
-    if not words.months and (now - plan.next) / words.seconds > CAUGHT_UP_AT_MOST:
-        return after(words, plan.next, now - CAUGHT_UP_AT_MOST * words.seconds)
-    return step(words, plan.next)
+    """The next run of a plan that is due: one interval after this one, so that missed runs are made up for. If more
+    than `CAUGHT_UP_AT_MOST` were missed, the oldest are skipped."""
+    interval = parse(plan.schedule)
+    if not interval.months and (now - plan.next) / interval.seconds > CAUGHT_UP_AT_MOST:
+        return after(interval, plan.next, now - CAUGHT_UP_AT_MOST * interval.seconds)
+    return step(interval, plan.next)
 
 
-# Intervals of plans (protocol page 8): years and months by the calendar, then days and time of day, in UTC.
+# Intervals of plans: years and months by the calendar, then days and time of day, in UTC.
 
 
-_WORDS: Final = re.compile(
+_INTERVAL: Final = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.ASCII
 )
-#: Neither a next run nor the way to it is beyond what a calendar can tell.
-_DIGITS_AT_MOST: Final = 9
+#: Limit of each number. It keeps the arithmetic within the range of a date.
+_MAX_DIGITS: Final = 9
 _NEVER: Final = float("inf")
 
 
@@ -103,22 +106,22 @@ class Interval(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def parse(text: str) -> Interval:
-    """As `recurrenceInterval` spells it: `P0Y1M0DT0H0M0S`. Raises ValueError, with what is wrong."""
-    found = _WORDS.fullmatch(text)
+    """Parses an interval as `recurrenceInterval` has it: `P0Y1M0DT0H0M0S`. Raises ValueError with the reason."""
+    found = _INTERVAL.fullmatch(text)
     if found is None or not any(found.groups()):
-        raise ValueError(f"the interval {text[:64]!r} is not written like P1Y2M3DT4H5M6S")
-    if any(part is not None and len(part) > _DIGITS_AT_MOST for part in found.groups()):
-        raise ValueError(f"the interval {text[:64]!r} is too long")
+        raise ValueError(f"the interval {text[:64]!r} does not have the form P1Y2M3DT4H5M6S")
+    if any(part is not None and len(part) > _MAX_DIGITS for part in found.groups()):
+        raise ValueError(f"the interval {text[:64]!r} is too long: a number may have at most {_MAX_DIGITS} digits")
     years, months, weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     interval = Interval(years * 12 + months, (weeks * 7 + days) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
     if not any(interval):
-        raise ValueError(f"the interval {text[:64]!r} is no time at all: its plan would never come to an end")
+        raise ValueError(f"the interval {text[:64]!r} is zero: use at least one second")
     return interval
 
 
 def step(interval: Interval, start: float) -> float:
-    """One interval later; infinity where the calendar ends. A day that its month does not have runs over into the
-    next one, and stays there."""
+    """One interval after `start`; infinity beyond the end of the calendar. A day that the month does not have runs over
+    into the next month: January 31 plus one month is March 3, or March 2 in a leap year."""
     if not interval.months:
         return start + interval.seconds
     try:
@@ -133,7 +136,7 @@ def step(interval: Interval, start: float) -> float:
 
 
 def after(interval: Interval, start: float, now: float) -> float:
-    """The first run behind `now`: from `start` on, interval by interval. A start that is still to come is kept."""
+    """The first run after `now`, counted in intervals from `start`; `start` itself if it is later than `now`."""
     if not interval.months and start <= now:
         return start + ((now - start) // interval.seconds + 1) * interval.seconds
     while start <= now:

@@ -1,4 +1,5 @@
-"""Reads that only Resqu's keys and the operator's view of them need: unique ids, buffers, plans, batches, pools."""
+"""Reads for Resqu's keys and for the admin view of them: unique ids, buffers, plans, batches and pools. They change
+nothing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -17,7 +18,8 @@ KEY_PREFIX: Final = b"resqu-v4:"
 
 
 def named(state: EngineState, uid: str) -> Number:
-    """The job that has this unique id, or is shown under it; 0: none, a connection may have it."""
+    """The number of the job that holds this unique id, or is shown under it. 0 if no job does; a connection may have
+    reserved it."""
     if uid.startswith(SHOWN_AS):
         digits = uid.removeprefix(SHOWN_AS)
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 20 else 0
@@ -26,7 +28,7 @@ def named(state: EngineState, uid: str) -> Number:
 
 
 def unique_state(state: EngineState, uid: str) -> str | None:
-    """`unique:<uid>:state`: queued or running, None when nobody has it."""
+    """`unique:<uid>:state`: queued or running; None if the id is free."""
     name = unique(uid).name
     if name in state.resqu.reserved:
         return "queued"
@@ -37,12 +39,12 @@ def unique_state(state: EngineState, uid: str) -> str | None:
 
 
 def is_running(state: EngineState, job: Job, lock: str) -> bool:
-    """Leased, or somebody said so."""
+    """Whether a job is leased or its lock was marked as running."""
     return job.lease is not None or lock in state.resqu.running
 
 
 def reserved_count(state: EngineState) -> int:
-    """How many unique ids connections hold without a job."""
+    """How many unique ids are reserved by connections, without a job."""
     return len(state.resqu.reserved)
 
 
@@ -55,12 +57,12 @@ def deferred(state: EngineState, uid: str) -> bytes | None:
 
 
 def buffer(state: EngineState, key: str) -> Buffer | None:
-    """`worker:<id>`, `allocator:<node>:<code>`."""
+    """The content of `worker:<id>` or `allocator:<node>:<code>`."""
     return state.resqu.buffers.get(key)
 
 
 def buffers(state: EngineState) -> Mapping[str, Buffer]:
-    """By key."""
+    """All buffers by key."""
     return state.resqu.buffers
 
 
@@ -70,14 +72,15 @@ def buffer_of_job(state: EngineState, job: Job) -> str | None:
 
 
 def in_hand(state: EngineState, key: str) -> Job | None:
-    """The job that the owner of this buffer has, by its lease or on the way to a pool. The text may outlive that."""
-    full = state.resqu.buffers.get(key)
-    job = state.jobs.get(full.number) if full is not None else None
-    if full is None or job is None:
+    """The job that the owner of this buffer still has: leased to it, or held on the way to a pool. None if the job has
+    ended or moved on, even if its text is still in the buffer."""
+    content = state.resqu.buffers.get(key)
+    job = state.jobs.get(content.number) if content is not None else None
+    if content is None or job is None:
         return None
-    if full.token:
-        return job if job.lease is not None and job.lease.token == full.token else None
-    return job if job.state is HELD and state.resqu.in_buffer.get(full.number) == key else None
+    if content.token:
+        return job if job.lease is not None and job.lease.token == content.token else None
+    return job if job.state is HELD and state.resqu.in_buffer.get(content.number) == key else None
 
 
 def plan(state: EngineState, plan_id: str) -> Schedule | None:
@@ -85,7 +88,7 @@ def plan(state: EngineState, plan_id: str) -> Schedule | None:
 
 
 def plans_by_source(state: EngineState) -> Mapping[str, Mapping[str, None]]:
-    """By source: the ids of its plans, in the order they were made."""
+    """By source: the ids of its plans in order of creation."""
     return state.resqu.plans
 
 
@@ -94,12 +97,12 @@ def plan_count(state: EngineState) -> int:
 
 
 def plans_of(state: EngineState, source: str) -> Iterator[str]:
-    """`plan_list:<source>`: ids, in the order they were made."""
+    """`plan_list:<source>`: ids in order of creation."""
     return iter(state.resqu.plans.get(source, ()))
 
 
 def schedule(state: EngineState) -> Iterator[tuple[float, str]]:
-    """`plan_schedule`: next runs and ids, the first one first."""
+    """`plan_schedule`: next runs and ids, the earliest first."""
     for due, name in state.next_runs:
         record = state.schedules[name]
         if record.plan:
@@ -107,22 +110,22 @@ def schedule(state: EngineState) -> Iterator[tuple[float, str]]:
 
 
 def delayed_counts(state: EngineState) -> Mapping[int, int]:
-    """`delayed_queue_schedule`: by second, how many scheduled jobs of Resqu are due in it."""
+    """`delayed_queue_schedule`: by second, how many scheduled Resqu jobs are due."""
     return state.resqu.delayed
 
 
 def mapping(state: EngineState) -> PoolMapping:
-    """Which pool a job or a batch goes to."""
+    """The mapping of jobs and batches to pools."""
     return state.resqu.mapping
 
 
 def queue_of(state: EngineState, job: Job | Spec) -> str:
-    """The queue a job goes to: by the mapping for a job of Resqu, by its own name for another."""
+    """The queue that a job goes to: its pool if it is a Resqu job, otherwise the queue it names."""
     return state.resqu.queue_of(job)
 
 
 def waiting_beside(state: EngineState, job: Job | Spec) -> int:
-    """How many jobs could be leased from the queue a job goes to."""
+    """How many jobs can be leased from the queue that a job goes to."""
     queue = state.queues.get(state.resqu.queue_of(job))
     return queue.waiting if queue is not None else 0
 
@@ -132,56 +135,56 @@ def batch(state: EngineState, name: str) -> ResquBatch | None:
 
 
 def batches(state: EngineState) -> Mapping[str, ResquBatch]:
-    """By name, committed or not."""
+    """All batches by name, committed or not."""
     return state.resqu.batches
 
 
 def uncommitted(state: EngineState, name: str, now: Now) -> ResquBatch | None:
-    """A batch that is still being pushed to, and whose time is not over."""
-    stage = state.resqu.batches.get(name)
-    return stage if stage is not None and stage.phase is Phase.UNCOMMITTED and stage.end > now.steady else None
+    """The batch of this name if it is uncommitted and its time to live is not over."""
+    found = state.resqu.batches.get(name)
+    return found if found is not None and found.phase is Phase.UNCOMMITTED and found.end > now.steady else None
 
 
 def committed(state: EngineState, name: str) -> ResquBatch | None:
-    """A committed batch that has jobs nobody has begun."""
-    stage = state.resqu.batches.get(name)
-    return stage if stage is not None and stage.phase is not Phase.UNCOMMITTED and length(state, name) else None
+    """The batch of this name if it is committed and has jobs that were not leased yet."""
+    found = state.resqu.batches.get(name)
+    return found if found is not None and found.phase is not Phase.UNCOMMITTED and length(state, name) else None
 
 
 def length(state: EngineState, name: str) -> int:
-    """Jobs of a batch, committed or not, that nobody has begun."""
+    """How many jobs of a batch, committed or not, were not leased yet."""
     lane = state.resqu.lanes.get(name)
     return len(lane) if lane is not None else 0
 
 
 def committed_index(state: EngineState, name: str) -> SortedList[tuple[Number]] | None:
-    """The numbers of a committed batch's jobs that nobody has begun, in order. None: there are none."""
+    """The numbers of a committed batch's jobs that were not leased yet, in order; None if there are none."""
     return None if committed(state, name) is None else state.resqu.lanes.get(name)
 
 
 def batched_count(state: EngineState) -> int:
-    """Jobs of all batches, committed or not, that nobody has begun."""
+    """How many jobs of all batches, committed or not, were not leased yet."""
     return sum(map(len, state.resqu.lanes.values()))
 
 
 def jobs_of(state: EngineState, name: str) -> Iterator[Job]:
-    """The same jobs, the next one first."""
+    """The jobs of a batch that were not leased yet, the next one first."""
     for (number,) in state.resqu.lanes.get(name, ()):
         yield state.jobs[number]
 
 
 def backlog(state: EngineState, queue: str, source: str) -> list[str]:
-    """`pool:<pool>:backlog:<source>`: batches that wait, the next one first."""
+    """`pool:<pool>:backlog:<source>`: waiting batches, the next one first."""
     return list(state.resqu.backlogs.get((queue, source), ()))
 
 
 def active(state: EngineState, queue: str) -> dict[str, str]:
-    """`pool:<pool>`: sources that have a batch in work there, and which."""
+    """`pool:<pool>`: the active batch of each source."""
     return {source: name for (pool, source), name in state.resqu.active.items() if pool == queue}
 
 
 def worker_set(worker: bytes) -> bytes:
-    """The key of the set that lists a worker while it lives. The worker is `<node>~<pool>~<code>~<pid>`."""
+    """The key of the set that a running worker is a member of. The worker's name is `<node>~<pool>~<code>~<pid>`."""
     node, _, rest = worker.partition(b"~")
     pool = rest.rsplit(b"~", 2)[0]
     return b"%bprocess:%b:pool:%b" % (KEY_PREFIX, node, pool)

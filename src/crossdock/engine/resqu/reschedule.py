@@ -1,19 +1,21 @@
-"""Jobs that come again: rescheduled as a success or as a failure, the same one or another (protocol page 10.6)."""
+"""Decides and applies a reschedule: a worker ends its job, as a success or as a failure, and the same job or another
+one is enqueued (resqu.md section 10.6)."""
 
 from random import Random
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, just_after, later
+from crossdock.engine.decision import Decision, FollowUps, just_after, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
+from crossdock.engine.job_view import pushed_at
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.jobs.complete import DONE, UNKNOWN, claimed, room, success
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, failure
 from crossdock.engine.records import links
 from crossdock.engine.records.stats import FAILURE, RUN
-from crossdock.engine.resqu.unique_ids import face_of, lock_of, routed
+from crossdock.engine.resqu.unique_ids import lock_of, resqu_data, routed
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Refused, Succeed, Verdict
@@ -23,7 +25,7 @@ from crossdock.model.events.resqu import Rescheduled
 from crossdock.model.job import Extra, Failure, Job, Lease, Spec
 from crossdock.model.states import State
 
-_SAID = "its worker asked for another try"
+RETRY_MESSAGE = "the worker asked for a retry"
 
 
 def reschedule(state: EngineState, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
@@ -39,41 +41,44 @@ def reschedule(state: EngineState, command: Reschedule, now: Now, random: Random
 def next_run(
     state: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool
 ) -> Rescheduled:
-    """The same job, as the spec says; a job of another door comes again as it is."""
+    """The event that enqueues the same job again as the spec describes it. A job of another protocol is enqueued
+    unchanged."""
     failures = max(spec.failures, job.failures + 1) if failed else job.failures
     due = spec.due if spec.due > now.wall else 0.0
-    if face_of(job) is not None:
+    if resqu_data(job) is not None:
         to = replace(routed(state, spec), priority=job.priority, policy=job.policy, due=due)
     else:
         to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.policy, due)
-    at = just_after(later(state, now))  # behind all that came at this reading of the clock
-    said = _SAID if failed else ""
-    return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
+    at = just_after(later(state, now))  # the job joins the tail, also behind jobs of the same clock reading
+    message = RETRY_MESSAGE if failed else ""
+    close = closing(job, lease, at, via)
+    return Rescheduled(*close, failed, to, failures, message, leased_via(lease, via), pushed_at(job))
 
 
 def woken(state: EngineState, job: Job, event: Rescheduled) -> tuple[str, ...]:
+    """The queues in which a job may have become leasable."""
     queues = dict.fromkeys(room(state, job))
     if not event.to.due:
         queues[event.to.queue] = None
     return tuple(queues)
 
 
-def rescheduled(state: EngineState, event: Rescheduled) -> None:
+def rescheduled(state: EngineState, follow_ups: FollowUps, event: Rescheduled) -> None:
     job, to = state.jobs[event.number], event.to
-    end_lease(state, job, State.SCHEDULED if to.due else State.READY)
+    end_lease(state, follow_ups, job, State.SCHEDULED if to.due else State.READY)
     _book(state, job, event)
     linked = job.extra.links if job.extra is not None else None
     if linked is not None:
         if event.failed:
-            links.failed(state, job, linked, event.at, "failed")
+            links.failed(state, follow_ups, job, linked, event.at, "failed")
         elif linked.tracked:
-            links.tell(state, job, event.at, "success")
-    _become(state, job, event)
+            links.report_progress(state, follow_ups, job, event.at, "success")
+    _replace_job(state, job, event)
     if linked is not None:
         if linked.lock is not None:
             state.resqu.running.discard(linked.lock.name)
         if linked.tracked:
-            links.tell(state, job, event.at, "enqueued")
+            links.report_progress(state, follow_ups, job, event.at, "enqueued")
 
 
 def _book(state: EngineState, job: Job, event: Rescheduled) -> None:
@@ -85,19 +90,21 @@ def _book(state: EngineState, job: Job, event: Rescheduled) -> None:
         state.stats.book(job.queue, event.at, RUN, event.run_s)
 
 
-def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
+def _replace_job(state: EngineState, job: Job, event: Rescheduled) -> None:
     to, extra = event.to, job.extra or Extra()
     if to.jid != job.jid:
-        state.resqu.once.mark(job.jid, event.at)  # a repeat of the push that made it is still recognised
+        state.resqu.once.mark(job.jid, event.at)  # a repeat of its first push is still recognised
         state.rename(job, to.jid)
-    if extra.stage:
-        extra = replace(extra, stage="")
+    if extra.resqu_batch:
+        extra = replace(extra, resqu_batch="")
     if to.extra is not None and to.extra.protocol_data is not None:
         extra = replace(extra, protocol_data=to.extra.protocol_data)
     if event.failed:
         first_at = extra.error.first_at if extra.error is not None else event.at
         error = Failure("", event.message, (), first_at, event.at, to.due or event.at, False)
         extra = replace(extra, error=error)
+    else:
+        extra = replace(extra, pushed_at=event.at)
     job.extra = extra
     job.kind, job.payload, job.form = state.share(to.kind), to.payload, to.form
     job.failures, job.due, job.since = event.failures, to.due, event.at
@@ -109,7 +116,7 @@ def _become(state: EngineState, job: Job, event: Rescheduled) -> None:
 def _another(
     state: EngineState, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
 ) -> Decision[Verdict]:
-    """The job ends, and the other one is pushed. It may take over this one's lock."""
+    """Ends the job and pushes another one, which may take over its lock."""
     spec = routed(state, command.spec)
     refused = enqueue.refusals(state, [spec], now)
     lock = lock_of(spec)
@@ -119,8 +126,8 @@ def _another(
     claim, at = command.claim, later(state, now)
     end: AnyEvent
     if command.failed:
-        told = FailureReport(claim.via, claim.worker, "", "it was rescheduled as a failure", counted=False)
-        end = failure(state, job, lease, now, told, random, final=True)
+        report = FailureReport(claim.via, claim.worker, "", "rescheduled as a failure", counted=False)
+        end = failure(state, job, lease, now, report, random, final=True)
     else:
         end = success(job, lease, Succeed(command.jid, claim), at, now)
     number = state.counters.number + 1

@@ -1,6 +1,7 @@
-"""What the engine knows beside the job for Resqu: who has a unique id, deferred jobs, batches, buffers, pools.
+"""The state that the engine keeps for Resqu beside the jobs: reserved unique ids, deferred jobs, batches, buffers and
+the mapping to pools. Only apply functions may write to it.
 
-Locks themselves stand in `state.locks`, plans in `memory.schedules`. Only apply functions may write here.
+The locks of unique ids are in `EngineState.locks`, plans in `EngineState.schedules`.
 """
 
 from collections import Counter, deque
@@ -17,42 +18,42 @@ _DEFAULT: Final = "default"
 
 
 class Mapping:
-    """Which pool a job goes to (protocol page 10.3): its source's entry for its name, else that of all sources, else
-    the pool of all."""
+    """Which pool a job or a batch goes to (resqu.md section 10.3): the entry of its source for its name, else the
+    default entry for its name, else the default pool."""
 
     __slots__ = ("batch", "pool", "static")
 
-    #: Sources and names whose pool is remembered.
-    REMEMBERED: Final = 4_096
+    #: Size of the cache of pools.
+    CACHE_SIZE: Final = 4_096
 
     def __init__(self, static: Pools | None = None, batch: Pools | None = None) -> None:
         self.static = static or {}
         self.batch = batch or {}
-        #: The pool of a job by itself, by its source and name
-        self.pool = lru_cache(maxsize=self.REMEMBERED)(self._pool)
+        #: The static pool of a job, by source and name
+        self.pool = lru_cache(maxsize=self.CACHE_SIZE)(self._pool)
 
     def _pool(self, source: str, name: str) -> str:
         return _look_up(self.static, source, name) or UNASSIGNED
 
     def batch_pool(self, source: str, name: str) -> str:
-        """Of a batch, by its source and the name of its first job. Empty: an allocator will say."""
+        """The pool of a batch, by its source and the name of its first job. Empty if an allocator assigns it."""
         return _look_up(self.batch, source, name)
 
 
 def _look_up(pools: Pools, source: str, name: str) -> str:
     if not pools:
         return ""
-    of_all = pools.get(_DEFAULT, {})
-    return pools.get(source, {}).get(name) or of_all.get(name) or of_all.get(_DEFAULT, "")
+    default = pools.get(_DEFAULT, {})
+    return pools.get(source, {}).get(name) or default.get(name) or default.get(_DEFAULT, "")
 
 
 class RecentJids:
-    """Ids of Resqu jobs that are gone: a repeat of such a push adds nothing. Kept for an hour, the newest of them."""
+    """Jids of Resqu jobs that ended within the last hour. A push of one of them is a repeat and adds nothing."""
 
     __slots__ = ("_ages", "ids")
 
     KEPT_S: Final = 3_600.0
-    #: At twenty thousand jobs a second still ten seconds; a client that lost a reply repeats within one.
+    #: At 20,000 jobs a second this covers ten seconds. A client that lost a reply repeats its push within one second.
     AT_MOST: Final = 200_000
 
     def __init__(self, marks: list[tuple[float, str]] | None = None) -> None:
@@ -92,19 +93,19 @@ class ResquState:
 
     def __init__(self, mapping: Mapping | None = None) -> None:
         self.mapping = mapping or Mapping()
-        self.reserved: dict[str, int] = {}  #: locks that connections have, by name
+        self.reserved: dict[str, int] = {}  #: locks that connections reserved, by name
         self.reserved_by: dict[int, dict[str, None]] = {}  #: the same by connection
-        self.running: set[str] = set()  #: locks whose holder was said to be running
-        self.deferred: dict[str, tuple[str, Spec]] = {}  #: by lock: door and job
-        self.delayed: Counter[int] = Counter()  #: its scheduled jobs, by second; other doors' are not shown there
-        self.buffers: dict[str, Buffer] = {}
-        self.in_buffer: dict[Number, str] = {}  #: jobs that are leased or taken into one, and which
+        self.running: set[str] = set()  #: locks whose holder was marked as running
+        self.deferred: dict[str, tuple[str, Spec]] = {}  #: by lock: protocol and job
+        self.delayed: Counter[int] = Counter()  #: scheduled Resqu jobs by the second they are due
+        self.buffers: dict[str, Buffer] = {}  #: by key
+        self.in_buffer: dict[Number, str] = {}  #: jobs leased or taken into a buffer, and its key
         self.batches: dict[str, ResquBatch] = {}
-        self.lanes: dict[str, SortedList[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
-        self.batch_ends: SortedList[tuple[float, str]] = SortedList()
-        self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the stage that is worked on
-        self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
-        self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
+        self.lanes: dict[str, SortedList[tuple[Number]]] = {}  #: by batch: its jobs that were not leased yet
+        self.batch_ends: SortedList[tuple[float, str]] = SortedList()  #: uncommitted batches by the end of their time
+        self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the active batch
+        self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: waiting batches, next one first
+        self.plans: dict[str, dict[str, None]] = {}  #: by source: plan ids
         self.once = RecentJids()
 
     def reserve(self, name: str, by: int) -> None:
@@ -121,7 +122,7 @@ class ResquState:
                 del self.reserved_by[by]
 
     def queue_of(self, job: Job | Spec) -> str:
-        """Where it goes: of a Resqu job its pool, of another the queue it names."""
+        """The queue that a job goes to: its pool if it is a Resqu job, otherwise the queue it names."""
         protocol_data = None if job.extra is None else job.extra.protocol_data
         return (
             self.mapping.pool(protocol_data.source, protocol_data.name)

@@ -1,11 +1,11 @@
-"""Which function decides each of Resqu's commands, and which one folds each of their events."""
+"""The tables of Resqu: the function that decides each command, and the one that applies each event."""
 
 from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any, Final
 
-from crossdock.engine.decision import Decision
+from crossdock.engine.decision import Decision, FollowUps
 from crossdock.engine.resqu import batches, buffers, mapping, plans, push, reschedule, unique_ids
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -16,28 +16,32 @@ from crossdock.model.events.base import Event
 
 APPLY: Final[dict[type[Event], Callable[[EngineState, Any], None]]] = {
     e.Reserved: unique_ids.reserved,
-    e.Unreserved: unique_ids.unreserved,
     e.Handed: unique_ids.reserved,
     e.UniqueMarked: unique_ids.unique_marked,
     e.Deferred: unique_ids.deferred,
     e.DeferralDropped: unique_ids.deferral_dropped,
-    e.Unlocked: unique_ids.unlocked,
-    e.Rescheduled: reschedule.rescheduled,
     e.Taken: buffers.taken,
     e.PutOnQueue: buffers.put_on_queue,
     e.BufferFilled: buffers.buffer_filled,
     e.BufferSaid: buffers.buffer_said,
     e.BufferEmptied: buffers.buffer_emptied,
-    e.ResquBatchOpened: batches.stage_opened,
-    e.ResquBatchPushed: batches.stage_pushed,
-    e.ResquBatchKept: batches.stage_kept,
-    e.ResquBatchCommitted: batches.stage_committed,
-    e.ResquBatchAssigned: batches.stage_assigned,
-    e.ResquBatchFinished: batches.stage_finished,
-    e.ResquBatchEnded: batches.stage_ended,
+    e.ResquBatchOpened: batches.batch_opened,
+    e.ResquBatchPushed: batches.batch_pushed,
+    e.ResquBatchKept: batches.batch_kept,
+    e.ResquBatchCommitted: batches.batch_committed,
+    e.ResquBatchAssigned: batches.batch_assigned,
+    e.ResquBatchFinished: batches.batch_finished,
+    e.ResquBatchEnded: batches.batch_ended,
     e.PlanSet: plans.plan_set,
     e.PlanCleared: plans.plan_cleared,
     e.MappingSet: mapping.mapping_set,
+}
+
+#: Events that may affect other records.
+APPLY_FOLLOWED: Final[dict[type[Event], Callable[[EngineState, FollowUps, Any], None]]] = {
+    e.Unreserved: unique_ids.unreserved,
+    e.Unlocked: unique_ids.unlocked,
+    e.Rescheduled: reschedule.rescheduled,
 }
 
 Decide = Callable[[EngineState, Any, Now], Decision[Any]]
@@ -60,13 +64,13 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
         resqu.MovePlan: plans.move_plan,
         resqu.ClearPlan: plans.clear_plan,
         resqu.SetMapping: mapping.set_mapping,
-        resqu.OpenResquBatch: batches.open_stage,
-        resqu.PushToResquBatch: batches.push_stage,
-        resqu.KeepResquBatch: batches.keep_stage,
-        resqu.CommitResquBatch: batches.commit_stage,
-        resqu.AssignResquBatch: batches.assign_stage,
-        resqu.FinishResquBatch: batches.finish_stage,
-        resqu.LeaseFromResquBatch: drawing(batches.lease_staged),
+        resqu.OpenResquBatch: batches.open_batch,
+        resqu.PushToResquBatch: batches.push_to_batch,
+        resqu.KeepResquBatch: batches.keep_batch,
+        resqu.CommitResquBatch: batches.commit_batch,
+        resqu.AssignResquBatch: batches.assign_batch,
+        resqu.FinishResquBatch: batches.finish_batch,
+        resqu.LeaseFromResquBatch: drawing(batches.lease_from_batch),
         resqu.TakeNext: buffers.take_next,
         resqu.FillBuffer: drawing(buffers.fill),
         resqu.PutOn: drawing(buffers.put_on),

@@ -1,14 +1,16 @@
-"""Unique ids (protocol page 6): who has one, what is deferred under it, and what a worker's child says through it.
+"""Unique ids (resqu.md section 6): decides and applies their reservation and release, deferred jobs, and the outcome
+that a worker reports through them.
 
-A lock stands in `state.locks` under its holder's number, or under 0 while a connection has it. What becomes of the job
-in a worker's buffer is told by what its child does to that job's lock; here that is read.
+A lock in `EngineState.locks` has the number of its holder, or 0 while a connection has it reserved. The child process
+of a Resqu worker reports the outcome of a job only by what it does to the keys of the job's unique id; the functions
+here translate that.
 """
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, FollowUps, later
 from crossdock.engine.jobs.complete import room, success
 from crossdock.engine.jobs.enqueue import push_event
 from crossdock.engine.records import links
@@ -25,19 +27,19 @@ from crossdock.model.job import Job, Lease, Number, ResquData, Spec
 _FOR_EVER = float("inf")
 
 
-def face_of(spec: Spec | Job) -> ResquData | None:
+def resqu_data(spec: Spec | Job) -> ResquData | None:
     protocol_data = spec.extra.protocol_data if spec.extra is not None else None
     return protocol_data if type(protocol_data) is ResquData else None
 
 
 def routed(state: EngineState, spec: Spec) -> Spec:
-    """In the queue of its pool."""
+    """The job in the queue of its pool."""
     queue = state.resqu.queue_of(spec)
     return spec if queue == spec.queue else replace(spec, queue=queue)
 
 
 def buffered(state: EngineState, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
-    """The buffer to which this job is leased, if it is to one."""
+    """The buffer that a job is leased into (its key and content), the job and the lease; None if there is none."""
     job, key = state.jobs.get(number), state.resqu.in_buffer.get(number)
     if job is None or job.lease is None or key is None:
         return None
@@ -46,6 +48,8 @@ def buffered(state: EngineState, number: Number) -> tuple[str, Buffer, Job, Leas
 
 
 def reserve(state: EngineState, command: c.Reserve, now: Now) -> Decision[bool]:
+    """Reserves a unique id for a connection. A child that reported the end of its job may reserve the id that the job
+    still holds: it is about to push the next try."""
     number = queries.named(state, command.uid)
     found = buffered(state, number)
     if found is not None:
@@ -66,13 +70,14 @@ def reserved(state: EngineState, event: e.Reserved | e.Handed) -> None:
 
 
 def release(state: EngineState, command: c.Release, now: Now) -> Decision[None]:
+    """Frees the unique ids that a closed connection had reserved."""
     names = list(state.resqu.reserved_by.get(command.by, ()))
     return ((e.Unreserved(later(state, now), names),) if names else ()), None, ()
 
 
-def unreserved(state: EngineState, event: e.Unreserved) -> None:
+def unreserved(state: EngineState, follow_ups: FollowUps, event: e.Unreserved) -> None:
     for name in event.names:
-        links.free(state, name)
+        links.free(state, follow_ups, name)
 
 
 def _is_running(state: EngineState, lock: str) -> bool:
@@ -82,8 +87,8 @@ def _is_running(state: EngineState, lock: str) -> bool:
 
 
 def defers(state: EngineState, spec: Spec) -> bool:
-    """Whether a job whose lock is taken can wait for its holder."""
-    protocol_data, lock = face_of(spec), lock_of(spec)
+    """Whether a job whose lock is taken can be deferred: it is deferrable, the holder is running, the slot is free."""
+    protocol_data, lock = resqu_data(spec), lock_of(spec)
     can = protocol_data is not None and protocol_data.defer is not None
     return can and lock not in state.resqu.deferred and _is_running(state, lock)
 
@@ -98,7 +103,7 @@ def defer(state: EngineState, command: c.Defer, now: Now) -> Decision[bool | Non
 
 
 def lock_of(spec: Spec) -> str:
-    """The name of its lock, empty if it has none."""
+    """The name of the job's lock; empty if it has none."""
     linked = spec.extra.links if spec.extra is not None else None
     return linked.lock.name if linked is not None and linked.lock is not None else ""
 
@@ -112,6 +117,7 @@ def deferral_dropped(state: EngineState, event: e.DeferralDropped) -> None:
 
 
 def mark(state: EngineState, command: c.Mark, now: Now) -> Decision[bool]:
+    """Decides `SET unique:<uid>:state`. For a job in a worker's buffer, `queued` announces its next run."""
     number = queries.named(state, command.uid)
     found = buffered(state, number)
     at, name = later(state, now), c.unique(command.uid).name
@@ -119,7 +125,7 @@ def mark(state: EngineState, command: c.Mark, now: Now) -> Decision[bool]:
         said = e.Said.NOTHING if command.running else e.Said.AGAIN
         if command.running and found[1].said is said:
             return (), True, ()
-        # Running, though its end was said before: the worker was given it once more, and another child has begun.
+        # Running after an end was reported: the worker received the job again and another child has started it.
         return (e.BufferSaid(at, found[0], said, command.by),), True, ()
     job = state.jobs.get(number)
     if job is None:
@@ -137,10 +143,12 @@ def unique_marked(state: EngineState, event: e.UniqueMarked) -> None:
 
 
 def unlock(state: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
+    """Decides `DEL unique:<uid>:state unique:<uid>:deferred`. For a job in a worker's buffer this reports a failure;
+    otherwise the lock is freed, unless the job is leased."""
     at, name, number = later(state, now), c.unique(command.uid).name, queries.named(state, command.uid)
-    waits = name in state.resqu.deferred
-    there = command.state and (name in state.locks or number in state.jobs)
-    count = int(there) + int(command.deferred and waits)
+    has_deferred = name in state.resqu.deferred
+    has_state = command.state and (name in state.locks or number in state.jobs)
+    count = int(has_state) + int(command.deferred and has_deferred)
     found = buffered(state, number)
     if found is not None:
         return ((e.BufferSaid(at, found[0], e.Said.OVER, command.by),) if command.state else ()), count, ()
@@ -148,18 +156,20 @@ def unlock(state: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
     if name not in state.locks or (job is not None and job.lease is not None):
         return (), count, ()
     events: list[AnyEvent] = []
-    if command.deferred and waits:
+    if command.deferred and has_deferred:
         events.append(e.DeferralDropped(at, name))
     if command.state:
         events.append(e.Unlocked(at, name))
     return events, count, ()
 
 
-def unlocked(state: EngineState, event: e.Unlocked) -> None:
-    links.free(state, event.name)
+def unlocked(state: EngineState, follow_ups: FollowUps, event: e.Unlocked) -> None:
+    links.free(state, follow_ups, event.name)
 
 
 def finalise(state: EngineState, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
+    """Decides `UNIQUE_FINALIZE`: the job in a worker's buffer succeeded. A deferred job is handed to the connection
+    together with the lock, because the child pushes it next."""
     name, number = c.unique(command.uid).name, queries.named(state, command.uid)
     text = queries.deferred(state, command.uid) or b""
     events: list[AnyEvent] = []
@@ -168,8 +178,8 @@ def finalise(state: EngineState, command: c.Finalise, now: Now) -> Decision[c.Fi
     found = buffered(state, number)
     if found is not None:
         _, _, job, lease = found
-        done = Succeed(job.jid, Claim(command.via, lease.worker, (number, lease.token)))
-        events.append(success(job, lease, done, later(state, now), now))
+        settlement = Succeed(job.jid, Claim(command.via, lease.worker, (number, lease.token)))
+        events.append(success(job, lease, settlement, later(state, now), now))
         return events, c.Finalised(True, text), room(state, job)
     if name not in state.resqu.running:
         return (), c.Finalised(False), ()
@@ -177,7 +187,7 @@ def finalise(state: EngineState, command: c.Finalise, now: Now) -> Decision[c.Fi
 
 
 def follow(state: EngineState, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
-    """The deferred jobs of these locks are pushed, unless somebody else has the lock by now: then they wait for him."""
+    """Pushes the deferred jobs of freed locks. A job whose lock is taken again stays deferred."""
     at = later(state, now)
     events: list[AnyEvent] = []
     specs: list[Spec] = []
@@ -191,16 +201,18 @@ def follow(state: EngineState, names: Iterable[str], first: Number, now: Now) ->
 
 
 def released(state: EngineState, spec: Spec, now: Now) -> Spec:
-    protocol_data = face_of(spec)
+    """A deferred job as it is pushed: delayed by its `deferrableBy`."""
+    protocol_data = resqu_data(spec)
     delay = protocol_data.defer if protocol_data is not None else None
     return replace(routed(state, spec), due=now.wall + delay if delay else 0.0)
 
 
-def started(state: EngineState, event: Started) -> None:
-    """No connection is left: what they had reserved is free, and nobody knows who said what of a job."""
+def started(state: EngineState, follow_ups: FollowUps, event: Started) -> None:
+    """After a restart no connection is left: reservations are freed, and outcomes that were reported for buffers belong
+    to no connection."""
     resqu = state.resqu
     for name in list(resqu.reserved):
-        links.free(state, name)
+        links.free(state, follow_ups, name)
     for key, buffer in resqu.buffers.items():
         if buffer.by:
             resqu.buffers[key] = replace(buffer, by=0)

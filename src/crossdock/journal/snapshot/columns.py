@@ -1,7 +1,7 @@
-"""Chunks of jobs, field by field: how a snapshot keeps them.
+"""The column format of jobs in a snapshot: chunks of jobs, stored field by field.
 
-What many jobs have in common is written once and read as one object, as the running server has it. Of a million jobs
-that were pushed alike this saves a fifth of the memory, and half of the time that reading them one by one takes.
+Values that many jobs share are written once and read as one object, as in the running server. For a million similar
+jobs this saves a fifth of the memory, and half of the time that reading them one by one takes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,42 +17,42 @@ from crossdock.model.states import State
 
 T = TypeVar("T")
 
-#: Jobs of a chunk.
-_MANY: Final = 10_000
-#: And bytes of what they carry: a chunk's length has four bytes in a snapshot, and it is in memory beside its jobs.
+#: Most jobs of a chunk.
+_JOBS: Final = 10_000
+#: Most bytes of their payloads: a block's length has four bytes, and the block is in memory beside its jobs.
 _BYTES: Final = 32 * 1024 * 1024
 
 
 class Columns(msgspec.Struct, array_like=True, frozen=True):
     number: list[Number]
     jid: list[str]
-    queue: list[int]  #: in `names`, as are the next two
+    queue: list[int]  #: index in `names`, as are the next two
     kind: list[int]
     origin: list[int]
     payload: list[bytes]
     form: list[Form]
     priority: list[int | float]
-    rule: list[int]  #: in `policy`
+    policy: list[int]  #: index in `policies`
     state: list[State]
     created: list[float]
-    since: list[float | None]  #: None: as `created`
+    since: list[float | None]  #: None: equal to `created`
     due: list[float | None]  #: None: 0
-    sort_key: list[SortKey | int | None]  #: an int is the band of a job that stands where its push put it
+    sort_key: list[SortKey | int | None]  #: an int is the band of a job whose sort key is still that of its push
     attempts: list[int]
     failures: list[int]
     lease: list[Lease | None]
-    extra: list[Extra | int | None]  #: an int is the face, in `faces`, of a job that has nothing else but `custom`
+    extra: list[Extra | int | None]  #: an int is an index in `faktory_data`, for a job that has only that and `custom`
     custom: list[bytes]
     end: list[float | None]  #: None: 0
     names: list[str]
-    policy: list[Policy]
-    faces: list[FaktoryData | None]
-    due_steady: list[float | None] = []  #: None: 0. Empty: an older snapshot
+    policies: list[Policy]
+    faktory_data: list[FaktoryData | None]
+    due_steady: list[float | None]  #: None: 0
 
 
 def chunks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    rest = iter(jobs)
-    while chunk := list(islice(rest, _MANY)):
+    remaining = iter(jobs)
+    while chunk := list(islice(remaining, _JOBS)):
         sizes = [len(job.payload) if job.extra is None else len(job.payload) + _size(job.extra) for job in chunk]
         if sum(sizes) <= _BYTES:
             yield chunk
@@ -72,7 +72,7 @@ def _cut(jobs: list[Job], sizes: list[int]) -> Iterator[list[Job]]:
 
 
 def _size(extra: Extra) -> int:
-    """Of what may be long."""
+    """Bytes of the fields that may be long."""
     size = len(extra.custom)
     if type(extra.protocol_data) is ResquData:
         size += len(extra.protocol_data.text)
@@ -87,9 +87,9 @@ def _size(extra: Extra) -> int:
 
 def pack(jobs: Sequence[Job]) -> Columns:
     names: dict[str, int] = {}
-    policy: dict[Policy, int] = {}
-    faces: dict[FaktoryData | None, int] = {}
-    extra = [_pack_extra(job.extra, faces) for job in jobs]
+    policies: dict[Policy, int] = {}
+    faktory_data: dict[FaktoryData | None, int] = {}
+    extra = [_pack_extra(job.extra, faktory_data) for job in jobs]
     return Columns(
         number=[job.number for job in jobs],
         jid=[job.jid for job in jobs],
@@ -99,12 +99,12 @@ def pack(jobs: Sequence[Job]) -> Columns:
         payload=[job.payload for job in jobs],
         form=[job.form for job in jobs],
         priority=[job.priority for job in jobs],
-        rule=_indices(policy, [job.policy for job in jobs]),
+        policy=_indices(policies, [job.policy for job in jobs]),
         state=[job.state for job in jobs],
         created=[job.created for job in jobs],
         since=[None if job.since == job.created else job.since for job in jobs],
         due=[job.due or None for job in jobs],
-        sort_key=[_pack_place(job) for job in jobs],
+        sort_key=[_pack_sort_key(job) for job in jobs],
         attempts=[job.attempts for job in jobs],
         failures=[job.failures for job in jobs],
         lease=[job.lease for job in jobs],
@@ -115,19 +115,19 @@ def pack(jobs: Sequence[Job]) -> Columns:
         ],
         end=[job.end or None for job in jobs],
         names=list(names),
-        policy=list(policy),
-        faces=list(faces),
+        policies=list(policies),
+        faktory_data=list(faktory_data),
         due_steady=[job.due_steady or None for job in jobs],
     )
 
 
 def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
-    """`share`: the one object of a name that all jobs point to. Raises LookupError and ValueError for columns that do
-    not fit each other."""
+    """`share` returns the one object of a name that all jobs refer to. Raises LookupError or ValueError if the columns
+    do not match."""
     name_of = [share(name) for name in columns.names].__getitem__
-    rules_of = [intern(policy) for policy in columns.policy].__getitem__
-    faces, number, created = columns.faces, columns.number, columns.created
-    whole = zip(
+    policy_of = [intern(policy) for policy in columns.policies].__getitem__
+    faktory_data, number, created = columns.faktory_data, columns.number, columns.created
+    fields = zip(
         number,
         columns.jid,
         map(name_of, columns.queue),
@@ -136,7 +136,7 @@ def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
         columns.payload,
         columns.form,
         columns.priority,
-        map(rules_of, columns.rule),
+        map(policy_of, columns.policy),
         columns.state,
         created,
         [at if since is None else since for since, at in zip(columns.since, created, strict=True)],
@@ -149,31 +149,31 @@ def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
         columns.failures,
         columns.lease,
         [
-            Extra(custom, faces[extra]) if type(extra) is int else extra
+            Extra(custom, faktory_data[extra]) if type(extra) is int else extra
             for extra, custom in zip(columns.extra, columns.custom, strict=True)
         ],
         [end or 0.0 for end in columns.end],
-        [due or 0.0 for due in columns.due_steady or (0.0,) * len(number)],
+        [due or 0.0 for due in columns.due_steady],
         strict=True,
     )
-    return list(starmap(Job, whole))
+    return list(starmap(Job, fields))
 
 
 def _indices(table: dict[T, int], values: Iterable[T]) -> list[int]:
     return [table.setdefault(value, len(table)) for value in values]
 
 
-def _pack_place(job: Job) -> SortKey | int | None:
+def _pack_sort_key(job: Job) -> SortKey | int | None:
     sort_key = job.sort_key
     if sort_key is None or sort_key != (-job.priority, sort_key[1], job.created, b"", job.number):
         return sort_key
     return sort_key[1]
 
 
-def _pack_extra(extra: Extra | None, faces: dict[FaktoryData | None, int]) -> Extra | int | None:
+def _pack_extra(extra: Extra | None, faktory_data: dict[FaktoryData | None, int]) -> Extra | int | None:
     if extra is None:
         return None
     protocol_data = extra.protocol_data
     if (protocol_data is None or type(protocol_data) is FaktoryData) and extra == Extra(extra.custom, protocol_data):
-        return faces.setdefault(protocol_data, len(faces))
+        return faktory_data.setdefault(protocol_data, len(faktory_data))
     return extra

@@ -1,10 +1,10 @@
-"""Snapshots: the whole state in one plain file, so that recovery need not read the journal from its beginning.
+"""Snapshot files: the whole state in one file, so that recovery need not read the journal from its beginning.
 
-    header   magic, then a block: format, event version, seq, wall, steady
-    blocks   length, CRC, msgpack: chunks of jobs in columns, then the rest of the state
-    footer   a block that counts the jobs
+    header   magic, then a block: format, event version, entry number, wall, steady
+    blocks   length, CRC, msgpack: chunks of jobs in columns, then the records
+    footer   a block with the number of jobs
 
-Every block is checked while it is read; a file without its footer was never finished.
+Every block is checked when it is read. A file without its footer is incomplete.
 """
 
 import os
@@ -30,8 +30,8 @@ from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.journal.files import write_whole
 from crossdock.journal.snapshot import resqu as snapshot_resqu
 from crossdock.journal.snapshot.columns import Columns, chunks, pack, unpack
-from crossdock.journal.snapshot.index_builder import Shelving
-from crossdock.journal.snapshot.resqu import Kept
+from crossdock.journal.snapshot.index_builder import IndexBuilder
+from crossdock.journal.snapshot.resqu import ResquRecords
 from crossdock.model import stats_retention
 from crossdock.model.commands.bulk import BulkLoad
 from crossdock.model.errors import Damaged, Newer
@@ -41,10 +41,8 @@ from crossdock.model.policies import Ending
 from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
-_FORMAT: Final = 3
-_ROWS: Final = 2  #: up to this format jobs were written one by one; 1 had places of four elements
+_FORMAT: Final = 1
 _BLOCK: Final = struct.Struct("<II")
-_SORT_KEY: Final = Job.__struct_fields__.index("sort_key")
 
 
 class Header(msgspec.Struct, array_like=True, frozen=True):
@@ -57,7 +55,7 @@ class Header(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Versions(msgspec.Struct, array_like=True, frozen=True):
-    """The beginning of a header, of whatever format."""
+    """The first fields of a header, which every format has."""
 
     format: int
     version: int
@@ -70,8 +68,8 @@ def _refuse(found: Versions, by: str = "") -> None:
         raise Newer("the snapshot, of event version", found.version, EVENT_VERSION, by)
 
 
-class Rest(msgspec.Struct, array_like=True, frozen=True):
-    """What is not a job."""
+class Records(msgspec.Struct, array_like=True, frozen=True):
+    """All of the state except the jobs."""
 
     counters: Counters
     queues: list[tuple[str, float, bool]]
@@ -84,8 +82,8 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     keys: list[Stored] = []
     key_changes: int = 0
     scripts: dict[str, str] = {}
-    unlisted: list[str] = []  #: queues that hold something and are not known
-    first_t: dict[str, float] = {}  #: of queues whose first caller had a clock of his own
+    unlisted: list[str] = []  #: queues that are not listed, though they hold something
+    first_t: dict[str, float] = {}  #: caller's time of the first use of a queue, where it differs from `first_seen`
     tags: dict[str, dict[Number, float]] = {}
     uses: dict[str, int] = {}
     seen: dict[str, float] = {}
@@ -98,11 +96,10 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stray_locks: list[tuple[str, ByCaller]] = []
     stray_work: list[tuple[str, SortKey]] = []
     stray_depends: list[tuple[str, ByCaller]] = []
-    resqu: Kept = Kept()
+    resqu: ResquRecords = ResquRecords()
     loads: list[BulkLoad] = []
-    once: dict[bytes, float] = {}  #: by wall: of an older snapshot
     stats_gone: dict[str, tuple[float, float]] = {}
-    once_steady: dict[bytes, float] = {}
+    once: dict[bytes, float] = {}
     unresolved: list[tuple[Number, Ending, PostponedDependents]] = []
     owed: dict[str, tuple[int, float]] = {}
 
@@ -113,11 +110,10 @@ class Footer(msgspec.Struct, array_like=True, frozen=True):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Columns).decode
-_decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 
 def write(path: Path, state: EngineState, seq: int, wall: float, steady: float, leave: int = 0) -> int:
-    """`leave` as in `write_whole`."""
+    """Write a snapshot and return its size. `leave` as in `write_whole`."""
     header = Header(
         format=_FORMAT,
         version=EVENT_VERSION,
@@ -135,7 +131,7 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
         yield _block(pack(chunk))
     queues = [(queue.name, queue.first_seen, queue.paused) for queue in state.queues.values()]
     yield _block(
-        Rest(
+        Records(
             counters=state.counters,
             queues=queues,
             stats=state.stats.days,
@@ -152,7 +148,7 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             tags=state.tags.since,
             uses=state.tags.uses,
             seen=state.workers.seen,
-            given=state.workers.given,
+            given=state.workers.leases,
             watched=state.qless.watched,
             config=state.qless.config,
             intervals=list(state.qless.intervals.values()),
@@ -163,10 +159,10 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             stray_depends=[
                 (queue, each) for queue, order in state.qless.stray_entries.depends.items() for each in order
             ],
-            resqu=snapshot_resqu.keep(state),
+            resqu=snapshot_resqu.pack(state),
             loads=list(state.loads.by_run.values()),
             stats_gone=state.stats.gone,
-            once_steady=state.loads.once,
+            once=state.loads.once,
             unresolved=[(*key, each) for key, each in state.unresolved.items()],
             owed=state.owed,
         )
@@ -198,8 +194,21 @@ def load(path: Path) -> Loaded:
         raise Damaged(f"snapshot {path}: {error}; restore a backup") from error
 
 
+def verify(path: Path) -> None:
+    """Read the file back and check every block, without building the state. Raises Damaged."""
+    try:
+        with path.open("rb") as file:
+            file.seek(len(_MAGIC))
+            end = os.fstat(file.fileno()).st_size
+            while file.tell() < end:
+                _read(file)
+    except (OSError, struct.error) as error:
+        raise Damaged(f"snapshot {path} cannot be read: {error}") from error
+
+
 def refuse_newer(path: Path, by: str = "") -> None:
-    """Raises Newer. One that cannot be read passes: loading it says what is wrong."""
+    """Raises Newer if a newer Crossdock wrote the snapshot. A file that cannot be read passes: loading it reports the
+    damage."""
     with suppress(OSError, msgspec.MsgspecError, struct.error), path.open("rb") as file:
         if file.read(len(_MAGIC)) == _MAGIC:
             try:
@@ -211,91 +220,82 @@ def refuse_newer(path: Path, by: str = "") -> None:
 
 def _load(file: BinaryIO) -> Loaded:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise Damaged("does not begin like a snapshot")
+        raise Damaged("it is not a snapshot")
     block = _read(file)
     _refuse(msgspec.msgpack.decode(block, type=Versions))
     header = msgspec.msgpack.decode(block, type=Header)
     state = EngineState()
-    shelving = Shelving(state)
+    indexes = IndexBuilder(state)
     left = header.jobs
     while left > 0:
-        jobs = _unpack(_read(file), header.format, state)
+        jobs = _unpack(_read(file), state)
         left -= len(jobs)
-        shelving.know(jobs)
-    rest = msgspec.msgpack.decode(_read(file), type=Rest)
+        indexes.add(jobs)
+    records = msgspec.msgpack.decode(_read(file), type=Records)
     if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(state.jobs):
-        raise Damaged("holds another number of jobs than it says")
-    state.counters = rest.counters
-    state.stats = Stats(rest.stats, rest.stats_gone, *stats_retention.of(rest.config))
-    unlisted = frozenset(rest.unlisted)
+        raise Damaged("the number of jobs differs from its footer")
+    state.counters = records.counters
+    state.stats = Stats(records.stats, records.stats_gone, *stats_retention.of(records.config))
+    unlisted = frozenset(records.unlisted)
     state.queues = {
-        name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))
-        for name, seen, paused in rest.queues
+        name: Queue(name, seen, paused, name not in unlisted, records.first_t.get(name))
+        for name, seen, paused in records.queues
     }
-    _records(state, rest, header)
-    snapshot_resqu.restore(state, rest.resqu)
-    shelving.stand()
-    snapshot_resqu.restore_turns(state, rest.resqu)
+    _restore_records(state, records)
+    snapshot_resqu.restore(state, records.resqu)
+    indexes.build()
+    snapshot_resqu.restore_lanes(state, records.resqu)
     return Loaded(state, header.seq, header.wall, header.steady)
 
 
-def _records(state: EngineState, rest: Rest, header: Header) -> None:
-    state.locks = rest.locks
-    state.lock_ends = SortedList((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
-    state.batches = {group.name: group for group in rest.batches}
-    state.batch_ends = SortedList((group.end, group.name) for group in rest.batches)
-    state.progress = rest.progress
-    state.progress_ends = SortedList((track.until, jid) for jid, track in rest.progress.items() if track.until < inf)
-    state.throttles = {throttle.name: throttle for throttle in rest.throttles}
-    state.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
-    for throttle in rest.throttles:
+def _restore_records(state: EngineState, records: Records) -> None:
+    state.locks = records.locks
+    state.lock_ends = SortedList(
+        (lock.end, lock.holder, name) for name, lock in records.locks.items() if lock.end < inf
+    )
+    state.batches = {group.name: group for group in records.batches}
+    state.batch_ends = SortedList((group.end, group.name) for group in records.batches)
+    state.progress = records.progress
+    state.progress_ends = SortedList((track.until, jid) for jid, track in records.progress.items() if track.until < inf)
+    state.throttles = {throttle.name: throttle for throttle in records.throttles}
+    state.configured = [throttle.name for throttle in records.throttles if throttle.queue]
+    for throttle in records.throttles:
         for jid, t in throttle.pending.items():
             lists.pend(state, throttle.name, t, jid)
-    state.schedules = {each.name: each for each in rest.schedules}
-    state.next_runs = SortedList((each.next, each.name) for each in rest.schedules)
-    state.keys.restore(rest.keys)
-    state.keys.changes = rest.key_changes
-    state.scripts = rest.scripts
-    state.tags.restore(rest.tags, rest.uses, state.jobs)
-    state.workers.seen, state.workers.given = rest.seen, rest.given
-    state.qless.stale_listings.restore(rest.stale_failed, rest.stale_done)
-    state.qless.stray_entries.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
-    state.qless.watched = rest.watched
-    state.qless.config = rest.config
+    state.schedules = {each.name: each for each in records.schedules}
+    state.next_runs = SortedList((each.next, each.name) for each in records.schedules)
+    state.keys.restore(records.keys)
+    state.keys.changes = records.key_changes
+    state.scripts = records.scripts
+    state.tags.restore(records.tags, records.uses, state.jobs)
+    state.workers.seen, state.workers.leases = records.seen, records.given
+    state.qless.stale_listings.restore(records.stale_failed, records.stale_done)
+    state.qless.stray_entries.add(records.stray_locks, records.stray_work, records.stray_depends)
+    state.qless.watched = records.watched
+    state.qless.config = records.config
     obey(state)
-    once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
-    state.loads.restore(rest.loads, rest.once_steady or once)
-    state.owed = rest.owed
-    state.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
-    for each in rest.intervals:
+    state.loads.restore(records.loads, records.once)
+    state.owed = records.owed
+    state.unresolved = {(number, ending): each for number, ending, each in records.unresolved}
+    for each in records.intervals:
         state.qless.intervals[each.jid] = each
         state.lazy.recur(each)
 
 
-def _unpack(data: bytes, form: int, state: EngineState) -> list[Job]:
+def _unpack(data: bytes, state: EngineState) -> list[Job]:
     try:
-        columns = _decode(data) if form > _ROWS else pack(_decode_rows(data if form == _ROWS else _with_ties(data)))
-        return unpack(columns, state.share)
+        return unpack(_decode(data), state.share)
     except (LookupError, ValueError) as error:
-        raise Damaged(f"columns that do not fit each other: {error}") from error
-
-
-def _with_ties(data: bytes) -> bytes:
-    """Jobs of format 1: their places come without the tie that only qless' jobs have."""
-    jobs = msgspec.msgpack.decode(data)
-    for job in jobs:
-        if job[_SORT_KEY] is not None:
-            job[_SORT_KEY].insert(3, b"")
-    return _encode(jobs)
+        raise Damaged(f"its columns do not match: {error}") from error
 
 
 def _read(file: BinaryIO) -> bytes:
     head = file.read(_BLOCK.size)
     size, crc = _BLOCK.unpack(head)
-    # A length that lies must not be allocated for.
+    # A damaged length must not allocate memory.
     data = file.read(size) if size <= os.fstat(file.fileno()).st_size else b""
     if len(data) != size:
-        raise Damaged("ends too early")
+        raise Damaged("it ends too early")
     if zlib.crc32(data) != crc:
-        raise Damaged(f"fails a checksum before byte {file.tell()}")
+        raise Damaged(f"the block that ends at byte {file.tell()} fails its checksum")
     return data

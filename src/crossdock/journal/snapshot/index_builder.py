@@ -1,4 +1,4 @@
-"""The jobs of a snapshot, put where they stand: each order is built in one sort instead of a million insertions."""
+"""Builds the indexes over the jobs of a snapshot: each with one sort instead of a million insertions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,41 +8,41 @@ from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.job_view import sort_key_of, state_index_key
 from crossdock.engine.state import EngineState, Waiting
 from crossdock.model.job import Job, Number, SortKey
-from crossdock.model.states import HELD, LEASED, READY, RETRYING, SCHEDULED, SHELVED, State
+from crossdock.model.states import HELD, INDEXED_STATES, LEASED, READY, RETRYING, SCHEDULED, State
 
 
-class Shelving:
+class IndexBuilder:
     def __init__(self, state: EngineState) -> None:
         self._state = state
         self._ready: dict[str, list[SortKey]] = {}
-        self._others: list[Job] = []  #: all that are more than ready
+        self._others: list[Job] = []  #: jobs that belong into more than the list of ready jobs
 
-    def know(self, jobs: Sequence[Job]) -> None:
-        """Enter them under their numbers and their names."""
+    def add(self, jobs: Sequence[Job]) -> None:
+        """Add jobs to the tables by number and by jid."""
         self._state.jobs.adopt(jobs)
         self._state.jids.adopt(jobs)
         ready, others = self._ready, self._others
         for job in jobs:
             if job.state is READY:
-                places = ready.get(job.queue)
-                if places is None:
-                    places = ready[job.queue] = []
-                places.append(job.sort_key or sort_key_of(job))
+                sort_keys = ready.get(job.queue)
+                if sort_keys is None:
+                    sort_keys = ready[job.queue] = []
+                sort_keys.append(job.sort_key or sort_key_of(job))
                 extra = job.extra
                 if not job.end and (extra is None or extra.links is None):
                     continue
             others.append(job)
 
-    def stand(self) -> None:
-        """Build the orders, once all jobs, queues and records are known."""
+    def build(self) -> None:
+        """Build the indexes, once all jobs, queues and records were added."""
         state = self._state
-        by_state: dict[State, list[tuple[float, Number]]] = {job_state: [] for job_state in SHELVED}
+        by_state: dict[State, list[tuple[float, Number]]] = {job_state: [] for job_state in INDEXED_STATES}
         ends: list[tuple[float, Number]] = []
         for job in self._others:
             if job.lease is not None:
                 by_state[job.state].append((job.lease.end, job.number))
-            elif job.state is HELD and job.extra is not None and job.extra.stage:
-                pass  # it stands in its batch
+            elif job.state is HELD and job.extra is not None and job.extra.resqu_batch:
+                pass  # it is in the list of its batch
             elif job.state is not READY:
                 by_state[job.state].append(state_index_key(job))
             if job.end:
@@ -53,8 +53,8 @@ class Shelving:
                 lists.add_dependencies(state, job)
             lists.index(state, job)
         state.job_ends = SortedList(ends)
-        for name, places in self._ready.items():
-            state.queues[name].ready = SortedList(places)
+        for name, sort_keys in self._ready.items():
+            state.queues[name].ready = SortedList(sort_keys)
         state.by_state = {job_state: SortedList(keys) for job_state, keys in by_state.items()}
         self._by_queue()
 

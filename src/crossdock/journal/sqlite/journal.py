@@ -1,7 +1,7 @@
-"""The journal on SQLite: one row per entry, one connection that writes and checkpoints.
+"""The journal in SQLite: one row per entry, and one connection that writes and checkpoints.
 
-Every row carries a CRC over its sequence number and its bytes, and the durable mark says which row is the last. A
-failed check raises `Damaged`; nothing here deletes or repairs after one.
+Every entry has a CRC over its sequence number and its bytes, and the durable mark has the number of the last entry. A
+failed check raises `Damaged`. Damaged data is never deleted or repaired here.
 """
 
 import logging
@@ -13,9 +13,8 @@ import apsw
 
 from crossdock.journal.completeness import RESTORED, UNSYNCED, DurableMark, lost_journal, refuse_incomplete
 from crossdock.journal.data_dir import DATABASE, DataDir, snapshot_name
-from crossdock.journal.errors import DiskFull, JournalFailed
 from crossdock.journal.files import free_bytes
-from crossdock.journal.port import Snapshot
+from crossdock.journal.port import DiskFull, JournalFailed, Snapshot
 from crossdock.journal.sqlite import schema, wal
 from crossdock.journal.sqlite.reader import JournalTables, cannot_open, last_readable
 from crossdock.journal.sqlite.schema import LOG_BYTES, PAGE_BYTES, is_full
@@ -25,11 +24,19 @@ from crossdock.model.events.codec import entry_checksum
 log = logging.getLogger("crossdock.journal")
 
 _CHECKPOINT_PAGES: Final = 1_000
-#: So much that SQLite, which keeps 500 pages in memory, writes more than a checkpoint's.
+#: Pages written to preallocate the log. SQLite keeps 500 pages in memory and writes the others, which is more than
+#: `_CHECKPOINT_PAGES`.
 _ROOM_PAGES: Final = 1_600
-#: While the disk is nearly full the log is no longer than this: an entry takes two pages of it, and in the database,
-#: once it is copied there, little more than its own bytes.
+#: Longest log while the disk is nearly full. An entry takes two pages of the log, but little more than its own bytes in
+#: the database.
 _SHORT_PAGES: Final = 64
+
+_BUSY_MS: Final = 5_000
+
+#: A journal with more pages in use is not rewritten: no client is served meanwhile. 64 MiB take about half a second.
+_SCRUBBED_PAGES: Final = 16_384
+#: Milliseconds to wait for a reader. Readers use short statements.
+_SCRUB_WAIT_MS: Final = 200
 
 _INSERT: Final = "insert into journal values (?, ?, ?)"
 
@@ -50,14 +57,14 @@ class SqliteJournal(JournalTables):
         log_damage = partial(wal.cut, self._path / f"{DATABASE}-wal")
         mark = refuse_incomplete(self._path, partial(last_readable, path), log_damage, lake)
         if mark is not None and mark.fault:
-            log.warning("%s; it is written again", mark.fault)
+            log.warning("%s; writing it again", mark.fault)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
         except apsw.Error as error:
             raise cannot_open(path, error) from error
         try:
-            self._db.set_busy_timeout(5_000)
+            self._db.set_busy_timeout(_BUSY_MS)
             path.chmod(0o600)
             self._prepare("full" if durability == "always" else "normal")
         except (apsw.Error, UnicodeDecodeError) as error:
@@ -70,7 +77,7 @@ class SqliteJournal(JournalTables):
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
-        self._no_room_told = False
+        self._no_room_logged = False
         self._closed = False
         fresh = False
         if free_bytes(self._path) > 4 * _ROOM_PAGES * PAGE_BYTES:
@@ -78,8 +85,8 @@ class SqliteJournal(JournalTables):
             if os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
                 self._make_room()
         elif os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
-            # the database needs the little there is as well
-            log.warning("hardly any room on the disk: the log grows batch by batch")
+            # the database needs the remaining space as well
+            log.warning("the disk has little free space; the log is not preallocated")
         flags = (mark.flags if mark is not None else 0) & RESTORED
         try:
             self._mark = DurableMark(self._path, self._last, flags if fresh and self._always else flags | UNSYNCED)
@@ -89,8 +96,8 @@ class SqliteJournal(JournalTables):
             raise cannot_open(path, error) from error
 
     def _restart_log(self) -> bool:
-        """Begin a log with new salts: frames that a crash left behind the end of the old one never look like damage of
-        this one. False: it was not possible now, the log goes on where it ended."""
+        """Start a log with new salts, so that frames which a crash left after the end of the old log do not look like
+        damage of this one. False: it was not possible now, and the log continues where it ended."""
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.Error as error:
@@ -101,17 +108,17 @@ class SqliteJournal(JournalTables):
         return in_log == copied
 
     def _make_room(self) -> None:
-        """Give the log its size before the first entry: a sync that makes its file longer takes half as long again.
-        What is too much for SQLite's memory goes there, though it is never committed."""
+        """Preallocate the log before the first entry: a sync of a growing file takes half as long again. SQLite writes
+        pages that do not fit into its memory to the log, even if they are never committed."""
         try:
             self._db.execute("begin")
             self._db.execute("insert into journal values (0, 0, zeroblob(?))", (_ROOM_PAGES * PAGE_BYTES,))
             self._db.execute("rollback")
             os.fdatasync(self._wal)
         except (apsw.Error, OSError) as error:
-            if not is_full(error, self._db):  # if it is, SQLite has rolled back by itself
+            if not is_full(error, self._db):  # if it is, SQLite has rolled back
                 raise JournalFailed(f"the log cannot be written: {error}") from error
-            log.warning("no room for the log to grow in advance: %s", error)
+            log.warning("the log cannot be preallocated: %s", error)
 
     def _prepare(self, synchronous: str) -> None:
         schema.prepare(self._db, synchronous)
@@ -119,7 +126,7 @@ class SqliteJournal(JournalTables):
         self._last = max(newest, self._snapshot_seq("snapshot"))
 
     def append(self, entry: bytes) -> int:
-        # Before the entry, never after it: a full disk must not look like an entry that was not written.
+        # Before the entry, never after it: a checkpoint that meets a full disk must not look like a failed entry.
         if self._wal_pages >= self._checkpoint_at:
             self._checkpoint()
         seq = self._last + 1
@@ -129,36 +136,37 @@ class SqliteJournal(JournalTables):
             except apsw.Error as error:
                 if not is_full(error, self._db):
                     raise
-                # The log cannot grow. Copied into the database it begins anew, in the room that it has.
+                # The log cannot grow. After a checkpoint it starts again in the space that it has.
                 self._checkpoint()
                 self._db.execute(_INSERT, (seq, entry_checksum(seq, entry), entry))
         except apsw.Error as error:
             if is_full(error, self._db):
-                raise DiskFull(f"no room for batch {seq}: {error}") from error
-            raise JournalFailed(f"batch {seq} was not written: {error}") from error
+                raise DiskFull(f"no space for journal entry {seq}: {error}") from error
+            raise JournalFailed(f"journal entry {seq} was not written: {error}") from error
         self._last = seq
         if self._always:
             self._move_mark(seq)
-        # Counted, not asked of SQLite: its hook would take the interpreter's lock once more for each entry.
+        # Counted here: SQLite's hook would take the interpreter lock once more for each entry.
         self._wal_pages += 2 + len(entry) // PAGE_BYTES
         return seq
 
     def _checkpoint(self) -> None:
-        """Copy the log into the database as far as readers allow; SQLite itself would hide a failure."""
+        """Copy the log into the database as far as readers allow. An automatic checkpoint of SQLite would hide a
+        failure."""
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.Error as error:
             if not is_full(error, self._db):
                 raise JournalFailed(f"checkpoint failed: {error}") from error
-            if not self._no_room_told:
-                self._no_room_told = True
-                log.error("no room for a checkpoint (%s); the log keeps its pages, each batch tries again", error)
+            if not self._no_room_logged:
+                self._no_room_logged = True
+                log.error("no space for a checkpoint (%s); it is tried again with each entry", error)
             return
         self._wal_pages = max(0, in_log - copied)
-        self._no_room_told = False
+        self._no_room_logged = False
 
     def keep_short(self, short: bool) -> None:
-        """Whether the disk is nearly full. The log gives back what it has more when it next begins anew."""
+        """Whether the disk is nearly full. A log that is too long is truncated when it next starts again."""
         at = _SHORT_PAGES if short else _CHECKPOINT_PAGES
         if at != self._checkpoint_at:
             self._checkpoint_at = at
@@ -168,7 +176,7 @@ class SqliteJournal(JournalTables):
         try:
             self._mark.move(seq)
         except OSError as error:
-            raise JournalFailed(f"the mark of batch {seq} was not written: {error}") from error
+            raise JournalFailed(f"the mark of journal entry {seq} was not written: {error}") from error
 
     def sync(self) -> None:
         """Make everything appended so far durable: the log under `everysec`, and the mark."""
@@ -196,18 +204,18 @@ class SqliteJournal(JournalTables):
         try:
             self._db.execute("insert or replace into hold values (?, ?)", (name, seq))
         except apsw.Error as error:
-            raise self._not_done(error, f"note what {name} has read") from error
+            raise self._not_done(error, f"record what {name} has read") from error
 
     def release(self, name: str) -> None:
         if self._scalar("select 1 from hold where name = ?", name):
             try:
                 self._db.execute("delete from hold where name = ?", (name,))
             except apsw.Error as error:
-                raise self._not_done(error, f"note that {name} reads no more") from error
+                raise self._not_done(error, f"record that {name} reads no more") from error
 
     def _not_done(self, error: apsw.Error, what: str) -> JournalFailed:
         if is_full(error, self._db):
-            return DiskFull(f"no room to {what}: {error}")
+            return DiskFull(f"no space to {what}: {error}")
         return JournalFailed(f"cannot {what}: {error}")
 
     def trim(self, most: int) -> int:
@@ -219,6 +227,27 @@ class SqliteJournal(JournalTables):
         except apsw.Error as error:
             raise self._not_done(error, "trim the journal") from error
         return self._db.changes()
+
+    def scrub(self) -> bool:
+        """SQLite leaves deleted rows in free pages, and old frames in the log. So the database is written again, which
+        takes as long as its remaining entries, and the log is truncated."""
+        used = self._scalar("pragma page_count") - self._scalar("pragma freelist_count")
+        if used > _SCRUBBED_PAGES or free_bytes(self._path) < 4 * (used + _ROOM_PAGES) * PAGE_BYTES:
+            return False
+        self._db.set_busy_timeout(_SCRUB_WAIT_MS)
+        try:
+            self._db.execute("pragma temp_store=memory").fetchall()  # a copy in /tmp would have the same bytes
+            self._db.execute("vacuum")
+            in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as error:
+            if isinstance(error, apsw.BusyError) or is_full(error, self._db):
+                return False
+            raise JournalFailed(f"the journal cannot be rewritten: {error}") from error
+        finally:
+            self._db.set_busy_timeout(_BUSY_MS)
+        self._wal_pages = 0
+        self._make_room()
+        return bool(in_log == copied)
 
     def close(self) -> None:
         if self._closed:

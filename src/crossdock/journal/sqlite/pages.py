@@ -1,7 +1,8 @@
-"""Rows of a journal read from its pages, around whatever is damaged: no tree is walked, each leaf stands for itself.
+"""Reads journal entries directly from SQLite's pages, for salvage.
 
-SQLite reads through the tree and stops at the first page that is wrong. The rows carry their own checksum, so a row may
-be taken from any leaf page, of the database or of the write-ahead log, in which its checksum holds.
+SQLite reads through the B-tree and stops at the first damaged page. Here each leaf page is read by itself. Entries have
+their own checksum, so an entry is taken from any leaf page of the database or of the write-ahead log where its checksum
+is correct.
 
 The format is described in https://sqlite.org/fileformat2.html#b_tree_pages.
 """
@@ -17,7 +18,7 @@ from crossdock.journal.sqlite.schema import PAGE_BYTES
 
 _LEAF: Final = 0x0D
 _FIRST_HEADER: Final = 100  #: bytes of the file's header, on page 1
-#: What of a long payload stays on the leaf, as the format says.
+#: Bytes of a long payload that stay on the leaf page, as the format defines them.
 _LOCAL_MOST: Final = PAGE_BYTES - 35
 _LOCAL_LEAST: Final = (PAGE_BYTES - 12) * 32 // 255 - 23
 _IN_CHAIN: Final = PAGE_BYTES - 4
@@ -41,15 +42,15 @@ def readable_entries(data_dir: Path, after: int) -> dict[int, bytes]:
 
             number = 1
             while data := page(number):
-                _harvest(found, data, page, after, _FIRST_HEADER if number == 1 else 0)
+                _collect(found, data, page, after, _FIRST_HEADER if number == 1 else 0)
                 number += 1
             _from_log(found, data_dir / f"{DATABASE}-wal", page, after)
     return found
 
 
 def _from_log(found: dict[int, bytes], path: Path, in_database: _Pages, after: int) -> None:
-    """Frames in the order they were written; an overflow page is the one written last before the end of the leaf's own
-    transaction, so a transaction's leaves are looked at when it is over."""
+    """Read frames in the order they were written. The overflow pages of a leaf are the last ones written before the end
+    of its transaction, so the leaves of a transaction are read at its end."""
     if not path.exists():
         return
     newest: dict[int, bytes] = {}
@@ -60,25 +61,25 @@ def _from_log(found: dict[int, bytes], path: Path, in_database: _Pages, after: i
             leaves.append(frame.data)
             if frame.commit:
                 for data in leaves:
-                    _harvest(found, data, lambda number: newest.get(number) or in_database(number), after)
+                    _collect(found, data, lambda number: newest.get(number) or in_database(number), after)
                 leaves.clear()
 
 
-def _harvest(found: dict[int, bytes], data: bytes, page: _Pages, after: int, header: int = 0) -> None:
+def _collect(found: dict[int, bytes], data: bytes, page: _Pages, after: int, header: int = 0) -> None:
     if data[header] != _LEAF:
         return
     cells = int.from_bytes(data[header + 3 : header + 5], "big")
     for n in range(min(cells, PAGE_BYTES // 4)):
         at = header + 8 + 2 * n
-        row = _row(data, int.from_bytes(data[at : at + 2], "big"), page)
-        if row is not None:
-            seq, crc, entry = row
+        cell = _entry(data, int.from_bytes(data[at : at + 2], "big"), page)
+        if cell is not None:
+            seq, crc, entry = cell
             if seq > after and seq not in found and is_intact(seq, crc, entry):
                 found[seq] = entry
 
 
-def _row(data: bytes, at: int, page: _Pages) -> tuple[int, int, bytes] | None:
-    """Sequence number, checksum and bytes of the cell there, if it looks like a row of the journal."""
+def _entry(data: bytes, at: int, page: _Pages) -> tuple[int, int, bytes] | None:
+    """Sequence number, checksum and bytes of the cell at `at`, if it looks like a journal entry."""
     try:
         size, at = _varint(data, at)
         seq, at = _varint(data, at)
@@ -99,7 +100,7 @@ def _row(data: bytes, at: int, page: _Pages) -> tuple[int, int, bytes] | None:
         return None
 
 
-#: Bytes of an integer by its kind; 8 and 9 are the numbers 0 and 1 themselves.
+#: Bytes of an integer by its serial type. Types 8 and 9 are the constants 0 and 1.
 _INTEGERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
 
 

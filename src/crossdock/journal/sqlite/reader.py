@@ -1,7 +1,7 @@
-"""Reading the journal's tables, for the writer and for a reader beside it.
+"""Reads the journal's tables, for the writer and for other processes.
 
-`SqliteReader` opens the journal of a data directory read-only and in short statements, whether its server runs or not.
-Backup, check, the compactor and the lake read through it.
+`SqliteReader` opens the journal of a data directory read-only and reads in short statements, whether its server runs or
+not. Backup, check, compaction and the lake use it.
 """
 
 import fcntl
@@ -16,16 +16,15 @@ import apsw
 from crossdock.journal import completeness
 from crossdock.journal.completeness import FoundMark
 from crossdock.journal.data_dir import DATABASE, LOCK, snapshot_name
-from crossdock.journal.errors import DiskFull, JournalFailed, NoJournal
 from crossdock.journal.files import has_room
-from crossdock.journal.port import Snapshot, StoredEntry
+from crossdock.journal.port import DiskFull, JournalFailed, NoJournal, Snapshot, StoredEntry
 from crossdock.journal.sqlite import schema, wal
 from crossdock.model.errors import CrossdockError, Damaged
 from crossdock.model.events.codec import entry_checksum
 
-#: Rows that one statement reads: more would pin the write-ahead log, or fill the memory.
-_ROWS: Final = 250
-_ROWS_BYTES: Final = 8 * 1024 * 1024
+#: Entries, and their bytes, that one statement reads. More would pin the write-ahead log or fill the memory.
+_ENTRIES: Final = 250
+_ENTRIES_BYTES: Final = 8 * 1024 * 1024
 
 
 def is_intact(seq: int, crc: object, entry: object) -> bool:
@@ -60,9 +59,13 @@ class JournalTables:
     def trimmable(self) -> int:
         """The last entry that may be trimmed: two snapshots hold it, and no reader needs it."""
         held = self._scalar("select min(seq) from hold")
-        # Not past the newest, whatever the record of the one before it says: a flipped bit must not cost entries.
+        # Never past the newest snapshot, even if the record of the previous one is damaged.
         spare = min(self._snapshot_seq("previous"), self._snapshot_seq("snapshot"))
         return spare if held is None else min(spare, int(held))
+
+    @property
+    def previous(self) -> int:
+        return self._snapshot_seq("previous")
 
     def snapshot(self) -> Snapshot | None:
         seq = self._snapshot_seq("snapshot")
@@ -70,33 +73,34 @@ class JournalTables:
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         try:
-            for seq, crc, entry in self._rows(after):
+            for seq, crc, entry in self._unchecked(after):
                 if seq != after + 1:
-                    raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
+                    raise Damaged(f"entries {after + 1} to {seq - 1} are missing from the journal; restore a backup")
                 if not is_intact(seq, crc, entry):
-                    raise Damaged(f"batch {seq} fails its checksum; restore a backup")
+                    raise Damaged(f"journal entry {seq} fails its checksum; restore a backup")
                 yield seq, entry
                 after = seq
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
+            raise Damaged(f"journal entry {after + 1} cannot be read: {error}; restore a backup") from error
 
-    def _rows(self, after: int) -> Iterator[tuple[int, int, Any]]:
-        """Sequence number, checksum and bytes of each row after `after`, unchecked, a few megabytes at a time."""
+    def _unchecked(self, after: int) -> Iterator[tuple[int, int, Any]]:
+        """Sequence number, checksum and bytes of each entry after `after`, a few megabytes at a time."""
         while True:
             sizes: list[Any] = self._db.execute(
-                "select seq, coalesce(length(entry), 0) from journal where seq > ? order by seq limit ?", (after, _ROWS)
+                "select seq, coalesce(length(entry), 0) from journal where seq > ? order by seq limit ?",
+                (after, _ENTRIES),
             ).fetchall()
             if not sizes:
                 return
-            until, left = 0, _ROWS_BYTES
+            until, left = 0, _ENTRIES_BYTES
             for seq, size in sizes:
                 if until and size > left:
                     break
                 until, left = seq, left - size
-            rows: list[Any] = self._db.execute(
+            entries: list[Any] = self._db.execute(
                 "select seq, crc, entry from journal where seq > ? and seq <= ? order by seq", (after, until)
             ).fetchall()
-            yield from rows
+            yield from entries
             after = until
 
 
@@ -107,10 +111,10 @@ class SqliteReader(JournalTables):
         """Raises NoJournal, Damaged, DiskFull."""
         database = path / DATABASE
         if not database.is_file() or not database.stat().st_size:
-            only = ", only a lock file: a server there begins empty" if (path / LOCK).exists() else ""
+            only = ", only a lock file: a server there starts empty" if (path / LOCK).exists() else ""
             raise NoJournal(f"{path} holds no journal ({DATABASE}){only}; name the folder of a server's data")
         if not os.access(database, os.R_OK):
-            raise NoJournal(f"{database} may not be read by this user; try again as the one the server runs as")
+            raise NoJournal(f"{database} cannot be read by this user; try again as the user that the server runs as")
         self._path = path
         self._scratch = [path / f"{DATABASE}-wal", path / f"{DATABASE}-shm"]
         self._was_clean = not any(file.exists() for file in self._scratch)
@@ -144,10 +148,6 @@ class SqliteReader(JournalTables):
     def newest(self) -> int:
         return int(self._scalar("select max(seq) from journal") or 0)
 
-    @property
-    def previous(self) -> int:
-        return self._snapshot_seq("previous")
-
     def holds(self) -> list[tuple[str, int]]:
         try:
             return [(name, seq) for name, seq in self._db.execute("select name, seq from hold")]
@@ -156,14 +156,14 @@ class SqliteReader(JournalTables):
 
     def stored(self, after: int) -> Iterator[StoredEntry]:
         try:
-            for seq, crc, entry in self._rows(after):
+            for seq, crc, entry in self._unchecked(after):
                 size = len(entry) if isinstance(entry, bytes) else 0
                 yield StoredEntry(seq, size, is_intact(seq, crc, entry))
         except (apsw.Error, UnicodeDecodeError) as error:
             raise _cannot_read(error) from error
 
     def sync(self) -> None:
-        """SQLite syncs its log before it copies from it, so an entry that is not in the database yet is in the log."""
+        """Sync the log. SQLite syncs it before a checkpoint, so entries that may not be durable are only in the log."""
         try:
             fd = os.open(self._scratch[0], os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -203,7 +203,7 @@ class SqliteReader(JournalTables):
         self._clean_up()
 
     def _clean_up(self) -> None:
-        """SQLite creates two files beside a journal at rest when it is read. Remove them unless a server runs."""
+        """Remove the two files that SQLite creates to read a closed journal, unless a server runs."""
         if not self._was_clean:
             return
         try:
@@ -216,14 +216,13 @@ class SqliteReader(JournalTables):
                 for file in self._scratch:
                     file.unlink(missing_ok=True)
         except OSError:
-            pass  # in use, or on a read-only disk: they do no harm
+            pass  # in use, or on a read-only disk; the files do no harm
         finally:
             os.close(lock)
 
 
 def last_readable(path: Path) -> int:
-    """The last entry that a start would find in the database at `path`, which is locked and left as it is. Raises
-    Damaged."""
+    """The last entry that a start finds in the database at `path`. The caller holds its lock. Raises Damaged."""
     if not path.exists():
         return 0
     made = [each for suffix in ("-wal", "-shm") if not (each := path.with_name(path.name + suffix)).exists()]
@@ -244,9 +243,9 @@ def last_readable(path: Path) -> int:
 
 
 def cannot_open(path: Path, error: Exception) -> CrossdockError:
-    """Without room for its log SQLite reports an I/O error, or a file that it cannot open."""
+    """The error to raise. On a full disk SQLite reports an I/O error, or a file that it cannot open."""
     if schema.is_full(error) or not has_room(path.parent):
-        return DiskFull(f"no room is left on the disk of {path}; free some space there and try again")
+        return DiskFull(f"no space is left on the disk of {path}; free some space there and try again")
     return Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup")
 
 

@@ -1,6 +1,6 @@
-"""The journal's tables in SQLite: created once, checked whenever they are opened, and written as a copy.
+"""The journal's tables in SQLite: how they are created, checked when they are opened, and copied.
 
-WAL and `synchronous=FULL` are set, read back and asserted: a pragma that is not read back can fail silently.
+Each pragma is read back after it is set, because setting one can fail silently.
 """
 
 import errno
@@ -15,8 +15,8 @@ import apsw
 
 from crossdock import __version__
 from crossdock.journal.data_dir import DATABASE, snapshot_name
-from crossdock.journal.errors import JournalFailed
-from crossdock.journal.files import NO_ROOM, SYNC_EVERY, settle
+from crossdock.journal.files import NO_ROOM, SYNC_EVERY, sync_uncached
+from crossdock.journal.port import JournalFailed
 from crossdock.journal.snapshot import file as snapshot_file
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.events.codec import entry_checksum, refuse_newer_entry
@@ -32,7 +32,7 @@ WRITER: Final = "crossdock"
 PAGE_BYTES: Final = 4_096
 LOG_BYTES: Final = 64 * 1024 * 1024
 
-#: A database up to this size is checked as a whole when it is opened: half a second for a gigabyte.
+#: A database up to this size is checked completely when it is opened. That takes half a second for a gigabyte.
 _CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
 
 SCHEMA: Final = (
@@ -41,9 +41,9 @@ SCHEMA: Final = (
     "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
 )
 #: Entries of one transaction of a copy, if they are small.
-_COPIED_ROWS: Final = 500
+_COPIED_AT_ONCE: Final = 500
 
-#: What SQLite answers instead of SQLITE_FULL when a quota is used up, or when its shared memory file cannot grow. A
+#: What SQLite returns instead of SQLITE_FULL when a quota is used up, or when its shared memory file cannot grow. A
 #: failed sync is not among them: after one, the content of the disk is unknown.
 _UNWRITTEN: Final = frozenset({apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE})
 
@@ -58,46 +58,47 @@ _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
 
 
 def prepare(db: apsw.Connection, synchronous: str) -> None:
-    """Make them, if there are none; `is_sound` has looked at those that are there. Raises JournalFailed."""
+    """Set the pragmas, and create the tables if there are none. `is_sound` has checked existing ones. Raises
+    JournalFailed."""
     new = not stored_tables(db)
     level = {"normal": 1, "full": 2}[synchronous]
     for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
         db.execute(f"pragma {name}={value}").fetchall()
         found = db.execute(f"pragma {name}").get
         if found != expected:
-            raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
+            raise JournalFailed(f"SQLite has {name} = {found!r} though {expected!r} was set")
     if new:
         with db:
             db.execute(";".join(SCHEMA))
             db.execute("insert into meta values ('format', ?)", (FORMAT,))
-    sign(db)
+    record_version(db)
 
 
-def sign(db: apsw.Connection) -> None:
-    """Note the version that writes from now on: one that is too old to read this names it."""
+def record_version(db: apsw.Connection) -> None:
+    """Record the version that writes from now on. A version that is too old to read the journal names it."""
     version = _number(__version__)
     known = db.execute("select value from meta where key = ?", (WRITER,)).get
     if not isinstance(known, int) or known < version:
-        with suppress(apsw.FullError):  # no start may fail for it
+        with suppress(apsw.FullError):  # a full disk must not prevent the start
             db.execute("insert or replace into meta values (?, ?)", (WRITER, version))
 
 
 def _number(version: str) -> int:
-    """1.2.3 as 1002003: the table holds numbers."""
+    """1.2.3 as 1002003: the column holds integers."""
     parts = [int(digits[0]) for part in version.split(".")[:3] if (digits := re.match(r"\d+", part))]
-    return sum(part * 1_000**sort_key for part, sort_key in zip(parts, (2, 1, 0), strict=False))
+    return sum(part * 1_000**power for part, power in zip(parts, (2, 1, 0), strict=False))
 
 
 def written_by(number: int) -> str:
-    """The version of that number, if it is newer than this one; else "": it is not what makes the difference."""
+    """The version of that number if it is newer than this one, else ""."""
     if number <= _number(__version__):
         return ""
     return f"{number // 1_000_000}.{number // 1_000 % 1_000}.{number % 1_000}"
 
 
 def is_sound(db: apsw.Connection) -> bool:
-    """Whether there is a journal: False if nothing was written yet. What is there must be ours and whole: a table whose
-    name rotted is never made again. Raises Damaged."""
+    """Whether there is a journal. False: nothing was written yet. Raises Damaged if its tables are not the expected
+    ones, so that a table whose name is damaged is not created again."""
     tables = stored_tables(db)
     pages: int = db.execute("pragma page_count").get
     if not tables and pages <= 1:
@@ -106,7 +107,7 @@ def is_sound(db: apsw.Connection) -> bool:
         raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
     stored = db.execute("select value from meta where key = 'format'").get
     if stored != FORMAT:
-        raise Damaged(f"this journal has format {stored}; this program reads {FORMAT}: use a newer Crossdock")
+        raise Damaged(f"this journal has format {stored}; this version reads {FORMAT}: use a newer Crossdock")
     if pages * PAGE_BYTES <= _CHECKED_BYTES:
         found = db.execute("pragma quick_check(1)").get
         if found != "ok":
@@ -129,8 +130,8 @@ def unusable_sqlite() -> str:
 def is_full(error: BaseException, db: apsw.Connection | None = None) -> bool:
     """Whether a write failed because the disk is full. `db` is the connection that failed, if one did.
 
-    SQLite answers SQLITE_FULL for ENOSPC alone. EDQUOT is an I/O error, and the connection knows its number. Both are
-    rolled back in the same way: what was written of the transaction stays outside the log."""
+    SQLite returns SQLITE_FULL only for ENOSPC. EDQUOT is an I/O error whose errno the connection has. Both are rolled
+    back in the same way: the transaction does not become part of the log."""
     if isinstance(error, apsw.IOError):
         return getattr(error, "extendedresult", 0) in _UNWRITTEN and db is not None and db.system_errno in NO_ROOM
     return isinstance(error, apsw.FullError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
@@ -138,8 +139,8 @@ def is_full(error: BaseException, db: apsw.Connection | None = None) -> bool:
 
 def refuse_newer(data_dir: Path) -> None:
     """Raises Newer if a newer Crossdock wrote here. Reads the journal's format, its newest entry and its newest
-    snapshot. Each states its version at its beginning, which is read without the rest: this program cannot decode
-    events that it does not know. What cannot be read passes."""
+    snapshot. Each has its version at its beginning, which is read without the rest: this version cannot decode events
+    that it does not know. Data that cannot be read passes."""
     database = data_dir / DATABASE
     if not database.is_file() or not database.stat().st_size:
         return
@@ -154,7 +155,7 @@ def refuse_newer(data_dir: Path) -> None:
     except (apsw.Error, UnicodeDecodeError, OSError):
         return
     finally:
-        if was_clean:  # SQLite creates both to read a journal at rest
+        if was_clean:  # SQLite creates both to read a closed journal
             for file in scratch:
                 file.unlink(missing_ok=True)
 
@@ -180,8 +181,8 @@ def write_journal(
     holds: Iterable[tuple[str, int]],
     entries: Iterable[tuple[int, bytes]],
 ) -> None:
-    """Write a new database into a directory. It is at rest: not in WAL mode, and without a rollback journal, because a
-    failed copy is thrown away. Raises OSError when the disk is full."""
+    """Write a new, closed database into a directory. It is written without a log, because a failed copy is thrown away.
+    Raises OSError when the disk is full."""
     path = into / DATABASE
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -211,7 +212,7 @@ def write_journal(
             raise OSError(number, os.strerror(number), str(path)) from error
         finally:
             db.close()
-        settle(fd)
+        sync_uncached(fd)
     finally:
         os.close(fd)
 
@@ -222,7 +223,7 @@ def _slices(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, in
     for seq, entry in entries:
         some.append((seq, entry_checksum(seq, entry), entry))
         size += len(entry)
-        if len(some) >= _COPIED_ROWS or size >= SYNC_EVERY:
+        if len(some) >= _COPIED_AT_ONCE or size >= SYNC_EVERY:
             yield some
             some, size = [], 0
     if some:

@@ -1,10 +1,10 @@
-"""SQLite's write-ahead log, read frame by frame: does it end, or was it cut?
+"""Reads SQLite's write-ahead log frame by frame, to find damage that SQLite does not report.
 
-SQLite takes the log up to its last commit before the first frame that fails its checksum. That is right after a power
-cut, which leaves a transaction half written, and wrong for a damaged log: what follows the bad frame was acknowledged.
-The two differ in what follows. A transaction is written only after the one before it was synced, so a whole
-transaction behind the one with the bad frame proves damage. Frames without a commit prove nothing: a rolled back
-transaction leaves them behind (`SqliteJournal._make_room`).
+SQLite uses the log up to its last commit before the first frame that fails its checksum. That is right after a power
+failure, which leaves an incomplete transaction. It is wrong for a damaged log, because the transactions after the bad
+frame were acknowledged. A transaction is written only after the one before it was synced, so a complete transaction
+after the one with the bad frame proves damage. Frames without a commit prove nothing: a rolled back transaction leaves
+them behind (`SqliteJournal._make_room`).
 
 The format is described in https://sqlite.org/fileformat2.html#walformat.
 """
@@ -24,6 +24,8 @@ _MASK: Final = 0xFFFFFFFF
 
 _FRAME_BYTES: Final = _FRAME.size + PAGE_BYTES
 
+_SCANS: Final = 5  #: scans that may contradict each other, before the log counts as one that is being written
+
 
 class Frame(NamedTuple):
     number: int
@@ -31,7 +33,7 @@ class Frame(NamedTuple):
     commit: bool  #: the last of its transaction
     salts: tuple[int, int]
     sums: tuple[int, int]
-    summed: bytes  #: what the checksum is about: the first 8 bytes of the frame's header, and the page
+    summed: bytes  #: the bytes that the checksum covers: the first 8 of the frame's header, and the page
 
     @property
     def data(self) -> bytes:
@@ -66,7 +68,7 @@ class Log:
             index += 1
 
     def cut(self) -> str:
-        """Why this log is damaged. "": it ends where SQLite says it ends."""
+        """Why this log is damaged. "": it ends where SQLite ends it."""
         if self.empty:
             return ""
         if self.salts is None:
@@ -83,13 +85,13 @@ class Log:
                     over = frame.commit and any(map(eq, frame.salts, self.salts))
             elif ours and frame.commit:
                 if over and self._verifies(frame, before):
-                    return f"frame {bad + 1} fails its checksum, and frame {frame.number + 1} is a commit behind it"
+                    return f"frame {bad + 1} fails its checksum, and frame {frame.number + 1} is a commit after it"
                 over = True
             before = frame.sums
         return ""
 
     def _verifies(self, frame: Frame, before: tuple[int, int]) -> bool:
-        """Each checksum continues the one before it. The stored one is taken, which need not have verified itself."""
+        """Whether the frame's checksum continues the stored checksum before it, which itself may be wrong."""
         return _checksum(self._words.unpack(frame.summed), before) == frame.sums
 
 
@@ -103,7 +105,22 @@ def _checksum(words: tuple[int, ...], sums: tuple[int, int]) -> tuple[int, int]:
 
 
 def cut(path: Path) -> str:
-    """Why the log at `path` is damaged; "" if it is not, or there is none."""
+    """Why the log at `path` is damaged; "" if it is not, or there is none.
+
+    A running server may write a frame while it is read, and commit more before the scan arrives there, which looks like
+    damage. Damage stays where it is, so it counts if two scans in a row find the same.
+    """
+    found = _scan(path)
+    for _ in range(_SCANS):
+        if not found:
+            return ""
+        before, found = found, _scan(path)
+        if found == before:
+            return found
+    return ""
+
+
+def _scan(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return Log(file).cut()

@@ -1,6 +1,6 @@
-"""Rows that are filled in alike, collected until they become columns. What few of them have is put beside, by its row.
+"""Collects rows of similar shape and turns them into Arrow columns. Rare values are stored separately, by row index.
 
-A column costs nothing where it is the same in all rows of a part, or null in all: that, and no tuple a row, is what
+A column that is constant or null in all rows of a part costs nothing, and frequent kinds need no tuple per row. This
 makes the writer several times as fast as the server.
 """
 
@@ -24,7 +24,7 @@ Columns = dict[str, pa.Array]
 
 
 class Part:
-    """`fixed` is what all its rows have in common."""
+    """Rows of one shape. `fixed` are the columns that all of them share."""
 
     fixed: ClassVar[dict[str, Any]] = {}
 
@@ -37,15 +37,17 @@ class Part:
         return len(self.seqs)
 
     def beside(self, column: str, value: object) -> None:
-        """Of the last row, in a column that few have; None: it has none."""
+        """Set a rare column of the last row. None is ignored."""
         if value is not None:
             indexes, values = self._beside.setdefault(column, ([], []))
             indexes.append(len(self.seqs) - 1)
             values.append(value)
 
     def content(self, payload: bytes | None, form: Form | None = None) -> None:
-        """Of the last row: the payload that the job has from then on. Where the event does not say what it is, it came
-        as JSON of a laxer sort (qless' `data`): what a strict reader would not take is raw."""
+        """Set the new payload of the last row's job.
+
+        Without `form` it is qless' `data`, whose JSON is less strict: what a strict parser rejects is stored as raw.
+        """
         if payload is not None:
             shown, hashed = self.payloads.shown(payload)
             self.beside("payload", shown)
@@ -53,7 +55,7 @@ class Part:
             self.beside("form", FORMS[form_of(payload) if form is None else form])
 
     def links(self, spec: Spec) -> None:
-        """Of the last row: what only some jobs have when they are pushed, or put anew."""
+        """Set the optional properties of the last row's job, which was pushed or put again."""
         if spec.due:
             self.beside("due", spec.due)
         extra = spec.extra
@@ -67,14 +69,14 @@ class Part:
             self.beside("tags", [str(tag) for tag in extra.tags])
         links = extra.links
         if links is not None:
-            self.beside("group_name", links.group or None)
+            self.beside("group_name", links.batch or None)
             self.beside("needs", list(links.depends_on) or None)
-            if links.calls:
-                self.beside("callback_of", links.calls)
-                self.beside("callback", None if links.call is None else links.call.name.lower())
+            if links.callback_of:
+                self.beside("callback_of", links.callback_of)
+                self.beside("callback", None if links.callback is None else links.callback.name.lower())
 
     def columns(self, day: int) -> Columns:
-        """What its rows differ in. `day` is that of all of them by `at`."""
+        """The columns in which the rows differ. `day` is the day of `at`, the same for all rows."""
         raise NotImplementedError
 
     def table(self, day: int, flush_epoch: int) -> pa.Table:
@@ -95,7 +97,7 @@ def array(name: str, values: Sequence[Any]) -> pa.Array:
     kind = _TYPES[name]
     try:
         return pa.array(values, kind)
-    except (pa.ArrowInvalid, OverflowError):  # a client's priority or number of tries may have any size
+    except (pa.ArrowInvalid, OverflowError):  # clients may send priorities and retries of any size
         least, most = (-float("inf"), float("inf")) if pa.types.is_floating(kind) else (-(2**63), 2**63 - 1)
         return pa.array([None if each is None else _within(each, least, most) for each in values], kind)
 
@@ -112,7 +114,7 @@ def constant(name: str, value: object, many: int) -> pa.Array:
 
 
 def few(name: str, values: Sequence[Any]) -> pa.Array:
-    """As `array`, of a column that often is the same in all rows: to see that takes a quarter of the time."""
+    """Like `array`, for columns that are often constant. The check takes a quarter of the time of an array."""
     one = values[0]
     return (
         constant(name, one, len(values))
@@ -122,14 +124,14 @@ def few(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def booked_days(at: Sequence[float], t: Sequence[float | None], day: int) -> pa.Array:
-    """Of rows that book on the day of `t`, else of `at`: which is that of the date they stand in."""
+    """The booked day of each row: the day of `t` if set, else `day`, which is the day of `at`."""
     if t.count(None) == len(t):
         return constant("booked_day", day, len(t))
     return array("booked_day", [day if each is None else day_of(each) for each in t])
 
 
 def _places(indexes: Sequence[int], many: int) -> pa.Array:
-    """For each row, which of the values beside is its own."""
+    """For each row, the index of its rare value."""
     places: list[int | None] = [None] * many
     for place, index in enumerate(indexes):
         places[index] = place

@@ -1,6 +1,6 @@
-"""The rows of each kind of event. A kind that is not here says nothing about a job and has none.
+"""Rows of the events about jobs. An event kind without a function has no row.
 
-Each function adds the rows of one event, numbered from `seq` on, and returns the number after the last one.
+Each function adds the rows of one event, numbered from `seq`, and returns the next free number.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from typing import Any, Final
 from crossdock.lake.event_rows.columns import STATES, Part, day_of
 from crossdock.lake.event_rows.rows import NO_BOOKING, NO_LEASE, Others, Rows, of_lease
 from crossdock.model import events as e
+from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.states import State
 
 READY: Final = "ready"
@@ -73,7 +74,7 @@ def succeeded(rows: Rows, seq: int, event: e.Succeeded) -> int:
     return seq + 1
 
 
-#: What an event says that ends a lease; a Returned has no `t`.
+#: Events that end a lease. A Returned has no `t`.
 _Closing = e.Succeeded | e.Failed | e.LeaseExpired | e.Returned | e.Advanced | e.Stalled
 
 
@@ -83,21 +84,23 @@ def _closed(
 ) -> None:  # fmt: skip
     lease: tuple[Any, ...] = NO_LEASE
     if event.token:
-        door = event.leased_via or event.via
-        lease = (event.token, door, event.leased_at, event.wait_s, event.run_s, event.beats)
+        leased_via = event.leased_via or event.via
+        lease = (event.token, leased_via, event.leased_at, event.wait_s, event.run_s, event.beats)
     rows.add(
         seq, event.at, t, name, state, outcome if event.token else None, event.jid, event.number, event.queue,
         event.kind, event.origin, event.via, event.worker, event.attempt, event.priority, event.payload_bytes,
         *lease, *booked,
     )  # fmt: skip
+    rows.beside("pushed_at", event.pushed_at)
 
 
 def failed(date: Rows, seq: int, event: e.Failed) -> int:
     rows = date.others
     t = event.t
-    kept = event.faced and event.then is State.FAILED and not event.unbooked
-    counts = kept if event.faced else event.counted and event.token
-    queue = event.booked if event.faced and event.booked else event.queue
+    dialect = event.qless or QlessDialect()
+    kept = event.books_kept and event.then is State.FAILED and not dialect.uncounted
+    counts = kept if event.books_kept else event.counted and event.token
+    queue = dialect.booked_queue if event.books_kept and dialect.booked_queue else event.queue
     booked = (queue, day_of(event.at if t is None else t)) if counts else NO_BOOKING
     outcome = "lost" if event.lost else "failed"
     _closed(rows, seq, event, t, "failed", outcome, READY if event.to_queue else STATES[event.then], booked)
@@ -118,12 +121,12 @@ def failed(date: Rows, seq: int, event: e.Failed) -> int:
     return seq + 1
 
 
-def lapsed(date: Rows, seq: int, event: e.LeaseExpired) -> int:
+def lease_expired(date: Rows, seq: int, event: e.LeaseExpired) -> int:
     rows = date.others
     booked: tuple[Any, ...] = NO_BOOKING
     if event.retried:
         booked = (event.queue, day_of(event.at if event.t is None else event.t))
-    _closed(rows, seq, event, event.t, "lapsed", "lapsed", READY, booked)
+    _closed(rows, seq, event, event.t, "lease-expired", "expired", READY, booked)
     if event.retried:
         rows.book(retries=1)
     return seq + 1
@@ -144,7 +147,7 @@ def stalled(date: Rows, seq: int, event: e.Stalled) -> int:
 def advanced(date: Rows, seq: int, event: e.Advanced) -> int:
     rows = date.others
     state = "blocked" if event.depends_on else "scheduled" if event.due and event.due_t is not None else READY
-    booked = (event.under or event.queue, day_of(event.t))
+    booked = (event.booked_queue or event.queue, day_of(event.t))
     _closed(rows, seq, event, event.t, "advanced", "advanced", state, booked)
     rows.beside("booked_run", True)
     rows.beside("to_queue", event.to_queue)
@@ -169,6 +172,7 @@ def moved(date: Rows, seq: int, event: e.Moved) -> int:
     )  # fmt: skip
     rows.beside("to_queue", to.queue)
     rows.beside("over", event.over or None)
+    rows.beside("pushed_at", event.pushed_at)
     rows.spec(to)
     if since is not None:
         rows.beside("failed_at", since)
@@ -179,7 +183,7 @@ def moved(date: Rows, seq: int, event: e.Moved) -> int:
 def removed(date: Rows, seq: int, event: e.Removed) -> int:
     rows = date.others
     for row in event.rows:
-        since = None if event.unbooked else row.failed_at
+        since = None if event.qless is not None and event.qless.uncounted else row.failed_at
         booked = NO_BOOKING if since is None else (row.queue, day_of(since))
         rows.job(seq, event.at, event.t, "removed", "gone", event.via, row, "removed", booked)
         rows.beside("why", event.why)
@@ -195,7 +199,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Leased: leased,
     e.Succeeded: succeeded,
     e.Failed: failed,
-    e.LeaseExpired: lapsed,
+    e.LeaseExpired: lease_expired,
     e.Returned: returned,
     e.Stalled: stalled,
     e.Advanced: advanced,

@@ -1,4 +1,4 @@
-"""The rows of the less frequent kinds of event (see kinds.py): jobs made ready or edited, and what is about no job."""
+"""Rows of less frequent events (see jobs.py): jobs made ready or edited, and events that do not concern a job."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -55,7 +55,7 @@ def rerouted(date: Rows, seq: int, event: e.Rerouted) -> int:
     return seq
 
 
-#: Events that leave a job where it is, or nearly so.
+#: Events that edit a job in place.
 _Edit = e.Held | e.Warned | e.Reprioritised | e.Tagged | e.DependenciesEdited | e.Noted
 
 
@@ -96,6 +96,7 @@ def surfaced(date: Rows, seq: int, event: e.Surfaced) -> int:
         event.priority, event.payload_bytes, *lease, *NO_BOOKING,
     )  # fmt: skip
     rows.beside("to_queue", event.to_queue)
+    rows.beside("pushed_at", event.pushed_at)
     return seq + 1
 
 
@@ -120,7 +121,7 @@ def tagged(date: Rows, seq: int, event: e.Tagged) -> int:
 
 def needs_edited(date: Rows, seq: int, event: e.DependenciesEdited) -> int:
     rows = date.others
-    after = _edited(rows, seq, event, "needs-edited", "blocked" if event.depends_on else "ready")
+    after = _edited(rows, seq, event, "dependencies-edited", "blocked" if event.depends_on else "ready")
     rows.beside("needs", list(event.depends_on))
     return after
 
@@ -178,7 +179,7 @@ def configured(date: Rows, seq: int, event: e.Configured) -> int:
 
 def group_opened(date: Rows, seq: int, event: e.BatchOpened) -> int:
     rows = date.others
-    after = _about(rows, seq, event, "group-opened", via=event.via)
+    after = _about(rows, seq, event, "batch-opened", via=event.via)
     rows.beside("group_name", event.name)
     rows.beside("parent_group", event.parent or None)
     rows.beside("detail", event.description or None)
@@ -187,14 +188,14 @@ def group_opened(date: Rows, seq: int, event: e.BatchOpened) -> int:
 
 def group_committed(date: Rows, seq: int, event: e.BatchCommitted) -> int:
     rows = date.others
-    after = _about(rows, seq, event, "group-committed")
+    after = _about(rows, seq, event, "batch-committed")
     rows.beside("group_name", event.name)
     return after
 
 
 def group_finished(date: Rows, seq: int, event: e.BatchFinished) -> int:
     rows = date.others
-    after = _about(rows, seq, event, "group-finished")
+    after = _about(rows, seq, event, "batch-finished")
     rows.beside("group_name", event.name)
     rows.beside("callback", event.call.name.lower())
     return after

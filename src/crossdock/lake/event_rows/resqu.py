@@ -1,4 +1,4 @@
-"""The rows of Resqu's events (see kinds.py): jobs of batches, jobs that come again or wait for another, batches."""
+"""Rows of Resqu's events (see jobs.py): rescheduled and deferred jobs, jobs of batches, and batches."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,7 +12,7 @@ _NOTHING: Final = (*NO_LEASE, *NO_BOOKING)
 
 
 def rescheduled(date: Rows, seq: int, event: r.Rescheduled) -> int:
-    """A worker is done with it, and it comes again: an attempt that succeeded or failed."""
+    """A worker finished the job and rescheduled it. The attempt succeeded or failed."""
     rows, to = date.others, event.to
     outcome = "failed" if event.failed else "succeeded"
     rows.add(
@@ -27,6 +27,7 @@ def rescheduled(date: Rows, seq: int, event: r.Rescheduled) -> int:
     else:
         rows.beside("booked_run", True)
     rows.beside("to_queue", to.queue)
+    rows.beside("pushed_at", event.pushed_at)
     rows.spec(to)
     return seq + 1
 
@@ -49,7 +50,7 @@ def put_on_queue(date: Rows, seq: int, event: r.PutOnQueue) -> int:
 
 
 def deferred(date: Rows, seq: int, event: r.Deferred) -> int:
-    """It has no number yet."""
+    """A deferred job has no number yet."""
     rows, spec = date.others, event.spec
     rows.add(
         seq, event.at, None, "deferred", None, None, spec.jid, None, spec.queue, spec.kind, event.via, event.via,
@@ -89,8 +90,8 @@ KINDS: Final[dict[type[Event], Callable[[Rows, int, Any], int]]] = {
     r.PutOnQueue: put_on_queue,
     r.Deferred: deferred,
     r.ResquBatchPushed: stage_pushed,
-    r.ResquBatchOpened: _of_batch("stage-opened"),
-    r.ResquBatchCommitted: _of_batch("stage-committed"),
-    r.ResquBatchAssigned: _of_batch("stage-assigned"),
-    r.ResquBatchEnded: _of_batch("stage-ended"),
+    r.ResquBatchOpened: _of_batch("resqu-batch-opened"),
+    r.ResquBatchCommitted: _of_batch("resqu-batch-committed"),
+    r.ResquBatchAssigned: _of_batch("resqu-batch-assigned"),
+    r.ResquBatchEnded: _of_batch("resqu-batch-ended"),
 }

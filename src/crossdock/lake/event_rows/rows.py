@@ -1,4 +1,4 @@
-"""The rows of one date, in the making: the three hot kinds by column (hot.py), all others as a tuple a row."""
+"""Collects the rows of one date: the three frequent kinds by column (hot.py), all others as one tuple per row."""
 
 from typing import Any, Final
 
@@ -10,15 +10,15 @@ from crossdock.lake.redaction import Payloads
 from crossdock.model.events.base import EndedLease, JobRow
 from crossdock.model.job import Spec
 
-#: The columns of a row's tuple, in its order.
+#: The columns of a tuple, in order.
 CORE: Final = (
     "at", "t", "event", "state", "outcome", "jid", "number", "queue", "kind", "origin", "via", "worker", "attempt",
     "priority", "size", "token", "lease_via", "leased_at", "wait_s", "run_s", "beats", "booked_queue", "booked_day",
 )  # fmt: skip
 
-#: Nothing is said of a lease: token, lease_via, leased_at, wait_s, run_s, beats
+#: No lease: token, lease_via, leased_at, wait_s, run_s, beats
 NO_LEASE: Final = (None,) * 6
-#: Nothing is booked: neither queue nor day
+#: No booking: queue and day
 NO_BOOKING: Final = (None,) * 2
 
 
@@ -32,13 +32,13 @@ class Others(Part):
         self._core.append(core)
 
     def book(self, failures: int = 0, failed: int = 0, retries: int = 0) -> None:
-        """Of the last row."""
+        """Set the booked counts of the last row."""
         self.beside("booked_failures", failures or None)
         self.beside("booked_failed", failed or None)
         self.beside("booked_retries", retries or None)
 
     def spec(self, spec: Spec) -> None:
-        """Of the last row: all about a job that was put anew."""
+        """Set all properties of the last row's job, which was put again."""
         self.content(spec.payload, spec.form)
         self.beside("retries", spec.policy.max_failures)
         self.beside("lease_s", spec.policy.lease_s or None)
@@ -48,7 +48,7 @@ class Others(Part):
         self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: JobRow,
         outcome: str | None = None, booked: tuple[Any, ...] = NO_BOOKING,
     ) -> None:  # fmt: skip
-        """One of the jobs that an event is about."""
+        """Add a row for one of the jobs of an event."""
         ended = row.ended
         lease = NO_LEASE if ended is None else of_lease(ended)
         worker = row.worker if ended is None else ended.worker
@@ -57,6 +57,7 @@ class Others(Part):
             seq, *head, row.origin, via, worker, row.attempt, row.priority, row.payload_bytes, *lease, *booked
         )  # fmt: skip
         self.beside("over", row.over or None)
+        self.beside("pushed_at", row.pushed_at)
 
     def columns(self, day: int) -> Columns:
         return {name: array(name, values) for name, values in zip(CORE, zip(*self._core, strict=True), strict=True)}
@@ -67,7 +68,7 @@ def of_lease(ended: EndedLease) -> tuple[Any, ...]:
 
 
 class Rows:
-    """Of one day, and of one flush epoch at a time: `cut` ends it."""
+    """The rows of one day and one flush epoch. `cut` returns them and starts again."""
 
     def __init__(self, day: int, payloads: Payloads) -> None:
         self.day = day
@@ -84,7 +85,7 @@ class Rows:
         return len(self.pushes) + len(self.leases) + len(self.successes) + len(self.others)
 
     def cut(self, flush_epoch: int) -> pa.Table:
-        """What was collected so far, not in the order of `seq`: each kind by itself takes less room and time."""
+        """The rows so far, grouped by kind instead of ordered by `seq`: that takes less space and time."""
         parts: list[Part] = [self.pushes, self.leases, self.successes, self.others]
         tables = [part.table(self.day, flush_epoch) for part in parts if len(part)]
         self._begin()

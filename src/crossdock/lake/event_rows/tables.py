@@ -1,4 +1,4 @@
-"""From batches of the journal to tables, one for each date: `Tables` is what the writer and the tests go through."""
+"""Converts journal entries to Arrow tables, one per date. The writer and the tests use `Tables`."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -10,7 +10,6 @@ import pyarrow as pa
 from crossdock.lake.event_rows import jobs, others, resqu
 from crossdock.lake.event_rows.columns import DAY, day_of
 from crossdock.lake.event_rows.rows import Rows
-from crossdock.lake.manifest import SetBack, both
 from crossdock.lake.redaction import Payloads
 from crossdock.lake.schema import ROWS_AT_MOST, SEQ_SHIFT
 from crossdock.model.errors import Damaged
@@ -20,65 +19,59 @@ from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_ent
 _KINDS: Final = {**jobs.KINDS, **others.KINDS, **resqu.KINDS}
 _EPOCH: Final = date(1970, 1, 1)
 
-#: Days a Python date can name; `at` is the server's own clock, but clocks have been seen anywhere.
+#: The range of Python dates, in days since 1970. A server's clock can be set to any time.
 _DAYS: Final = ((date.min - _EPOCH).days, (date.max - _EPOCH).days)
 
 
 def date_named(day: int) -> date:
-    """Of days since 1970; one that no calendar has is the nearest that it has."""
+    """The date of a number of days since 1970, limited to the range of Python dates."""
     return _EPOCH + timedelta(days=min(max(day, _DAYS[0]), _DAYS[1]))
 
 
-#: Rows of a date that become a table, and a row group of its file. A row takes about a kilobyte until then.
+#: Rows to collect before they become a table, and a row group of the file. A row takes about 1 KiB until then.
 CUT_AT: Final = 50_000
 
-#: Or so many bytes of batches: payloads may be large.
+#: The same limit in bytes of journal entries: payloads may be large.
 _CUT_BYTES: Final = 32 * 1024 * 1024
-
-#: A clock that is so much behind the events before it was set back (MODEL section 2).
-_SET_BACK_S: Final = 5.0
 
 Take = Callable[[date, pa.Table], None]
 
 
 class Tables:
-    """Rows of consecutive batches, handed to `take` by date, some ten thousand at a time. `flush_epoch` is that of the
-    first one."""
+    """Converts consecutive journal entries and passes tables of about `CUT_AT` rows to `take`. `flush_epoch` is that
+    of the first entry."""
 
     def __init__(self, take: Take, flush_epoch: int = 0, payloads: Payloads | None = None) -> None:
         self._take = take
         self._payloads = payloads or Payloads()
         self.flush_epoch = flush_epoch  #: of the next row
         self.at = 0.0  #: of the last event
-        self.wall = 0.0  #: when the last batch was written, by the server's clock
-        self.set_back: SetBack | None = None
-        self.steady = 0.0  #: of the last batch
-        self.newest: dict[int, float] = {}  #: day since 1970 → steady time of its newest batch
+        self.wall = 0.0  #: when the last entry was written, by the server's clock
+        self.steady = 0.0  #: steady time of the last entry
+        self.newest: dict[int, float] = {}  #: day since 1970 → steady time of its newest entry
         self.rows = 0
         self._open: dict[int, Rows] = {}
-        self._begin = self._end = 0.0  #: of the date under way
+        self._begin = self._end = 0.0  #: bounds of the current date
         self._rows = Rows(0, self._payloads)
         self._uncut = self._uncut_bytes = 0
 
     def add(self, seq: int, data: bytes) -> None:
-        """A batch as the journal has it. Raises Damaged if it is none, or a newer one."""
+        """Add an encoded entry. Raises Damaged if it cannot be decoded, or is of a newer version."""
         try:
-            batch = decode_entry(data)
+            entry = decode_entry(data)
         except msgspec.MsgspecError as error:
             refuse_newer_entry(seq, data)
-            raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
-        if batch.version > EVENT_VERSION:
+            raise Damaged(f"journal entry {seq} cannot be read: {error}; restore a backup") from error
+        if entry.version > EVENT_VERSION:
             refuse_newer_entry(seq, data)
         self._uncut_bytes += len(data)
-        self.add_batch(seq, batch)
+        self.add_entry(seq, entry)
 
-    def add_batch(self, seq: int, batch: JournalEntry) -> None:
-        """Raises Damaged if it has more rows than can be numbered."""
-        if 0.0 < batch.wall < self.at - _SET_BACK_S:
-            self.set_back = both(self.set_back, SetBack(seq, seq, 1, self.at - batch.wall))
-        self.wall = batch.wall
+    def add_entry(self, seq: int, entry: JournalEntry) -> None:
+        """Add a decoded entry. Raises Damaged if it has more rows than `seq` can number."""
+        self.wall = entry.wall
         first = number = seq << SEQ_SHIFT
-        for event in batch.events:
+        for event in entry.events:
             kind = _KINDS.get(type(event))
             if kind is None:
                 continue
@@ -91,10 +84,10 @@ class Tables:
                 self.flush_epoch += 1
             self.at = at
         if number - first > ROWS_AT_MOST:
-            raise Damaged(f"batch {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
-        self.steady = batch.steady
+            raise Damaged(f"journal entry {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
+        self.steady = entry.steady
         if number != first:
-            self.newest[self._rows.day] = batch.steady
+            self.newest[self._rows.day] = entry.steady
         self.rows += number - first
         self._uncut += number - first
         if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:
@@ -106,7 +99,7 @@ class Tables:
         self._rows = self._open.setdefault(day, Rows(day, self._payloads))
 
     def cut(self) -> None:
-        """Hand over all that was collected."""
+        """Pass all collected rows to `take`."""
         for day, rows in sorted(self._open.items()):
             if len(rows):
                 self._take(date_named(day), rows.cut(self.flush_epoch))

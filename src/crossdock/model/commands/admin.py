@@ -1,4 +1,4 @@
-"""What somebody does to jobs and queues from outside: an operator, Faktory's MUTATE, QUEUE and FLUSH."""
+"""Commands that change jobs and queues from outside: an operator's, and Faktory's MUTATE, QUEUE and FLUSH."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,21 @@ from crossdock.model.states import State
 
 
 class Requeue(Command[int], frozen=True, gc=False):
-    """Make these scheduled, retrying or dead jobs ready now. Outcome: how many were."""
+    """Make these scheduled, retrying or dead jobs ready now. Outcome: how many became ready."""
 
     via: str
     numbers: Sequence[Number]
 
 
 class Bury(Command[int], frozen=True, gc=False):
-    """Move these jobs, those that wait and those that are dead, to the dead. Outcome: how many were."""
+    """Move those of these jobs that wait or are dead to the dead jobs. Outcome: how many were moved."""
 
     via: str
     numbers: Sequence[Number]
 
 
 class Reroute(Command[int], frozen=True, gc=False):
-    """Take these jobs, those that wait, to that queue as they are. Outcome: how many were not there yet and are."""
+    """Move those of these jobs that wait to another queue, otherwise unchanged. Outcome: how many were moved."""
 
     via: str
     queue: str
@@ -30,7 +30,7 @@ class Reroute(Command[int], frozen=True, gc=False):
 
 
 class Remove(Command[int], frozen=True, gc=False):
-    """Remove jobs that are in one of `states`; a leased one takes its lease along. Outcome: how many were."""
+    """Remove jobs that are in one of `states`. The lease of a leased job ends. Outcome: how many were removed."""
 
     via: str
     why: str
@@ -38,11 +38,18 @@ class Remove(Command[int], frozen=True, gc=False):
     states: frozenset[State]
 
 
+class ForgetProgress(Command[None], frozen=True, gc=False):
+    """Forget what is stored about the progress of jobs with these jids. Always makes an event, so that the journal gets
+    an entry."""
+
+    jids: Sequence[str]
+
+
 class PauseQueues(Command[None], frozen=True, gc=False):
-    """Pause the known ones among these queues; None: all."""
+    """Pause those of these queues that are known. None: all queues."""
 
     queues: Sequence[str] | None
-    any_name: bool = False  #: those that nobody has used yet, too
+    any_name: bool = False  #: also pause queues that no request has used yet
 
 
 class ResumeQueues(Command[None], frozen=True, gc=False):
@@ -50,10 +57,10 @@ class ResumeQueues(Command[None], frozen=True, gc=False):
 
 
 class ForgetQueue(Command[None], frozen=True, gc=False):
-    """Forget the name and its pause. A queue that still has ready jobs stays known."""
+    """Forget the name of a queue and its pause. A queue that has ready jobs stays known."""
 
     queue: str
-    unlist: bool = False  #: take it off the list only; its jobs and its pause stay
+    unlist: bool = False  #: only take it off the list; its jobs and its pause stay
 
 
 class Flush(Command[None], frozen=True, gc=False):

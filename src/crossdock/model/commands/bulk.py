@@ -1,10 +1,10 @@
-"""Loads: many jobs that a program brings in many calls, some of them more than once, each taken in exactly once.
+"""Bulk loads: a program sends many jobs in many calls, some jobs repeatedly, and each is enqueued exactly once.
 
-Whoever brings them names the load, its run. The server remembers a digest of every jid that the run has brought, alive
-or not, until the load is closed; then it remembers the totals alone.
+The program names the load, its run. The server remembers a digest of every jid of the run until the load is closed.
+After that it remembers only the totals.
 
-A load may be idempotent by jid alone, over all runs (`once`): what is alive under a jid, however it came, is not taken
-in again, nor what such a load brought in the last days (MODEL section 7, Once).
+A load may also be idempotent by jid over all runs (`once`). Then a job is not enqueued if a job of its jid is alive, or
+if another such load sent that jid in the last days (model.md section 7).
 """
 
 from enum import IntEnum
@@ -16,37 +16,37 @@ import msgspec
 from crossdock.model.commands.core import Command
 from crossdock.model.job import Spec
 
-#: Open at a time. A load that nobody closes is closed when it has been idle for `IDLE_S`.
+#: Loads that may be open at a time. A load is closed after `IDLE_S` without a call.
 OPEN_AT_MOST: Final = 64
 IDLE_S: Final = 7 * 86_400.0
 
-#: Jids of all open loads together; each takes about a hundred bytes.
+#: Jids of all open loads together. Each takes about a hundred bytes.
 JIDS_AT_MOST: Final = 10_000_000
 
-#: Closed ones whose totals are remembered, the newest.
+#: Closed loads whose totals are remembered, the newest ones.
 CLOSED_AT_MOST: Final = 10_000
 
-#: What loads brought by jid alone is remembered so long, the newest so many of it.
+#: How long jids of `once` loads are remembered, and how many of the newest.
 ONCE_S: Final = 7 * 86_400.0
 ONCE_AT_MOST: Final = 1_000_000
 
-#: A jid of so many hexadecimal digits is its own digest.
+#: A jid of this many hexadecimal digits is its own digest.
 _HEX: Final = 32
 
 
 class BulkLoad(msgspec.Struct, array_like=True):
     run: str
     opened: float  #: wall
-    new: int = 0  #: jobs taken in
-    known: int = 0  #: brought again, and passed over
+    new: int = 0  #: jobs enqueued
+    known: int = 0  #: jobs sent again, which were not enqueued
     closed: float | None = None  #: wall
-    end: float = 0.0  #: steady; closed then if nothing more comes
-    jids: set[bytes] = msgspec.field(default_factory=set)  #: digests; empty when it is closed
-    lapsed: bool = False  #: nobody closed it: nothing came for long
+    end: float = 0.0  #: steady; the load is closed then unless another call comes
+    jids: set[bytes] = msgspec.field(default_factory=set)  #: digests; empty once it is closed
+    lapsed: bool = False  #: it was closed because no call came for `IDLE_S`
 
 
 class LoadRefusal(IntEnum):
-    """Why nothing was taken in."""
+    """Why a call enqueued nothing."""
 
     CLOSED = 1
     TOO_MANY_OPEN = 2
@@ -55,7 +55,7 @@ class LoadRefusal(IntEnum):
 
 
 class Loaded(msgspec.Struct, frozen=True, gc=False):
-    """What a call did, and the load as it is then."""
+    """The result of a call, with the totals of the load after it."""
 
     new: int
     known: int
@@ -65,22 +65,24 @@ class Loaded(msgspec.Struct, frozen=True, gc=False):
 
 
 class LoadJobs(Command[Loaded], frozen=True, gc=False):
-    """Take in those jobs whose jids this run has not brought yet. They have no links. None at all opens the load."""
+    """Enqueue those of these jobs whose jids the run has not sent yet. They have no links. A call without jobs opens
+    the load.
+    """
 
     via: str
     run: str
     specs: list[Spec]
-    once: bool = False  #: nor those whose jids the server knows otherwise
+    once: bool = False  #: also leave out jids that the server knows from elsewhere
 
 
 class CloseLoad(Command[Loaded], frozen=True, gc=False):
-    """Nothing more is taken in, and its jids are forgotten. A run that nobody knows is closed from the beginning."""
+    """Close the load and forget its jids. A run that is not known is closed from the start."""
 
     run: str
 
 
 def digest(jid: str) -> bytes:
-    """Sixteen bytes that no two jids share."""
+    """A digest of 16 bytes, different for every jid."""
     if len(jid) == _HEX:
         try:
             raw = bytes.fromhex(jid)

@@ -1,7 +1,7 @@
-"""Commands: the verbs every door's requests come down to (MODEL section 1).
+"""Commands: every request of every protocol is translated to these (model.md section 1).
 
-`Command[T]` names the type of its outcome, so `desk.do(command)` is typed without a cast. Commands name jobs by jid
-where a client does and by number where the server already looked them up.
+`Command[T]` names the type of its outcome, so `dispatcher.do(command)` is typed without a cast. Commands name jobs by
+jid where a client does, and by number where the server has already found the job.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, Number, Spec
+from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.records import Per, Schedule
 
 T = TypeVar("T", covariant=True)
@@ -20,77 +20,79 @@ T = TypeVar("T", covariant=True)
 
 class Command(msgspec.Struct, Generic[T], frozen=True, gc=False):
     def caller_time(self) -> float | None:
-        """The time by the caller's own clock. What follows from the command has the same time."""
+        """The time on the caller's own clock. The consequences of the command have the same time."""
         return None
 
     def spares(self) -> frozenset[Number]:
-        """Jobs that do not fail if the command removes one that they depend on."""
+        """Jobs that do not fail if the command removes a job that they depend on."""
         return frozenset()
 
     def frees_first(self) -> bool:
-        """Dependents that become ready stand before others of their priority."""
+        """Whether dependents that become ready stand before others of their priority."""
         return False
 
 
 class Refused(IntEnum):
-    """Why a job was not taken in."""
+    """Why a job was not enqueued."""
 
     NOT_UNIQUE = 1  #: another job holds its lock
-    NO_GROUP = 2  #: it is to be a member of a group that does not exist
+    NO_BATCH = 2  #: it names a batch that does not exist
     DUPLICATE = 3  #: a job of that jid is alive
 
 
 class Enqueue(Command[Sequence[Refused | None]], frozen=True, gc=False):
-    """Outcome: for each spec why it was refused, None where it went in; the empty sequence when all did."""
+    """Outcome: for each spec the reason why it was refused, None if it was enqueued. Empty if all were enqueued."""
 
     via: str
     specs: list[Spec]
-    unless_live: bool = False  #: a jid that is alive, of whatever door, is refused
+    unless_live: bool = False  #: refuse a jid that is alive, whatever protocol pushed it
 
 
 class LeaseTerms(msgspec.Struct, frozen=True, gc=False):
-    """A door's terms of leasing (MODEL section 6): its default and the range it allows a job's own `lease_s`."""
+    """The lease terms of a protocol: the default, and the range for a job's own `lease_s` (model.md section 6)."""
 
     default_s: float
     least_s: float
     most_s: float
-    bound: LeaseBinding = LeaseBinding.NOBODY
-    registers: bool = False  #: naming a queue makes it known (Workq)
+    bound: LeaseBinding = LeaseBinding.UNBOUND
+    registers: bool = False  #: naming a queue registers it (Workq)
 
 
 class LeaseNext(Command[Job | None], frozen=True, gc=False):
-    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it.
+    """Lease the next job of the first named queue that has one. Outcome: the job with its lease.
 
-    Expired jobs are removed on the way, a limited number of them: whoever got None asks `row_goes_on`.
+    Expired jobs are removed on the way, a limited number per call. If the outcome is None, `more_candidates` tells
+    whether to call again.
     """
 
     via: str
     queues: Sequence[str]
     worker: str
     terms: LeaseTerms
-    at_random: bool = False  #: not the first: any of those that have one, each as likely
+    at_random: bool = False  #: choose among the queues that have a job, each with the same probability
 
 
 class LeaseLane(LeaseNext, frozen=True, gc=False):
-    """The same, of one lane of the queue: the jobs of a batch."""
+    """The same for one lane of the queue: the jobs of one batch."""
 
     lane: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """Who asks to settle, and what lease it was given for that jid (None: none that it remembers)."""
+    """The worker that settles a job, and the lease it was given for that jid. `held` is None if it knows of none."""
 
     via: str
     worker: str
     held: LeaseRef | None = None
-    free: bool = False  #: no lease is needed while no other door holds a job that came by this one (Workq)
-    number: Number = 0  #: names the job where the door shows no jid
+    #: settle without a lease, unless another protocol holds the job (Workq, only for jobs that Workq pushed)
+    free: bool = False
+    number: Number = 0  #: the number of the job, for protocols that show no jid
 
 
 class Verdict(IntEnum):
-    UNKNOWN = 0  #: no such job, or none this claim may settle; nothing changed
+    UNKNOWN = 0  #: no such job, or none that this claim may settle; nothing changed
     DONE = 1
-    FINISHED = 2  #: it is complete or failed already; only a free claim is told
+    FINISHED = 2  #: the job is complete or failed already; only a claim with `free` gets this
 
 
 class Succeed(Command[Verdict], frozen=True, gc=False):
@@ -98,30 +100,30 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     claim: Claim
     result: bytes = b""
     t: float | None = None
-    payload: bytes | None = None  #: put in place of what the job has
-    qless: QlessSuccess = QlessSuccess()
+    payload: bytes | None = None  #: replaces the payload of the job
+    qless: QlessDialect | None = None
 
     def caller_time(self) -> float | None:
         return self.t
 
     def frees_first(self) -> bool:
-        return self.qless.whole
+        return self.qless is not None and self.qless.oldest
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
-    """Not final unless it says so: the job's rules say what follows."""
+    """A failure. Unless it is `final`, the policy of the job decides what follows."""
 
     jid: str
     claim: Claim
     group: str
     message: str
     backtrace: tuple[str, ...] = ()
-    result: bytes = b""  #: kept if the failure ends the job and its rules keep it
+    result: bytes = b""  #: kept if the failure ends the job and its policy keeps results
     t: float | None = None
-    payload: bytes | None = None  #: put in place of what the job has
-    final: bool = False  #: its tries are over, and this one is not counted
-    delay: float | None = None  #: until the next try, in place of the backoff; below or 0: none
-    qless: QlessFailure = QlessFailure()
+    payload: bytes | None = None  #: replaces the payload of the job
+    final: bool = False  #: the job is not tried again, and this failure is not counted
+    delay: float | None = None  #: seconds until the next try, in place of the backoff; 0 or less: ready at once
+    qless: QlessDialect | None = None
 
     def caller_time(self) -> float | None:
         return self.t
@@ -129,38 +131,43 @@ class Fail(Command[Verdict], frozen=True, gc=False):
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
     numbers: list[Number]  #: of the new jobs, in order
-    refused: int = -1  #: the first step that cannot be done; then nothing was, but the numbers before it are used up
+    #: index of the first step that is not possible. Then nothing was changed, but the numbers before it are used up
+    refused: int = -1
 
 
 class Transaction(Command[Transacted], frozen=True, gc=False):
-    """All steps or none, as one change. A step that pushes may need jobs of earlier ones (`Links.depends_on`)."""
+    """Steps that are done all together or not at all. A pushed job may depend on jobs of earlier steps
+    (`Links.depends_on`).
+    """
 
     via: str
     steps: Sequence[Spec | Succeed]
 
 
 class DrawNumbers(Command[None], frozen=True, gc=False):
-    """Use up so many job numbers: their jobs were refused too late (Masenko 3.2)."""
+    """Use up job numbers without jobs: the jobs were refused after their numbers were given out (masenko.md section
+    3.2).
+    """
 
     count: int
 
 
 class GiveBack(Command[None], frozen=True, gc=False):
-    """Leases whose holder never heard of them. Those that are over by now are passed over."""
+    """Give back leases that their holders never received. Leases that have ended are left out."""
 
     via: str
     leases: Sequence[LeaseRef]
 
 
 class LoseLease(Command[None], frozen=True, gc=False):
-    """Its holder is gone: to the job this lease has run out, unless it is over by now."""
+    """Expire a lease whose holder is gone, unless it has ended."""
 
     via: str
     lease: LeaseRef
 
 
 class OpenBatch(Command[bool], frozen=True, gc=False):
-    """Outcome: False when the parent does not exist, or the name is taken."""
+    """Open a batch. Outcome: False if the parent does not exist or the name is taken."""
 
     name: str
     via: str
@@ -171,27 +178,30 @@ class OpenBatch(Command[bool], frozen=True, gc=False):
 
 
 class CommitBatch(Command[bool], frozen=True, gc=False):
-    """All members are pushed; callbacks may follow. Outcome: False when there is no such group."""
+    """Commit a batch: all its members are pushed, and callbacks may follow. Outcome: False if there is none."""
 
     name: str
 
 
 class FollowUp(NamedTuple):
-    """What a change leaves to be looked at: a group, a track, a throttle, what is kept of the successful by then, or a
-    lock that was freed while a job is deferred under it."""
+    """What a change affected, so that more may follow: a batch, progress, a throttle, completed jobs to retire, a lock
+    that was freed while a job is deferred under it, or dependents.
+    """
 
-    group: str = ""
-    track: str = ""
-    retire: float | None = None  #: by callers' clocks
+    batch: str = ""
+    progress: str = ""
+    retire: float | None = None  #: retire completed jobs up to this time, by callers' clocks
     throttle: str = ""  #: it may have room
     lock: str = ""
-    held: int = 0  #: so many held the throttle then
-    left: tuple[float, str] | None = None  #: since when, and who waited for it up to then
+    held: int = 0  #: how many jobs held the throttle then
+    #: the job that stopped waiting for the throttle: since when it waited, and its jid
+    left: tuple[float, str] | None = None
     own: bool = False  #: `retire` is by the server's wall clock, which may be wrong
+    dependents: Sequence[tuple[Number, bool]] = ()  #: as in `Resolve`
 
 
 class Follow(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for groups, tracks and throttles. `Engine.execute` does it by itself."""
+    """Decide what the last changes mean for batches, progress and throttles. Only `Engine.execute` uses it."""
 
     follow_ups: Sequence[FollowUp]
     t: float | None = None
@@ -201,12 +211,13 @@ class Follow(Command[None], frozen=True, gc=False):
 
 
 class Resolve(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for jobs that need others. `Engine.execute` does it by itself."""
+    """Decide what the last changes mean for dependents. Only `Engine.execute` uses it."""
 
-    resolved_dependents: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
+    #: True: it depends on nothing any more; False: a dependency can never succeed
+    dependents: Sequence[tuple[Number, bool]]
     t: float | None = None
-    spared: frozenset[Number] = frozenset()  #: they are about to be removed
-    first: bool = False  #: those that are ready stand before their like, whatever the time
+    spared: frozenset[Number] = frozenset()  #: jobs that are about to be removed
+    first: bool = False  #: dependents that become ready stand before others of their priority
 
 
 class ResolveDependents(Command[int], frozen=True, gc=False):
@@ -216,7 +227,7 @@ class ResolveDependents(Command[int], frozen=True, gc=False):
 
 
 class SetProgress(Command[None], frozen=True, gc=False):
-    """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
+    """Report the progress of a job. `until` (wall) extends its lease if the lease would end before that."""
 
     jid: str
     percent: int | None
@@ -225,38 +236,37 @@ class SetProgress(Command[None], frozen=True, gc=False):
 
 
 class SetThrottles(Command[None], frozen=True, gc=False):
-    """The throttles of the configuration: these, and no others. Leases held count from the start."""
+    """Replace the configured throttles. Current leases count from the start."""
 
-    throttles: Sequence[tuple[str, int, Per, float]]  #: queue, maximum, per what, timeout
+    throttles: Sequence[tuple[str, int, Per, float]]  #: queue, maximum, per queue or worker, timeout
 
 
 class SetSchedules(Command[None], frozen=True, gc=False):
-    """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
-    next run."""
+    """Replace the configured schedules. One whose times did not change keeps its next run."""
 
     schedules: Sequence[Schedule]  #: `next` is not read
 
 
 class Ticked(msgspec.Struct, gc=False):
-    """What fell due: jobs by what became of them, and whether the limit left some."""
+    """What a tick did: jobs by what became of them, and whether the limit left some."""
 
     scheduled: int = 0
     retried: int = 0
-    lapsed: int = 0
+    expired: int = 0  #: leases
     purged: int = 0
     spawned: int = 0
     more: bool = False
-    passes: int = 0  #: totals only
+    passes: int = 0  #: only in totals
     seconds: float = 0.0
-    ended: int = 0  #: their time to live was over
+    ended: int = 0  #: jobs whose time to live was over
 
 
 class Tick(Command[Ticked], frozen=True, gc=False):
-    """Carry out what is due, at most `limit` jobs."""
+    """Do what is due, for at most `limit` jobs."""
 
     limit: int
-    room: float = inf  #: so many jobs more there may be: a run of a client's plan beyond it is left out
-    looked: float = -inf  #: steady; nothing that is due now was due then
+    room: float = inf  #: how many more jobs the server may hold; a run of a client's plan beyond it is left out
+    looked: float = -inf  #: steady; at that time nothing was due that is due now
 
 
 class Start(Command[None], frozen=True, gc=False):
@@ -264,4 +274,4 @@ class Start(Command[None], frozen=True, gc=False):
 
     boot: str = ""  #: the kernel's boot id
     offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this
-    hold_at: float | None = None  #: steady; the wall clock is in doubt: purges go by this time for an hour
+    hold_at: float | None = None  #: steady; the wall clock is in doubt, and purges use this time for an hour

@@ -1,8 +1,8 @@
-"""The key space of the Redis door (MODEL section 7): its kinds of value, the commands that change it, and their events.
+"""The key space of the Redis protocol (model.md section 7): kinds of values, and the commands that change them.
 
-Few verbs serve many Redis commands: the door looks at what is there, says what is to change, and the change is decided
-and applied before anybody else is heard. An event holds the change and not the value: a push onto a list of a million
-elements is as small as the first one.
+A few commands serve many Redis commands. The protocol reads the value and states the change, which is decided and
+applied before the next request. Events hold the change and not the value, so a push onto a list of a million elements
+is as small as the first one.
 """
 
 from collections.abc import Sequence
@@ -24,39 +24,40 @@ Member = tuple[bytes, bytes | float | None]
 
 
 class SetKey(Command[None], frozen=True, gc=False):
-    """Make it a string, whatever it was."""
+    """Make the key a string, whatever it was."""
 
     key: bytes
     value: bytes
-    end: float | None = 0.0  #: steady; 0: never; None: as it was
+    end: float | None = 0.0  #: steady; 0: never; None: unchanged
 
 
 class DropKeys(Command[int], frozen=True, gc=False):
-    """Outcome: how many of them were there."""
+    """Outcome: how many of the keys existed."""
 
     keys: Sequence[bytes]
 
 
 class KeepKey(Command[bool], frozen=True, gc=False):
-    """Give it another end. Outcome: False when there is no such key."""
+    """Set the end of a key. Outcome: False if the key does not exist."""
 
     key: bytes
-    end: float  #: steady; 0: never. One that is over drops it
+    end: float  #: steady; 0: never. A past end removes the key
 
 
 class ChangeList(Command[int], frozen=True, gc=False):
-    """Put elements in the place of `cut` others. Outcome: how long the list is then; one of no elements is gone."""
+    """Replace `cut` elements by others. Outcome: the length of the list. An empty list is removed."""
 
     key: bytes
     start: int
     cut: int = 0
     put: Sequence[bytes] = ()
-    drop: Sequence[int] = ()  #: also take out the elements that had these indexes before; ascending
+    drop: Sequence[int] = ()  #: also remove the elements that had these indexes before, in ascending order
 
 
 class ChangeMembers(Command[None], frozen=True, gc=False):
-    """Add members to a set, hash or sorted set, or give them another value, and drop some. What is so already, and
-    what is not there to be dropped, is passed over."""
+    """Add members to a set, hash or sorted set, change their values, and remove members. Members that are unchanged or
+    not there are left out of the event.
+    """
 
     key: bytes
     kind: Kind
@@ -65,7 +66,7 @@ class ChangeMembers(Command[None], frozen=True, gc=False):
 
 
 class KnowScript(Command[None], frozen=True, gc=False):
-    """A script was loaded: what its hash stands for. The text itself is never kept, and never run."""
+    """A script was loaded. The dialect that its hash stands for is stored. The text is neither stored nor run."""
 
     sha: str
     dialect: str

@@ -1,6 +1,7 @@
-"""Commands that move and edit jobs by name, and those of the records beside them, as qless wants them.
+"""Commands that qless needs: to put, move and edit jobs by name, and to change the records beside them.
 
-Each carries its caller's `t` (MODEL section 2). Every deadline is kept twice: by that clock and by the server's.
+Each carries its caller's time `t` (model.md section 2). Every deadline is stored twice, by that clock and by the
+server's.
 """
 
 from collections.abc import Sequence
@@ -8,14 +9,14 @@ from typing import Generic, TypeVar
 
 from crossdock.model.commands.core import Command, LeaseNext, Tick
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.protocol_data import HistoryEntry, Tag
+from crossdock.model.protocol_data import HistoryEntry, QlessDialect, Tag
 from crossdock.model.records import Interval
 
 T = TypeVar("T", covariant=True)
 
 
 class CallerCommand(Command[T], Generic[T], frozen=True, gc=False):
-    """A command of a caller that has a clock of its own."""
+    """A command of a caller that has its own clock."""
 
     via: str
     t: float
@@ -25,9 +26,9 @@ class CallerCommand(Command[T], Generic[T], frozen=True, gc=False):
 
 
 class Put(CallerCommand[None], frozen=True, gc=False):
-    """A new job, or one that is known moved to this queue, from whatever state. None: as it was, or the default."""
+    """Create a job, or move a known one to this queue from any state. None keeps the old value, or is the default."""
 
-    worker: str | None  #: who puts it; a holder of another name is told
+    worker: str | None  #: the worker that puts it; a holder with another name is notified
     jid: str
     queue: str
     kind: str
@@ -37,29 +38,30 @@ class Put(CallerCommand[None], frozen=True, gc=False):
     priority: int | float | None = None
     tags: tuple[Tag, ...] | None = None
     retries: int | float | None = None
-    depends_on: Sequence[str] = ()  #: in place of those it has, unless there are none
-    throttles: tuple[str, ...] = ()  #: it is held while one of them is full
-    keeps: bool = False  #: its places in throttles stay taken (reqless)
-    old: bool = False  #: by an old dialect: see `QlessFace.old`
-    backoff: tuple[float, float] | None = None  #: see `QlessFace.backoff`; None: as it was
-    sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
+    depends_on: Sequence[str] = ()  #: replaces the dependencies of the job, unless it is empty
+    throttles: tuple[str, ...] = ()  #: the job is held while one of these is full
+    keeps: bool = False  #: the job keeps its places in throttles (reqless)
+    old: bool = False  #: put by an old dialect: see `QlessData.old`
+    backoff: tuple[float, float] | None = None  #: see `QlessData.backoff`; None: unchanged
+    #: the job is still found under its old tags, and keeps all its dependencies (the oldest dialect)
+    sticky: bool = False
 
 
 class Advance(CallerCommand[None], frozen=True, gc=False):
-    """Its holder is done with this job here; it goes on in another queue, as if put there."""
+    """The holder completes this job here, and it continues in another queue as if it was put there."""
 
     number: Number
     payload: bytes
     queue: str
     delay: float = 0.0
     depends_on: Sequence[str] = ()
-    whole: bool = False  #: the run is counted in whole seconds
-    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
+    qless: QlessDialect | None = None
 
 
 class CatchUp(Command[list[Number]], frozen=True, gc=False):
-    """Carry out what is lazily due in a queue, each kind up to `limit`: leases that ran out, intervals, schedules.
-    Outcome: the jobs whose leases were ended and that may be leased."""
+    """Do what is lazily due in a queue: expired leases, intervals and delayed jobs, each up to `limit`. Outcome: the
+    jobs whose leases ended and that may be leased again.
+    """
 
     via: str
     queue: str
@@ -68,12 +70,13 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     leases: bool = True
     grace: float | None = None  #: None: as configured
     intervals: bool = True
-    unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
-    #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
+    uncounted: bool = False  #: a job that is not tried again is not counted as a failure (an old dialect)
+    #: Expired leases end at once, without a warning. The text is the error of a job that is not tried again (the oldest
+    #: dialect).
     abrupt: str = ""
     due: bool = True
-    only: Number = 0  #: no lease but that of this job
-    #: As the PHP fork does: the configured backoff counts, and a failure names the worker whose lease was the last
+    only: Number = 0  #: only the lease of this job
+    #: As in the PHP fork: the configured backoff applies, and a failure names the worker of the last lease.
     php: bool = False
 
     def caller_time(self) -> float | None:
@@ -81,49 +84,49 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
 
 
 class Pop(CallerCommand[list[Job]], frozen=True, gc=False):
-    """Lease the next jobs of a queue, after what is due lazily. Outcome: the jobs, their leases on them."""
+    """Lease the next jobs of a queue, after what is lazily due. Outcome: the jobs with their leases."""
 
     queue: str
     worker: str
     count: float
-    term: float  #: how long a lease lasts
+    term: float  #: seconds that a lease lasts
     grace: float | None = None
-    unbooked: bool = False
-    abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
-    unlimited: bool = False  #: whatever limit is configured for the queue; throttles count all the same (reqless)
+    uncounted: bool = False
+    abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds since the put
+    unlimited: bool = False  #: ignore the limit that is configured for the queue; throttles still apply (reqless)
     php: bool = False  #: as in `CatchUp`
 
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):
-    """The last step of a `LeaseNext`: what was due lazily has been carried out."""
+    """The last step of a `LeaseNext`, after what was lazily due."""
 
 
 class TickNow(Tick, frozen=True, gc=False):
-    """The first step of a `Tick`: the timers. Queues whose lazy deadlines have come are woken afterwards."""
+    """The first step of a `Tick`: the timers. Afterwards, queues whose lazy deadlines have come are woken."""
 
 
 class LeaseThese(CallerCommand[list[Job]], frozen=True, gc=False):
-    """These ready jobs, then the first of the queue, so many. A part of `Pop`."""
+    """Lease these ready jobs, then the first `count` of the queue. A step of `Pop`."""
 
     queue: str
     worker: str
     numbers: Sequence[Number]
     count: int
     term: float
-    whole: bool = False  #: the wait is counted in whole seconds, from the put on
+    whole: bool = False  #: the wait is counted in whole seconds since the put
 
 
 class Renew(CallerCommand[None], frozen=True, gc=False):
-    """The holder of this job goes on with it."""
+    """Extend the lease of this job."""
 
     number: Number
     term: float
     payload: bytes | None = None
-    unseen: bool = False  #: it does not count as being heard of (an old dialect)
+    unseen: bool = False  #: the worker does not count as seen (an old dialect)
 
 
 class Unfail(CallerCommand[int], frozen=True, gc=False):
-    """Make the oldest jobs of a group ready in that queue. Outcome: how many."""
+    """Make the oldest failed jobs of a group ready in this queue. Outcome: how many."""
 
     group: str
     queue: str
@@ -131,33 +134,34 @@ class Unfail(CallerCommand[int], frozen=True, gc=False):
 
 
 class Revive(CallerCommand[int], frozen=True, gc=False):
-    """Make these jobs ready in that queue, those that are failed or dead, as if they were new. Outcome: how many."""
+    """Make those of these jobs that are failed or dead ready in this queue, as if they were new. Outcome: how many."""
 
     queue: str
     numbers: Sequence[Number]
-    listed: bool = False  #: the queue becomes known, if it is not
+    listed: bool = False  #: register the queue
 
 
 class TakeBack(CallerCommand[None], frozen=True, gc=False):
-    """End the leases of these jobs, whoever holds them; they stand before all others then (qless' timeout)."""
+    """End the leases of these jobs. They stand before all others then (qless timeout)."""
 
     numbers: Sequence[Number]
-    rid: bool = False  #: and name their holders no longer (reqless)
+    rid: bool = False  #: the jobs do not name their last holder any more (reqless)
 
 
 class Cancel(CallerCommand[None], frozen=True, gc=False):
-    """Remove this job, in whatever state."""
+    """Remove this job, in any state."""
 
     number: Number
-    along: frozenset[Number] = frozenset()  #: removed by the same call: those who need it do not fail for it
-    unbooked: bool = False  #: a failed one still counts as such (the oldest dialect)
+    #: jobs that the same call removes: they do not fail because a dependency is gone
+    along: frozenset[Number] = frozenset()
+    uncounted: bool = False  #: a failed job stays counted as failed (the oldest dialect)
 
     def spares(self) -> frozenset[Number]:
         return self.along
 
 
 class SetPriority(CallerCommand[None], frozen=True, gc=False):
-    """A ready one stands before all others of its new priority."""
+    """A ready job stands before all others of its new priority."""
 
     number: Number
     priority: int | float
@@ -167,11 +171,11 @@ class EditTags(CallerCommand[None], frozen=True, gc=False):
     number: Number
     add: tuple[Tag, ...] = ()
     drop: tuple[Tag, ...] = ()
-    twice: bool = False  #: a new one that is named twice is there twice (the oldest dialect)
+    twice: bool = False  #: a new tag that is named twice is stored twice (the oldest dialect)
 
 
 class EditDependencies(CallerCommand[None], frozen=True, gc=False):
-    """Of a blocked job; without any left it is ready."""
+    """Set the dependencies of a blocked job. Without any it becomes ready."""
 
     number: Number
     depends_on: tuple[Number, ...]
@@ -202,7 +206,7 @@ class ForgetWorkers(Command[None], frozen=True, gc=False):
 
 
 class SetInterval(Command[None], frozen=True, gc=False):
-    """Made or changed; its queue becomes known if that is asked for."""
+    """Create or change an interval."""
 
     interval: Interval
     t: float
@@ -214,7 +218,7 @@ class ClearInterval(Command[None], frozen=True, gc=False):
 
 
 class SetThrottle(Command[None], frozen=True, gc=False):
-    """How many jobs that name it may be leased at a time. None: any number, as if it had never been set."""
+    """Set how many jobs that name the throttle may be leased at a time. None removes the limit."""
 
     name: str
     maximum: int | float | None
@@ -222,13 +226,13 @@ class SetThrottle(Command[None], frozen=True, gc=False):
 
 
 class FreeHeld(Command[int], frozen=True, gc=False):
-    """A throttle had room for very many, and some of them are still held: free at most `limit`. Outcome: how many."""
+    """Free at most `limit` jobs that are still held by a throttle with room for very many. Outcome: how many."""
 
     limit: int
 
 
 class FreeThrottle(Command[None], frozen=True, gc=False):
-    """These jids hold it no longer, and do not wait for it, whatever they are."""
+    """These jids neither hold the throttle nor wait for it any more."""
 
     name: str
     jids: Sequence[str]

@@ -1,10 +1,11 @@
-"""Commands of Resqu's words: unique ids, deferral, plans, and where a job goes (MODEL sections 7 and 10).
+"""Commands of Resqu: unique ids, deferred jobs, plans, batches and buffers (model.md sections 7 and 10).
 
-A Resqu job is a `Spec` with a `ResquFace`. Its queue is the pool that the configured mapping gives for the face's
-source and name; without a mapping it is `UNASSIGNED`. The engine looks that up: whoever makes the spec names
-`UNASSIGNED`. A job with a unique id carries `unique(uid)` as its lock.
+A Resqu job is a `Spec` with `ResquData`. Its queue is the pool that the configured mapping gives for its source and
+name. Without a mapping it is `UNASSIGNED`. The engine looks up the pool, so the spec names `UNASSIGNED`. A job with a
+unique id has `unique(uid)` as its lock.
 
-`by` is the connection that speaks, a number that no other connection of this run of the server has."""
+`by` is the connection that sends the command. Its number is unique while the server runs.
+"""
 
 from collections.abc import Mapping as Dict
 from enum import IntEnum
@@ -17,7 +18,7 @@ from crossdock.model.commands.core import Claim, Command, LeaseTerms, Verdict
 from crossdock.model.events.resqu import Said
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, LockRelease, LockTerms, Number, Spec
 
-#: The queue of Resqu jobs while no pool is known for them.
+#: The queue of Resqu jobs whose pool is not known.
 UNASSIGNED: Final = "unassigned"
 
 #: A lease into a worker's buffer lasts until the buffer is emptied, or the worker is known to be gone.
@@ -25,55 +26,60 @@ BUFFER_TERMS: Final = LeaseTerms(inf, inf, inf, LeaseBinding.WORKER)
 
 _SPACE: Final = "uid:"
 
-#: The unique id under which a job that has none of its own is shown to Resqu's workers: this, then its number.
+#: Resqu workers see this prefix and the job's number as the unique id of a job that has none.
 SHOWN_AS: Final = "crossdock:"
 
 
 def unique(uid: str) -> LockTerms:
-    """The lock of a unique id: held until its holder is gone, by whatever door, and kept over retries."""
+    """The lock of a unique id. It is held until its holder is removed, whatever protocol does that, and is kept over
+    retries.
+    """
     return LockTerms(_SPACE + uid, inf, LockRelease.END)
 
 
 def uid_of(lock: str) -> str:
-    """The unique id whose lock that is."""
+    """The unique id of that lock."""
     return lock.removeprefix(_SPACE)
 
 
 class Reserve(Command[bool], frozen=True, gc=False):
-    """`SETNX unique:<uid>:state`: take a unique id for a job that this connection is about to push. Outcome: False
-    when a job or another connection has it. One who reserves again what he has is told True; so is the child that said
-    the end of the job which holds it (`Unlock`): it is about to push that job's next try."""
+    """`SETNX unique:<uid>:state`: reserve a unique id for a job that this connection is about to push. Outcome: False
+    if a job or another connection holds it. It is True for a connection that already reserved it, and for the
+    connection that reported the end of the holder (`Unlock`), because that is about to push the holder's next try.
+    """
 
     uid: str
     by: int
 
 
 class Release(Command[None], frozen=True, gc=False):
-    """A connection ended: what it had reserved and not used is free. A deferred job that it was handed by `Finalise`
-    and did not push is enqueued. Cheap when there is nothing."""
+    """A connection closed: its unused reservations are freed. A deferred job that `Finalise` gave to it and that it did
+    not push is enqueued. Cheap if there is nothing to do.
+    """
 
     by: int
 
 
 class Pushing(IntEnum):
-    """What became of a push."""
+    """The result of a push."""
 
     PUSHED = 0
-    REPEATED = 1  #: the same job was pushed before: answered as it was then, and nothing is added
-    CONTINUED = 2  #: it is the next try, or the next run, of the job in a worker's buffer that has its unique id
-    NOT_UNIQUE = 3  #: somebody else has its unique id; nothing was done
-    DUPLICATE = 4  #: a job of that id, pushed through another door, is alive; nothing was done
+    REPEATED = 1  #: the same job was pushed before: the reply is the same, and nothing is added
+    CONTINUED = 2  #: it is the next try or run of the job in a worker's buffer that holds its unique id
+    NOT_UNIQUE = 3  #: another job holds its unique id; nothing was done
+    DUPLICATE = 4  #: a job of that id that another protocol pushed is alive; nothing was done
 
 
 class PushJob(Command[Pushing], frozen=True, gc=False):
     """`LPUSH unassigned`, `RPUSH delayed:<ts>` (then `spec.due` is set).
 
-    A repeat is known by `spec.jid`, for an hour after that job is gone; where the text brought no id (`face.stamped` is
-    False) and there is a unique id, by the text of its holder. If the job in a worker's buffer holds the unique id, or
-    is named by it (`SHOWN_AS`), and this connection said before that it is over (`Unlock`, `Mark`), this is its next
-    try: it goes on under its number with this spec's jid, text, payload, due time and failures. On another connection,
-    as after a restart, that is who pushes the same class and args. A foreign job keeps its payload, and after `Unlock`
-    it fails by its own rules.
+    A repeat is recognised by `spec.jid` until an hour after that job is removed. If the text has no id
+    (`ResquData.stamped` is False) and there is a unique id, it is recognised by the text of the holder.
+
+    The push is the next try of the job in a worker's buffer if that job holds the unique id, or is named by it
+    (`SHOWN_AS`), and this connection reported its end before (`Unlock`, `Mark`). After a restart another connection may
+    push it, with the same class and args. The job keeps its number and gets this spec's jid, text, payload, due time
+    and failures. A job of another protocol keeps its payload, and after `Unlock` it fails by its own policy.
     """
 
     via: str
@@ -82,27 +88,29 @@ class PushJob(Command[Pushing], frozen=True, gc=False):
 
 
 class Defer(Command[bool | None], frozen=True, gc=False):
-    """`DEFER_ADD`: push this job when the one that has its unique id is done, `face.defer` seconds after. Outcome:
-    None when none is running; False when another one is deferred already, which stays; True: it is kept."""
+    """`DEFER_ADD`: push this job `ResquData.defer` seconds after the holder of its unique id is done. Outcome: None if
+    none is running. False if another job is deferred already, which stays. True if it is deferred.
+    """
 
     via: str
     spec: Spec  #: with its lock; `jid` is the id it will have
 
 
 class Mark(Command[bool], frozen=True, gc=False):
-    """`SET unique:<uid>:state … XX`. Outcome: False when nobody has it."""
+    """`SET unique:<uid>:state … XX`. Outcome: False if nothing holds it."""
 
     uid: str
     by: int
-    running: bool  #: False, of a job in a worker's buffer: this connection is about to push its next run
+    running: bool  #: False for a job in a worker's buffer: this connection is about to push its next run
 
 
 class Unlock(Command[int], frozen=True, gc=False):
-    """`DEL unique:<uid>:state unique:<uid>:deferred`, or one of them. Outcome: how many of these keys were there.
+    """`DEL unique:<uid>:state unique:<uid>:deferred`, or one of them. Outcome: how many of these keys existed.
 
-    Of a job in a worker's buffer: it failed. That counts when the buffer is emptied, unless this connection pushes its
-    next try before; what is deferred stays, and is pushed when the job is done. Of another job: it goes on without
-    its lock, or what is deferred is dropped. A job held through another door is not touched."""
+    For a job in a worker's buffer it means that the job failed. The failure counts when the buffer is emptied, unless
+    this connection pushes the next try first. A deferred job stays and is pushed when the job is done. Any other job
+    continues without its lock, or its deferred job is dropped. A job that another protocol leased is not changed.
+    """
 
     uid: str
     by: int
@@ -112,12 +120,13 @@ class Unlock(Command[int], frozen=True, gc=False):
 
 class Finalised(msgspec.Struct, frozen=True, gc=False):
     running: bool  #: False: the job was not running, and nothing was done
-    deferred: bytes = b""  #: the text of the deferred job, handed to this connection; empty: there was none
+    deferred: bytes = b""  #: the text of the deferred job, for this connection to push; empty: there was none
 
 
 class Finalise(Command[Finalised], frozen=True, gc=False):
-    """`UNIQUE_FINALIZE`: the job in a worker's buffer that has this unique id succeeded. What is deferred is handed to
-    this connection, which reserves the id and pushes it; if it ends before, the engine does (`Release`)."""
+    """`UNIQUE_FINALIZE`: the job in a worker's buffer that holds this unique id succeeded. This connection gets the
+    deferred job, reserves the id and pushes the job. If it closes first, the engine pushes it (`Release`).
+    """
 
     via: str
     uid: str
@@ -125,11 +134,12 @@ class Finalise(Command[Finalised], frozen=True, gc=False):
 
 
 class Reschedule(Command[Verdict], frozen=True, gc=False):
-    """A worker is done with its job, and it comes again, or another one does.
+    """A worker is done with its job, and the same job or another one follows.
 
-    The same: it goes on under its number with this spec's jid, text, payload and due time, its lock and what is
-    deferred; as a failure it counts one. Another: the job ends, as a success or a final failure, and the spec is
-    pushed; if the two have one unique id it goes over, with what is deferred."""
+    The same job keeps its number, its lock and its deferred job, and gets this spec's jid, text, payload and due time.
+    If it failed, the failure counts. With another job, the first one ends as a success or a final failure, and the spec
+    is pushed. If both have the same unique id, the lock and the deferred job pass to the new one.
+    """
 
     jid: str
     claim: Claim
@@ -139,27 +149,28 @@ class Reschedule(Command[Verdict], frozen=True, gc=False):
 
 
 class SetPlan(Command[bool], frozen=True, gc=False):
-    """`PLAN_INSERT`, and `SET plan:<id>` with `anew`. Outcome: False when it exists already (with `anew`: when it does
-    not), and nothing was done. The interval is one that `engine.resqu.interval.parse` takes: ask it first."""
+    """`PLAN_INSERT`, and `SET plan:<id>` with `replaces`. Outcome: False, and nothing is done, if the plan exists (with
+    `replaces`: if it does not). The interval must be valid for `engine.resqu.plans`: check it first.
+    """
 
     plan: str  #: `<source>_<id>`
     source: str
     interval: str  #: as in `recurrenceInterval`
     next: float  #: wall
     spec: Spec  #: of each run, with its lock; `jid` is not read
-    text: bytes  #: as given; the door shows it with the true `nextRun`
-    anew: bool = False
+    text: bytes  #: as the client sent it; replies show it with the current `nextRun`
+    replaces: bool = False
 
 
 class MovePlan(Command[bool], frozen=True, gc=False):
-    """`PLAN_MOVE`: give it another next run. Outcome: False when there is no such plan."""
+    """`PLAN_MOVE`: set the next run. Outcome: False if the plan does not exist."""
 
     plan: str
     next: float
 
 
 class ClearPlan(Command[bool], frozen=True, gc=False):
-    """Outcome: False when there was none."""
+    """Outcome: False if the plan did not exist."""
 
     plan: str
 
@@ -169,34 +180,36 @@ Pools = Dict[str, Dict[str, str]]
 
 
 class SetMapping(Command[None], frozen=True, gc=False):
-    """The mapping of the configuration. Empty: none. What waits unassigned is given its pool, in slices."""
+    """Set the configured mapping. Empty: none. Jobs that wait unassigned get their pools, in slices."""
 
     static: Pools
     batch: Pools
 
 
-# Commands of Resqu's batches and of its worker's lists (MODEL section 10): what is popped, and pushed on.
+# Commands of Resqu batches and of the lists of its workers (model.md section 10).
 #
-# A batch is a `Stage`: its jobs wait in a list of its own, unseen until it is committed. Then it is a lane of its pool
-# or
-# waits in its source's backlog there. A buffer is a list of at most one element, `worker:<id>` or
-# `allocator:<node>:<code>`: a job that was popped into it, and its text, which outlives the job until it is popped.
+# The jobs of a batch wait in its own list, invisible until it is committed. Then the batch is a lane of its pool, or
+# waits in the backlog of its source there. A buffer is a list of at most one element, `worker:<id>` or
+# `allocator:<node>:<code>`: a job that was popped into it, and its text. The text stays until it is popped, even if the
+# job is gone.
 
 
 class OpenResquBatch(Command[bool], frozen=True, gc=False):
-    """`BATCH_INIT`: a batch and its first job. Outcome: False when the name is in use, unless it is in use by this
-    very job (a repeat). It ends after a day unless `KeepResquBatch` says otherwise."""
+    """`BATCH_INIT`: a batch and its first job. Outcome: False if the name is in use, unless this very job is in it (a
+    repeat). It ends after a day unless `KeepResquBatch` extends it.
+    """
 
     via: str
     name: str
     source: str
-    job_name: str  #: with the source it gives the pool
+    job_name: str  #: its pool is chosen by this and the source
     spec: Spec
 
 
 class PushToResquBatch(Command[int], frozen=True, gc=False):
-    """`LPUSHX uncommitted:<id>`. Outcome: how many jobs it has then; 0: there is none uncommitted of that name, or its
-    time is over. A job that is in it already is not added again."""
+    """`LPUSHX uncommitted:<id>`. Outcome: how many jobs the batch has. 0: no uncommitted batch has that name, or its
+    time is over. A job that is already in it is not added again.
+    """
 
     via: str
     name: str
@@ -204,38 +217,42 @@ class PushToResquBatch(Command[int], frozen=True, gc=False):
 
 
 class KeepResquBatch(Command[bool], frozen=True, gc=False):
-    """`EXPIRE uncommitted:<id>`. Outcome: False when there is none. An end that has come is the end of it."""
+    """`EXPIRE uncommitted:<id>`. Outcome: False if there is none. A past end ends the batch."""
 
     name: str
     end: float  #: steady
 
 
 class CommitResquBatch(Command[int], frozen=True, gc=False):
-    """`BATCH_COMMIT`: all of it becomes visible. Outcome: how many jobs it has; 0: there is none uncommitted.
+    """`BATCH_COMMIT`: all jobs of the batch become visible. Outcome: how many jobs it has. 0: there is no such
+    uncommitted batch.
 
-    With a batch mapping it is given to its pool at once. Without (`memory.resqu.mapping.batch` is empty) it waits for
-    `AssignResquBatch`, and its name belongs into the list `committed`, a plain key: the door's affair."""
+    With a batch mapping it is assigned to its pool at once. Without (`state.resqu.mapping.batch` is empty) it waits for
+    `AssignResquBatch`, and the protocol adds its name to the list `committed`, a plain key.
+    """
 
     name: str
 
 
 class AssignResquBatch(Command[int | None], frozen=True, gc=False):
-    """`BATCH_ASSIGN`: give a committed batch to a pool. Outcome: None when it is worked on from now on; else how long
-    the backlog of its source is there, itself included; 0: there is no such batch that waits for a pool."""
+    """`BATCH_ASSIGN`: assign a committed batch to a pool. Outcome: None if it is active now. Otherwise the length of
+    the backlog of its source with it. 0: no such batch waits for a pool.
+    """
 
     name: str
     queue: str
 
 
 class FinishResquBatch(Command[str | None], frozen=True, gc=False):
-    """`BATCH_REMOVE` of a batch that an allocator gave to a pool: it is gone (a job it still has goes to the queue
-    itself). Outcome: the next one of its source's backlog, which waits for `AssignResquBatch` again, or None."""
+    """`BATCH_REMOVE` of a batch that an allocator assigned: it is removed, and jobs that are left join the queue
+    itself. Outcome: the next batch of its source's backlog, which waits for `AssignResquBatch` again, or None.
+    """
 
     name: str
 
 
 class LeaseFromResquBatch(Command[Job | None], frozen=True, gc=False):
-    """`RPOPLPUSH committed:<id> worker:<id>`: lease the next job of a batch that a pool works on."""
+    """`RPOPLPUSH committed:<id> worker:<id>`: lease the next job of a batch that is active in a pool."""
 
     via: str
     name: str
@@ -244,24 +261,27 @@ class LeaseFromResquBatch(Command[Job | None], frozen=True, gc=False):
 
 
 class TakeNext(Command[Job | None], frozen=True, gc=False):
-    """`BRPOPLPUSH unassigned allocator:…`: take the first job of a queue, to give it to another one. It is no lease:
-    nothing is counted, and the job is `held` until `PutOn`. `FillBuffer` follows."""
+    """`BRPOPLPUSH unassigned allocator:…`: take the first job of a queue, to put it into another one. It is not a
+    lease: nothing is counted, and the job is `held` until `PutOn`. `FillBuffer` follows.
+    """
 
     via: str
     queue: str
 
 
 class FillBuffer(Command[None], frozen=True, gc=False):
-    """What was leased (`LeaseNext`, `LeaseFromResquBatch`) or taken (`TakeNext`) just now stands in this buffer."""
+    """Put a job that was just leased (`LeaseNext`, `LeaseFromResquBatch`) or taken (`TakeNext`) into this buffer."""
 
     key: str  #: without the prefix: `worker:…`, `allocator:…`
     number: Number
     token: int  #: of its lease; 0: it was taken, not leased
-    text: bytes  #: as it was answered
+    text: bytes  #: as it was in the reply
 
 
 class PutOn(Command[bytes | None], frozen=True, gc=False):
-    """`RPOPLPUSH allocator:… <queue>`: to the tail of that queue. Outcome: its text; None when the buffer is empty."""
+    """`RPOPLPUSH allocator:… <queue>`: put the job to the tail of that queue. Outcome: its text. None if the buffer is
+    empty.
+    """
 
     via: str
     key: str
@@ -269,10 +289,11 @@ class PutOn(Command[bytes | None], frozen=True, gc=False):
 
 
 class EmptyBuffer(Command[bytes | None], frozen=True, gc=False):
-    """`RPOP worker:<id>`. Outcome: the text in it, also when its lease is over; None when it is empty.
+    """`RPOP worker:<id>`. Outcome: the text in the buffer, also if its lease has ended. None if it is empty.
 
-    A job that is still leased to it is settled: a final failure if that was said (`Unlock`), else a success. If its
-    worker is gone (`lost`) its lease was lost, and the job goes back by its rules."""
+    A job that is still leased to the buffer is settled: as a final failure after `Unlock`, otherwise as a success. If
+    its worker is gone (`lost`), its lease expires and its policy decides.
+    """
 
     via: str
     key: str
@@ -280,8 +301,9 @@ class EmptyBuffer(Command[bytes | None], frozen=True, gc=False):
 
 
 class DiscardBuffer(Command[bool], frozen=True, gc=False):
-    """`LREM allocator:… 1 <text>`: the allocator cannot use this job. Outcome: False when that text is not in it.
-    The job is removed."""
+    """`LREM allocator:… 1 <text>`: the allocator cannot use this job. Outcome: False if that text is not in the buffer.
+    The job is removed.
+    """
 
     via: str
     key: str
@@ -289,21 +311,22 @@ class DiscardBuffer(Command[bool], frozen=True, gc=False):
 
 
 class LoseBuffer(Command[None], frozen=True, gc=False):
-    """`SREM process:<node>:pool:<pool>`: the worker is gone. A job leased to its buffer goes back by its rules; the
-    text stays until it is popped."""
+    """`SREM process:<node>:pool:<pool>`: the worker is gone. The lease of a job in its buffer expires, and its policy
+    decides. The text stays until it is popped.
+    """
 
     via: str
     key: str
 
 
 class Buffer(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What stands in a buffer. The job may be over, or somebody else's by now: then `token` is not its lease."""
+    """The element of a buffer. The job may have ended or be leased by another worker: then `token` is not its lease."""
 
     number: Number
     token: int
     text: bytes
     said: Said = Said.NOTHING
-    by: int = 0  #: the connection that said it
+    by: int = 0  #: the connection that reported it
 
     @property
     def held(self) -> LeaseRef:

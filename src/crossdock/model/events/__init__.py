@@ -1,12 +1,11 @@
-"""Events: what the journal keeps, what `apply` folds, and what the lake shows a row for.
+"""Events: the journal stores them, `apply` changes the state by them, and the lake writes rows for them.
 
-A kind is defined with its like (event_jobs, event_moves, event_queues, event_records, event_resqu, keys, loads) and
-listed here, the one list of what a journal may hold. Those of jobs, queues and records are named through this list.
+The modules of this package define the kinds of events by subject. `AnyEvent` lists all kinds that a journal may hold.
 
-Each event about a job names all that its lake row needs, so neither lake nor stream needs the engine's state. They are
-array-like msgpack: a new field goes at the end with a default, and an old journal always loads. A kind of event is
-never renamed and its fields never change their meaning or order (tests/unit/model/test_events.py holds a journal of
-each version and loads it).
+An event about a job has everything that its lake row needs, so neither the lake nor the pipeline needs the engine's
+state. Events are array-like msgpack. A new field goes to the end and has a default, so an older journal still loads. A
+kind of event is never renamed after a release, and its fields never change their meaning or order.
+tests/unit/model/test_events.py loads a journal of each version.
 """
 
 from typing import Final
@@ -16,9 +15,6 @@ from crossdock.model.events.base import EndedLease as EndedLease
 from crossdock.model.events.base import Event as Event
 from crossdock.model.events.base import JobEvent as JobEvent
 from crossdock.model.events.base import JobRow as JobRow
-from crossdock.model.events.bulk import JobsLoaded as JobsLoaded
-from crossdock.model.events.bulk import LoadClosed as LoadClosed
-from crossdock.model.events.bulk import LoadEvent
 from crossdock.model.events.jobs import Buried as Buried
 from crossdock.model.events.jobs import DependentsPostponed as DependentsPostponed
 from crossdock.model.events.jobs import DependentsResolved as DependentsResolved
@@ -68,6 +64,9 @@ from crossdock.model.events.records import BatchCallbackPushed as BatchCallbackP
 from crossdock.model.events.records import BatchCommitted as BatchCommitted
 from crossdock.model.events.records import BatchFinished as BatchFinished
 from crossdock.model.events.records import BatchOpened as BatchOpened
+from crossdock.model.events.records import JobsLoaded as JobsLoaded
+from crossdock.model.events.records import LoadClosed as LoadClosed
+from crossdock.model.events.records import LoadEvent
 from crossdock.model.events.records import ProgressDated as ProgressDated
 from crossdock.model.events.records import ProgressSet as ProgressSet
 from crossdock.model.events.records import SchedulesSet as SchedulesSet
@@ -136,5 +135,5 @@ AnyEvent = (
     | DependentsResolved
 )
 
-#: Soft events are written with the next batch; no reply waits for them.
+#: Soft events are written with the next journal entry. No reply waits for them.
 SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen, Reserved, Unreserved})

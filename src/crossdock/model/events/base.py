@@ -1,4 +1,4 @@
-"""What events have in common: all of them, those about one job, and those that end a lease."""
+"""Base classes: of all events, of events about one job, and of events that end a lease."""
 
 import msgspec
 
@@ -6,16 +6,16 @@ from crossdock.model.job import Number, Token
 
 
 class Event(msgspec.Struct, array_like=True, gc=False):
-    """Never changed once it is made."""
+    """Never changed after it was made."""
 
-    at: float  #: the server's wall time, never decreasing; the lake's date
+    at: float  #: the server's wall time, never decreasing; the date in the lake
 
 
 class EndedLease(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A lease that ended with its job: what a closing event says of it."""
+    """A lease that ended together with its job."""
 
     token: Token
-    via: str  #: the door it was leased through
+    via: str  #: the protocol it was leased through
     worker: str
     leased_at: float
     wait_s: float
@@ -24,7 +24,7 @@ class EndedLease(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class JobRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One job in an event about many."""
+    """One job in an event about several jobs."""
 
     number: Number
     jid: str
@@ -35,9 +35,11 @@ class JobRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
     priority: int | float
     payload_bytes: int
     ended: EndedLease | None = None
-    worker: str = ""  #: of a qless job that nobody holds: whom it still names
-    failed_at: float | None = None  #: of a kept failure with qless' face: the time it was booked by
+    worker: str = ""  #: the last holder that a qless job names while it is not leased
+    failed_at: float | None = None  #: for a kept failure of a qless job: the time under which it is counted
     over: bool = False  #: it had ended before: complete, failed or dead
+    #: As in `ClosingEvent`, if the event may end the job or a lease. None: not known
+    pushed_at: float | None = None
 
 
 class JobEvent(Event):
@@ -46,7 +48,7 @@ class JobEvent(Event):
     queue: str
     kind: str
     origin: str
-    via: str  #: the door that made the change; "" for a timer
+    via: str  #: the protocol that made the change; "" for a timer
     worker: str
     attempt: int
     priority: int | float
@@ -54,10 +56,15 @@ class JobEvent(Event):
 
 
 class ClosingEvent(JobEvent):
-    """Ends a lease, and says all about it. Token 0: the job was settled without one, and nothing is booked."""
+    """An event that ends a lease, with the data of that lease. Token 0: the job was settled without a lease, and
+    nothing is counted.
+
+    The last field of each such event is `pushed_at`, by the server's clock: when the job was pushed, or put again after
+    it had ended. None: not known.
+    """
 
     token: Token
     leased_at: float
     wait_s: float
-    run_s: float  #: booked on (queue, day of at)
+    run_s: float  #: counted under (queue, day of at)
     beats: int

@@ -1,46 +1,50 @@
-"""Events of a job's life, through whatever door: it comes in, is leased, settled, put back, moved by time or hand."""
+"""Events of a job's life in every protocol: pushed, leased, settled, made ready, moved and removed."""
 
 from crossdock.model.events.base import ClosingEvent, Event, JobEvent, JobRow
 from crossdock.model.job import Failure, LeaseBinding, Number, Spec, Token
 from crossdock.model.policies import Ending
+from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.states import State
 
 
 class Pushed(Event, tag="pushed"):
-    """New jobs, numbered from `number` on. One event however many."""
+    """New jobs, numbered from `number` on. One event for any number of jobs."""
 
     number: Number
     via: str
     specs: list[Spec]
-    wall: float = 0.0  #: the clock if it was behind `at`, set back; 0: it was not. What is due by it is ready
-    ends: tuple[float, ...] = ()  #: steady, one a spec: gone then in whatever state, 0: never. Empty: none of them is
-    t: float | None = None  #: its caller's time
+    #: the wall clock, if it was set back behind `at`; 0: it was not. Jobs that are due by it are ready
+    wall: float = 0.0
+    #: steady, one per spec: the job is removed then in any state, 0: never. Empty: none is
+    ends: tuple[float, ...] = ()
+    t: float | None = None  #: the caller's time
 
 
 class Leased(JobEvent, tag="leased"):
     token: Token
     began: float  #: steady
     end: float  #: steady
-    wait_s: float  #: booked on (queue, day of t, else of at)
+    wait_s: float  #: counted under (queue, day of t, else of at)
     bound: LeaseBinding
     t: float | None = None
-    until: float | None = None  #: the end by its caller's clock
-    late: float | None = None  #: steady; of a lease that ends lazily, `end` is infinite
-    handed: bool = False  #: its job was just taken from another; the places in throttles that it has go along
+    until: float | None = None  #: the end by the caller's clock
+    late: float | None = None  #: steady; set for a lease that ends lazily, whose `end` is infinite
+    handed: bool = False  #: the job was taken from another holder in the same change, and keeps its places in throttles
 
 
 class DependentsPostponed(Event, tag="dependents-postponed"):
-    """The job ends in the same batch, and very many jobs need it. Later batches resolve them."""
+    """The job ends in the same journal entry and has very many dependents. Later entries resolve them."""
 
     number: Number
     ending: Ending
     t: float | None = None
-    first: bool = False  #: those that become ready stand before their like
+    first: bool = False  #: dependents that become ready stand before others of their priority
 
 
 class DependentsResolved(Event, tag="dependents-resolved"):
-    """These dependents of a job whose dependents were postponed do not wait for it any more. What became of them is in
-    the events that follow in the same batch."""
+    """These postponed dependents do not wait for the job any more. The events that follow in the same journal entry
+    change them.
+    """
 
     number: Number
     ending: Ending
@@ -62,104 +66,110 @@ class Renewed(Event, tag="renewed"):
 class Succeeded(ClosingEvent, tag="succeeded"):
     then: State
     result: bytes = b""
-    end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
+    end: float = 0  #: steady; a kept job is removed then. 0: its end is already set, or it has none
     t: float | None = None
-    payload: bytes | None = None  #: put in place of what it was
-    under: str = ""  #: the queue on which it is booked, if another than the job's
+    payload: bytes | None = None  #: replaces the payload
+    qless: QlessDialect | None = None
     leased_via: str = ""
-    steady: float = 0.0  #: then, of a job that is kept; 0: an older journal
+    steady: float = 0  #: the time of the event, for a job that is kept
+    pushed_at: float | None = None
 
 
 class Failed(ClosingEvent, tag="failed"):
-    """A failure: reported, or (`lost`) found out when the lease ended."""
+    """A failure: reported by a worker, or `lost` when the lease expired."""
 
     lost: bool
     then: State
-    due: float  #: wall; the next try, or when a dead job is purged, as far as is known
+    due: float  #: wall; the next try, or the expected purge of a dead job
     failure: Failure
     result: bytes = b""
     to_queue: str = ""  #: the dead queue it went to, as if new
-    counted: bool = True  #: as a failure; the last lapse of a Workq job is none
-    end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
+    counted: bool = True  #: as a failure; the last lease expiry of a Workq job is not
+    end: float = 0  #: steady; a kept job is removed then. 0: its end is already set, or it has none
     t: float | None = None
-    payload: bytes | None = None  #: put in place of what it was
-    due_t: float | None = None  #: `due` by its caller's clock
-    stamp: float | None = None  #: ready, it stands by this time; None: in its old place
-    said: bool = True  #: the failure is told of the job; without, only that it was tried
-    booked: str = ""  #: the queue on which it is booked, if another than the job's
-    unbooked: bool = False  #: it is not
-    quiet: bool = False  #: nobody is told
+    payload: bytes | None = None  #: replaces the payload
+    due_t: float | None = None  #: `due` by the caller's clock
+    stamp: float | None = None  #: the time in the sort key of a job that is ready again; None: its old sort key
+    qless: QlessDialect | None = None
     leased_via: str = ""
-    faced: bool = False  #: the job has qless' face: booked only if it is kept, and then as failed too
-    shown: Failure | None = None  #: as the lake may have it, where that is less
-    due_steady: float = 0.0  #: `due` on the steady clock, which decides; 0: an older journal
+    books_kept: bool = False  #: `ProtocolData.books_kept_failures` of the job
+    shown: Failure | None = None  #: the failure as the lake may show it, if secrets were redacted
+    due_steady: float = 0.0  #: `due` on the steady clock, which decides
+    pushed_at: float | None = None
 
     @property
     def body(self) -> bytes:
-        """What is left of the job for whoever asks for its result."""
+        """The result that is kept with the job."""
         return self.result or (b"" if self.lost else self.failure.message.encode())
 
 
-class LeaseExpired(ClosingEvent, tag="lapsed"):
-    """A lease ran out; the job is back in its old place, the attempt counted."""
+class LeaseExpired(ClosingEvent, tag="lease-expired"):
+    """A lease expired. The job is ready again at its old sort key, and the attempt counts."""
 
     t: float | None = None
     counted: bool = False  #: as a failure
-    retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
-    handed: bool = False  #: somebody else leases it in the same step, with the places in throttles that it has
+    retried: bool = False  #: and as a lease expiry without a warning
+    handed: bool = False  #: another worker leases the job in the same change, and it keeps its places in throttles
     leased_via: str = ""
+    pushed_at: float | None = None
 
 
 class Returned(ClosingEvent, tag="returned"):
-    """A lease that nobody saw: the job is back in its old place and the attempt does not count."""
+    """A lease was given back by a holder that never received it. The job is ready at its old sort key, and the attempt
+    does not count.
+    """
 
     leased_via: str = ""
-    steady: float = 0.0  #: then: locks that are over are not taken again (0: an older journal, nobody knows)
+    steady: float = 0.0  #: the time of the event: locks that have ended are not taken again
+    pushed_at: float | None = None
 
 
 class Readied(Event, tag="readied"):
-    """Jobs became ready: `due`; `requeued` by somebody; `met`, all that they needed has succeeded."""
+    """Jobs became ready: `due`, `requeued` by an operator or client, or `met`: all dependencies succeeded."""
 
     why: str
     via: str
     rows: list[JobRow]
-    ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
+    #: steady, one per row: its time to live runs until then, 0: it has none. Empty: none has one
+    ends: tuple[float, ...] = ()
     t: float | None = None
-    first: bool = False  #: those with qless' face stand before their like, whatever the time
-    unsaid: bool = False  #: they are still called scheduled (the oldest dialect, on a pop)
+    first: bool = False  #: qless jobs stand before others of their priority
+    qless: QlessDialect | None = None
 
 
 class Scheduled(Event, tag="scheduled"):
-    """Jobs that wait for their due time now: all that they needed has succeeded."""
+    """Jobs whose dependencies are met, and that wait for their due time now."""
 
     rows: list[JobRow]
 
 
 class Buried(Event, tag="buried"):
-    """Jobs moved to the dead set by hand."""
+    """Jobs that a client or an operator moved to the dead jobs."""
 
     via: str
-    due: float  #: wall; when they are purged, as far as is known
+    due: float  #: wall; when they are expected to be purged
     rows: list[JobRow]
-    freed: bool = False  #: others may have their places in throttles
-    due_steady: float = 0.0  #: `due` on the steady clock, which decides; 0: an older journal
+    freed: bool = False  #: their places in throttles are free
+    due_steady: float = 0.0  #: `due` on the steady clock, which decides
 
 
 class Removed(Event, tag="removed"):
-    """Jobs are gone without success: `discarded`, `canceled`, `cleared`, `queue removed`, `purged`, `expired`, `ttl`;
-    of the foreground `lapsed`, `restarted`. A lease goes with its job. `retired`: kept after success, and gone now."""
+    """Jobs were removed without success: `discarded`, `canceled`, `cleared`, `queue removed`, `purged`, `expired`,
+    `ttl`, or `lease-expired` and `restarted` for foreground jobs. The lease of a leased job ends. `retired`: the job
+    had succeeded and was kept until now.
+    """
 
     why: str
     via: str
     rows: list[JobRow]
     t: float | None = None
-    unbooked: bool = False  #: a failed one still counts as such (an old dialect)
+    qless: QlessDialect | None = None
 
 
 class Rerouted(Event, tag="rerouted"):
-    """Waiting jobs were taken to that queue by hand, as they are. The rows say where they were."""
+    """Waiting jobs were moved to another queue and are otherwise unchanged. The rows have the old queue."""
 
     via: str
     queue: str
     rows: list[JobRow]
-    freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there
+    freed: bool = False  #: the jobs were held by a throttle or in a batch, and are ready now

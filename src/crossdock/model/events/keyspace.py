@@ -13,7 +13,7 @@ class KeySet(Event, tag="key-set"):
 
 
 class KeysDropped(Event, tag="keys-dropped"):
-    """Deleted, or their time was over."""
+    """The keys were deleted, or their time was over."""
 
     keys: list[bytes]
 

@@ -1,6 +1,6 @@
-"""Events of jobs that are moved, edited, warned, or taken from their holder (the verbs `move` and `edit`).
+"""Events of qless: jobs that are moved, edited, warned or taken from their holder, and qless records.
 
-`t` is the time by the clock of the caller that made the change; `at` is the server's, as in every event.
+`t` is the time on the clock of the caller that made the change. `at` is the server's time, as in every event.
 """
 
 import msgspec
@@ -12,40 +12,44 @@ from crossdock.model.records import Interval
 
 
 class Moved(JobEvent, tag="moved"):
-    """A live or kept job was put anew, from whatever state; it goes on under its number. The head says what it was,
-    `to` what it is; `worker` is whom it named as its holder until then."""
+    """A known job was put again, from any state, and keeps its number. The fields of the base class describe the job
+    before, `to` after. `worker` is the holder that it named before.
+    """
 
     ended: EndedLease | None
     t: float
     to: Spec
-    lost: bool  #: the worker was another one, and is told
-    keeps: bool = False  #: its places in throttles stay taken
-    failed_at: float | None = None  #: as in `JobRow`; taken off that day's count, on the queue it goes to
+    lost: bool  #: the holder was another worker, and is notified
+    keeps: bool = False  #: the job keeps its places in throttles
+    failed_at: float | None = None  #: as in `JobRow`; taken off the count of that day, for the queue it goes to
     over: bool = False  #: as in `JobRow`
+    pushed_at: float | None = None  #: as in `ClosingEvent`, before this put
 
 
 class Advanced(ClosingEvent, tag="advanced"):
-    """A worker is done with a job and sent it on to another queue: no success, nobody's need is met."""
+    """A worker completed a job here and sent it to another queue. It is not a success, and dependents keep waiting."""
 
     t: float
     to_queue: str
     payload: bytes
-    due: float  #: wall; 0: it need not wait
-    due_t: float | None  #: the same by its caller's clock
+    due: float  #: wall; 0: no delay
+    due_t: float | None  #: the same by the caller's clock
     depends_on: tuple[Number, ...]
-    under: str = ""  #: the queue on which it is booked, if another than the job's
-    leased_via: str = ""  #: the door the lease went out by, if another than `via`; so in all that end one
+    booked_queue: str = ""  #: as in `QlessDialect`
+    #: the protocol the job was leased through, if it is not `via`; the same in all events that end a lease
+    leased_via: str = ""
+    pushed_at: float | None = None
 
 
 class Revived(Event, tag="revived"):
-    """Failed jobs were made ready again, in that queue."""
+    """Failed jobs were made ready again in this queue."""
 
     via: str
     t: float
     queue: str
     rows: list[JobRow]
-    listed: bool = False  #: the queue becomes known with it
-    #: Entries of the list of failed jobs that are taken out of it: group, order and number. Their jobs were not failed.
+    listed: bool = False  #: the queue is registered
+    #: Entries removed from the list of failed jobs: group, order and number. Their jobs were not failed.
     unlisted: tuple[tuple[str, int, Number], ...] = ()
 
 
@@ -53,29 +57,33 @@ class Stalled(ClosingEvent, tag="stalled"):
     """A job was taken from its holder and stands before all others. Nothing is counted."""
 
     t: float
-    rid: bool = False  #: it names its holder no longer
+    rid: bool = False  #: it does not name its last holder any more
     leased_via: str = ""
+    pushed_at: float | None = None
 
 
 class Surfaced(JobEvent, tag="surfaced"):
-    """A script had left this job in a queue's lists while it stood elsewhere: it is ready there now, to be popped."""
+    """A script had left this job in the lists of a queue while it was elsewhere. It is ready in that queue now, to be
+    popped.
+    """
 
     t: float
     to_queue: str
     sort_key: SortKey
-    counted: bool  #: as a failure: its lock was over
-    ended: EndedLease | None = None  #: the lease it had where it stood
+    counted: bool  #: as a failure: its lock had expired
+    ended: EndedLease | None = None  #: the lease it had elsewhere
+    pushed_at: float | None = None  #: as in `ClosingEvent`
 
 
 class Held(JobEvent, tag="held"):
-    """A ready job waits for a place in a throttle that was full when it was about to be leased, or was put."""
+    """A ready job waits for a place in a throttle that was full when the job was to be leased, or was put."""
 
     t: float
     throttle: str
 
 
 class Warned(JobEvent, tag="warned"):
-    """The lease of `worker` ran out. It has until then to be heard of; the next time the job is taken away."""
+    """The lease of `worker` expired. The job is taken away unless the worker reports until then."""
 
     token: Token
     t: float
@@ -84,7 +92,7 @@ class Warned(JobEvent, tag="warned"):
 
 
 class Reprioritised(JobEvent, tag="reprioritised"):
-    """The head has the priority it had before."""
+    """The field `priority` has the value before."""
 
     t: float
     to: int | float
@@ -92,33 +100,33 @@ class Reprioritised(JobEvent, tag="reprioritised"):
 
 class Tagged(JobEvent, tag="tagged"):
     t: float
-    tags: tuple[Tag, ...]  #: all it has now
-    gained: tuple[Tag, ...]  #: as named, each a use, whether it had it or not
+    tags: tuple[Tag, ...]  #: all tags it has now
+    gained: tuple[Tag, ...]  #: as named: each counts as a use, even if the job had it
     lost: tuple[Tag, ...]
 
 
-class DependenciesEdited(JobEvent, tag="needs-edited"):
-    """A blocked job waits for these now; for none: it is ready, whatever time it was put off to."""
+class DependenciesEdited(JobEvent, tag="dependencies-edited"):
+    """A blocked job waits for these jobs now. Without any it is ready, even if it was delayed."""
 
     t: float
     depends_on: tuple[Number, ...]
 
 
 class Noted(JobEvent, tag="noted"):
-    """Somebody wrote into the job's history."""
+    """A client added an entry to the job's history."""
 
     t: float
     entry: HistoryEntry
-    shown: str | None = None  #: the text as the lake may have it, where that is less
+    shown: str | None = None  #: the text as the lake may show it, if secrets were redacted
 
 
 class Configured(Event, tag="configured"):
     option: str
-    value: str | None  #: None: as it is by default
+    value: str | None  #: None: the default
 
 
 class Watched(Event, tag="watched"):
-    """Somebody follows that jid: what happens to it is published."""
+    """A client tracks this jid: its changes are published."""
 
     jid: str
     t: float
@@ -129,7 +137,7 @@ class Unwatched(Event, tag="unwatched"):
 
 
 class WorkerSeen(Event, tag="worker-seen"):
-    """Soft: it changes nothing that happens to a job."""
+    """Soft: it changes no job."""
 
     worker: str
     t: float
@@ -137,11 +145,11 @@ class WorkerSeen(Event, tag="worker-seen"):
 
 class WorkersForgotten(Event, tag="workers-forgotten"):
     workers: list[str]
-    with_jobs: bool  #: what they were given is forgotten, too
+    with_jobs: bool  #: the leases listed for them are forgotten, too
 
 
 class IntervalSet(Event, tag="interval-set"):
-    """A job at intervals was made or changed: the whole of it, as it is now."""
+    """An interval was created or changed: the complete record."""
 
     interval: Interval
     t: float
@@ -153,42 +161,42 @@ class IntervalCleared(Event, tag="interval-cleared"):
 
 
 class ThrottleSet(Event, tag="throttle-set"):
-    """By a caller."""
+    """A caller set or removed a throttle."""
 
     name: str
     maximum: int | float
-    end: float | None  #: steady, infinite: never; None: it was taken back
+    end: float | None  #: steady, infinity: never; None: it was removed
 
 
 class ThrottleFreed(Event, tag="throttle-freed"):
-    """By hand: these jids hold it no longer, and do not wait for it."""
+    """A caller freed the throttle: these jids neither hold it nor wait for it any more."""
 
     name: str
     jids: list[str]
 
 
 class Unheld(Event, tag="unheld"):
-    """A throttle has room: those who waited longest are ready, and wait for it no longer."""
+    """A throttle has room: the jobs that waited longest are ready."""
 
     name: str
     t: float
-    jids: list[str]  #: of all who waited no longer, jobs or not
-    rows: list[JobRow]  #: of those that became ready, or stand elsewhere among the ready
-    owed: int = 0  #: there is room for so many more, who follow in later batches
+    jids: list[str]  #: all that stopped waiting, whether a job has the jid or not
+    rows: list[JobRow]  #: jobs that became ready, or changed their sort key
+    owed: int = 0  #: how many more have room, and follow in later journal entries
 
 
 class Recurred(Event, tag="recurred"):
-    """Slots of an interval came: a job for each, numbered from `number` on."""
+    """Runs of an interval were due: a job for each, numbered from `number` on."""
 
-    jid: str  #: the interval's
+    jid: str  #: of the interval
     via: str
     t: float
     number: Number
     specs: list[Spec]
-    count: int  #: jobs it has made so far
+    count: int  #: jobs it has created so far
     next: float  #: by callers' clocks
     next_at: float  #: wall
-    fresh: bool = False  #: one of that name begins a new history
-    #: Of those specs whose name a job had already, by their place: what it was, since it became this one
+    fresh: bool = False  #: a job of that name starts a new history
+    #: By index of the spec: the earlier job of that jid, which became this one.
     instead: dict[int, JobRow] = msgspec.field(default_factory=dict)
-    over: tuple[int, ...] = ()  #: or whose job is another door's: passed over
+    over: tuple[int, ...] = ()  #: indexes of specs that were left out because a job of another protocol has the jid

@@ -1,4 +1,4 @@
-"""Events of queues, and of the server as a whole: a start, a flush, what the clock ends, numbers without jobs."""
+"""Events of queues and of the server: pauses, a start, a flush, expired records, numbers without jobs."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from crossdock.model.job import Number, Token
 
 
 class QueueSeen(Event, tag="queue-seen"):
-    """A queue was named by a lease. Soft: it changes nothing that happens to a job."""
+    """A lease named the queue. Soft: it changes no job."""
 
     queue: str
 
@@ -22,35 +22,35 @@ class QueueResumed(Event, tag="queue-resumed"):
 
 class QueueForgotten(Event, tag="queue-forgotten"):
     queue: str
-    unlisted: bool = False  #: out of the list only; its jobs and its pause stay
+    unlisted: bool = False  #: only removed from the list; its jobs and its pause stay
 
 
 class Flushed(Event, tag="flushed"):
-    """Everything but numbers is gone (MODEL section 11)."""
+    """Everything but the numbers was removed (model.md section 11)."""
 
     via: str
 
 
 class Started(Event, tag="started"):
-    """The first event after each recovery. Connection-bound leases fall back with it."""
+    """The first event after each recovery. Leases that were bound to a connection are given back by it."""
 
     epoch: int
     steady: float
     rows: list[JobRow] = msgspec.field(default_factory=list)  #: of those leases
     boot: str = ""  #: the kernel's boot id; "": not known
-    offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this, as long as that boot lasts
-    held_at: float = 0.0  #: steady; until `held_until` purges go by this time
-    held_until: float = 0.0  #: steady; 0: purges are not held
+    offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this, until the next boot
+    held_at: float = 0.0  #: steady; purges use this time until `held_until`
+    held_until: float = 0.0  #: steady; 0: purges use the current time
 
 
 class Expired(Event, tag="expired"):
-    """Locks, groups, tracks and places in a throttle whose time is over."""
+    """Locks, batches, progress and places in throttles whose time is over."""
 
     locks: list[str]
     batches: list[str]
     progress: list[str]
-    steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
-    #: queue and lease: it goes on, and counts for its throttle no longer
+    steady: float = 0.0  #: a lock that ends later was taken again by an event of the same tick
+    #: Queue and lease: the lease continues, but does not count for the throttle any more.
     holders: list[tuple[str, Token]] = msgspec.field(default_factory=list)
 
 

@@ -1,12 +1,11 @@
-"""Events of records beside the job: groups, tracks, throttles, recurrences; and what callers keep: settings, watched
-jobs, workers heard of, jobs at intervals."""
+"""Events of records beside the job: batches, progress, throttles, schedules and bulk loads."""
 
 from crossdock.model.events.base import Event
 from crossdock.model.job import Callback, Number, Spec
 from crossdock.model.records import Per, Schedule
 
 
-class BatchOpened(Event, tag="group-opened"):
+class BatchOpened(Event, tag="batch-opened"):
     name: str
     via: str
     parent: str
@@ -16,13 +15,13 @@ class BatchOpened(Event, tag="group-opened"):
     end: float  #: steady
 
 
-class BatchCommitted(Event, tag="group-committed"):
+class BatchCommitted(Event, tag="batch-committed"):
     name: str
     end: float
 
 
-class BatchCallbackPushed(Event, tag="group-called"):
-    """A callback of a group was pushed."""
+class BatchCallbackPushed(Event, tag="batch-callback-pushed"):
+    """A callback of a batch was pushed."""
 
     name: str
     via: str
@@ -31,46 +30,67 @@ class BatchCallbackPushed(Event, tag="group-called"):
     spec: Spec
 
 
-class BatchFinished(Event, tag="group-finished"):
-    """A group with its callbacks and children is all executed, or all succeeded; its parent may go on."""
+class BatchFinished(Event, tag="batch-finished"):
+    """All jobs of a batch are executed or have succeeded, with callbacks and children. Its parent may continue."""
 
     name: str
     call: Callback
-    end: float  #: steady; kept until then for those who ask
+    end: float  #: steady; the batch can be read until then
 
 
-class ProgressSet(Event, tag="tracked"):
-    """Somebody said how far a job is."""
+class ProgressSet(Event, tag="progress-set"):
+    """A worker reported the progress of a job."""
 
     jid: str
     percent: int | None
     text: str | None
 
 
-class ProgressDated(Event, tag="tracks-dated"):
-    """Tracks that the events before it changed, by a clock that does not jump: each is kept until `end`."""
+class ProgressDated(Event, tag="progress-dated"):
+    """The steady end of progress that earlier events of the same change wrote."""
 
     jids: list[str]
     end: float  #: steady
 
 
 class ThrottlesSet(Event, tag="throttles-set"):
-    """The throttles of the configuration, all of them."""
+    """The configured throttles, all of them."""
 
     throttles: list[tuple[str, int, Per, float]]
 
 
-class SchedulesSet(Event, tag="recurrences-set"):
-    """The recurrences of the configuration, all of them, each with its next run."""
+class SchedulesSet(Event, tag="schedules-set"):
+    """The configured schedules, all of them, each with its next run."""
 
     schedules: list[Schedule]
 
 
 class Spawned(Event, tag="spawned"):
-    """A recurrence was due: its job was pushed as `number` (0: it was not, another holds its lock); `next` follows."""
+    """A schedule was due. Its job was pushed as `number` (0: it was not, because another job holds its lock). `next` is
+    the next run.
+    """
 
     name: str
     via: str
     number: Number
     spec: Spec
     next: float
+
+
+class JobsLoaded(Event, tag="jobs-loaded"):
+    """A call of a bulk load. The event before this one pushed the new jobs, numbered from `number` on."""
+
+    run: str
+    number: Number
+    new: int
+    known: int
+    end: float  #: steady
+    once: bool = False
+
+
+class LoadClosed(Event, tag="load-closed"):
+    run: str
+    idle: bool = False  #: it was closed because no call came for long
+
+
+LoadEvent = JobsLoaded | LoadClosed

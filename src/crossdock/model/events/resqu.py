@@ -1,4 +1,4 @@
-"""Events of unique ids, deferred jobs, plans, batches and buffers (Resqu's words, MODEL sections 7 and 10)."""
+"""Events of Resqu: unique ids, deferred jobs, plans, batches and buffers (model.md sections 7 and 10)."""
 
 from enum import IntEnum
 
@@ -11,42 +11,44 @@ Pools = dict[str, dict[str, str]]
 
 
 class Said(IntEnum):
-    """What was said of the job in a buffer before the buffer was emptied."""
+    """What a worker reported about the job in its buffer before it emptied the buffer."""
 
     NOTHING = 0
-    OVER = 1  #: it failed, or its next try is about to be pushed
-    AGAIN = 2  #: its next run is about to be pushed
+    OVER = 1  #: the job failed, or its next try is about to be pushed
+    AGAIN = 2  #: the next run of the job is about to be pushed
 
 
 class Reserved(Event, tag="reserved"):
-    """A connection has a lock until it pushes the job that is to hold it, or ends. Soft: it ends with a restart."""
+    """A connection holds a lock until it pushes the job that will hold it, or closes. Soft: a restart ends it."""
 
     name: str
     by: int
 
 
 class Unreserved(Event, tag="unreserved"):
-    """The connection ended first. Soft, as the reservation was."""
+    """The connection closed first. Soft, like the reservation."""
 
     names: list[str]
 
 
 class Handed(Event, tag="handed"):
-    """A lock went over from a job that succeeded to a connection, with the deferred job: it will push that one."""
+    """A lock passed from a job that succeeded to a connection, together with the deferred job, which that connection
+    will push.
+    """
 
     name: str
     by: int
 
 
 class UniqueMarked(Event, tag="unique-marked"):
-    """Somebody said that the holder of a lock is running, or is not."""
+    """A worker reported that the holder of a lock is running, or is not."""
 
     name: str
     running: bool
 
 
 class Deferred(Event, tag="deferred"):
-    """A job waits for the holder of its lock to be done. It has no number yet."""
+    """A job waits until the holder of its lock is done. It has no number yet."""
 
     name: str
     via: str
@@ -54,33 +56,36 @@ class Deferred(Event, tag="deferred"):
 
 
 class DeferralDropped(Event, tag="deferral-dropped"):
-    """Pushed by the connection that it was handed to, or deleted."""
+    """The deferred job was pushed by the connection that received it, or was deleted."""
 
     name: str
 
 
 class Unlocked(Event, tag="unlocked"):
-    """A lock was taken from its holder by hand. The job goes on without."""
+    """A lock was taken from its holder. The job continues without it."""
 
     name: str
 
 
 class Rescheduled(ClosingEvent, tag="rescheduled"):
-    """A worker is done with the job and it comes again: under its number, as `to` says. The head has what it was."""
+    """A worker is done with the job, and it runs again with its number and the values of `to`. The other fields
+    describe it before.
+    """
 
     failed: bool
     to: Spec
-    failures: int  #: it has now
+    failures: int  #: its failures after this
     message: str = ""
     leased_via: str = ""  #: as in `Succeeded`
+    pushed_at: float | None = None  #: before this event
 
 
 class Taken(JobEvent, tag="taken"):
-    """A ready job was taken out of its queue, to be put on another one. No lease: nothing is counted."""
+    """A ready job was taken out of its queue, to be put into another one. It is not a lease, and nothing is counted."""
 
 
 class PutOnQueue(Event, tag="put-on-queue"):
-    """Jobs that were taken, or waited unassigned, joined the tail of that queue."""
+    """Jobs that were taken, or waited unassigned, joined the tail of this queue."""
 
     via: str
     queue: str
@@ -104,8 +109,8 @@ class BufferEmptied(Event, tag="buffer-emptied"):
     key: str
 
 
-class ResquBatchOpened(Event, tag="stage-opened"):
-    """A batch, of which nobody sees anything until it is committed."""
+class ResquBatchOpened(Event, tag="resqu-batch-opened"):
+    """A batch that is invisible until it is committed."""
 
     name: str
     via: str
@@ -114,8 +119,8 @@ class ResquBatchOpened(Event, tag="stage-opened"):
     end: float  #: steady
 
 
-class ResquBatchPushed(Event, tag="stage-pushed"):
-    """A job of it, held until the batch is worked on."""
+class ResquBatchPushed(Event, tag="resqu-batch-pushed"):
+    """A job of the batch, held until the batch is active."""
 
     name: str
     via: str
@@ -123,39 +128,39 @@ class ResquBatchPushed(Event, tag="stage-pushed"):
     spec: Spec
 
 
-class ResquBatchKept(Event, tag="stage-kept"):
+class ResquBatchKept(Event, tag="resqu-batch-kept"):
     name: str
     end: float
 
 
-class ResquBatchCommitted(Event, tag="stage-committed"):
-    """One event, however many jobs: they stay in its own list."""
+class ResquBatchCommitted(Event, tag="resqu-batch-committed"):
+    """One event for any number of jobs: they stay in the list of the batch."""
 
     name: str
-    queue: str  #: whose lane it is, or in whose backlog it waits; empty: an allocator will say
+    queue: str  #: the pool in which it is active or in the backlog; empty: an allocator assigns it
     jobs: int
 
 
-class ResquBatchAssigned(Event, tag="stage-assigned"):
+class ResquBatchAssigned(Event, tag="resqu-batch-assigned"):
     name: str
     queue: str
 
 
-class ResquBatchFinished(Event, tag="stage-finished"):
-    """An allocator's batch was worked off; the next one of its source waits for a pool again."""
+class ResquBatchFinished(Event, tag="resqu-batch-finished"):
+    """An allocator reported its batch as finished. The next batch of its source waits to be assigned again."""
 
     name: str
     next: str
 
 
-class ResquBatchEnded(Event, tag="stage-ended"):
-    """It was abandoned. Its jobs are removed before, in slices."""
+class ResquBatchEnded(Event, tag="resqu-batch-ended"):
+    """It was abandoned. Its jobs were removed before, in slices."""
 
     name: str
 
 
 class PlanSet(Event, tag="plan-set"):
-    """Made or changed: the whole of it, as it is now."""
+    """A plan was created or changed."""
 
     plan: Schedule
 
@@ -165,7 +170,7 @@ class PlanCleared(Event, tag="plan-cleared"):
 
 
 class MappingSet(Event, tag="mapping-set"):
-    """The pools of the configuration."""
+    """The configured pools."""
 
     static: Pools
     batch: Pools

@@ -1,4 +1,4 @@
-"""What `crossdock report` tells, read from the tables without Spark or Java: deltalake finds files, pyarrow adds up.
+"""The reports of `crossdock report`, computed from the tables with deltalake and pyarrow, without Spark or Java.
 
-Each report is a value that becomes JSON as it is; how it looks is up to the command line (cli/reports).
+Each report is a struct that can be encoded as JSON. The command line renders it (cli/render).
 """

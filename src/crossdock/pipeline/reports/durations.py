@@ -1,97 +1,69 @@
-"""How long things took: moments and percentiles of waits and runs, merged from the rows of kinds, days and flushes.
+"""Moments and percentiles of waits, runs and total times, merged over kinds, days, servers and flush epochs.
 
-Moments are merged by Chan's formula (docs/explain/pipeline.md says why). A percentile of several days, or of a queue of
-several kinds, is that of all their values together: counts in buckets that grow by 4 % are added up, and the bucket is
-found in which the value lies. It is no mean of percentiles, and within 1.97 % of the exact one.
+Moments are merged by Chan's formula: sums of squares lose all digits where the mean is large and the spread small. A
+percentile of several days, or of a queue of several kinds, is that of all their values together: counts in buckets that
+grow by 4 % are added up, and the bucket is found in which the value lies. It is not a mean of percentiles, and it is
+within 1.97 % of the exact value.
 """
 
-from collections import Counter
-from math import ceil
 from typing import Any, Final
 
 import msgspec
 
 from crossdock.pipeline.reports.tables import Reader
-from crossdock.pipeline.transforms.durations import GAMMA, NOTHING
+from crossdock.pipeline.transforms.buckets import value_of
 
-EVENTS: Final = ("wait", "run")
-_MOMENTS: Final = ("total", "mean", "vk", "max")
+_SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 class Spread(msgspec.Struct):
     """In seconds. None: there were no values."""
 
-    total: int
-    mean: float | None
-    variance: float | None
-    p50: float | None
-    p95: float | None
-    p99: float | None
-    max: float | None
+    n: int = 0
+    mean: float | None = None
+    variance: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: float | None = None
 
 
-class Times:
-    """Grows by moments and by counts in buckets, which come from different tables."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self.mean = 0.0
-        self.m2 = 0.0
-        self.max: float | None = None
-        self._buckets: Counter[int] = Counter()
-
-    def add(self, total: int, mean: float, m2: float, most: float | None) -> None:
-        if not total:
-            return
-        apart, whole = mean - self.mean, self.total + total
-        self.m2 += m2 + apart * apart * self.total * total / whole
-        self.mean += apart * total / whole
-        self.total = whole
-        if most is not None:
-            self.max = most if self.max is None else max(most, self.max)
-
-    def count(self, bucket: int, n: int) -> None:
-        self._buckets[bucket] += n
-
-    def spread(self) -> Spread:
-        if not self.total:
-            return Spread(0, None, None, None, None, None, None)
-        variance = self.m2 / (self.total - 1) if self.total > 1 else 0.0
-        p50, p95, p99 = map(self._percentile, (0.5, 0.95, 0.99))
-        return Spread(self.total, self.mean, variance, p50, p95, p99, self.max)
-
-    def _percentile(self, share: float) -> float | None:
-        rank, upto = ceil(share * self._buckets.total()), 0
-        for bucket in sorted(self._buckets):
-            upto += self._buckets[bucket]
-            if upto >= rank:
-                middle = 0.0 if bucket == NOTHING else GAMMA**bucket * 2 / (GAMMA + 1)
-                return middle if self.max is None else min(middle, self.max)
-        return None
+class Times(msgspec.Struct):
+    wait: Spread = msgspec.field(default_factory=Spread)  #: from ready to leased
+    run: Spread = msgspec.field(default_factory=Spread)  #: from leased to success
+    total: Spread = msgspec.field(default_factory=Spread)  #: from push to success
 
 
-class Booked:
-    """What was booked on a queue, a kind or a day."""
-
-    def __init__(self) -> None:
-        self.times = {event: Times() for event in EVENTS}
-        self.failures = self.failed = self.retries = 0
-
-
-def booked(reader: Reader, by: tuple[str, ...], where: Any = None) -> dict[tuple[Any, ...], Booked]:
-    """By these columns of `daily`: date, queue, kind. Percentiles are from the bookings, which are kept as long."""
-    found: dict[tuple[Any, ...], Booked] = {}
-    moments = [f"{event}_{name}" for event in EVENTS for name in _MOMENTS]
-    counts = ("failures", "failed", "retries")
-    for row in reader.rows("daily", [*by, *moments, *counts], where):
-        here = found.setdefault(tuple(row[name] for name in by), Booked())
-        for event in EVENTS:
-            here.times[event].add(*(row[f"{event}_{name}"] for name in _MOMENTS))
-        here.failures += row["failures"]
-        here.failed += row["failed"]
-        here.retries += row["retries"]
-    for row in reader.sums("bookings", [*by, "event", "log"], {"n": "sum"}, where):
-        key = tuple(row[name] for name in by)
-        if key in found and row["event"] in EVENTS:
-            found[key].times[row["event"]].count(row["log"], row["n"])
+def durations(reader: Reader, by: tuple[str, ...], where: str = "") -> dict[tuple[Any, ...], Times]:
+    """By these columns of `histogram`; none: all together."""
+    key = ", ".join((*by, "what"))
+    ranks = ", ".join(
+        f"min(CASE WHEN upto >= ceil(whole * {share}) THEN log END) AS {name}" for name, share in _SHARES.items()
+    )
+    query = f"""
+    WITH means AS (
+        SELECT {key}, log, n, mean, m2, max, sum(n * mean) OVER page / nullif(sum(n) OVER page, 0) AS middle
+        FROM histogram WHERE {{here}} AND n > 0 WINDOW page AS (PARTITION BY {key})
+    ), buckets AS (
+        SELECT {key}, log, sum(n) AS n, max(middle) AS middle,
+            sum(m2 + n * (mean - middle) * (mean - middle)) AS m2, max(max) AS max
+        FROM means GROUP BY {key}, log
+    ), ranked AS (
+        SELECT *, sum(n) OVER (PARTITION BY {key} ORDER BY log) AS upto, sum(n) OVER (PARTITION BY {key}) AS whole
+        FROM buckets
+    )
+    SELECT {key}, sum(n) AS n, max(middle) AS mean, sum(m2) AS m2, max(max) AS max, {ranks}
+    FROM ranked GROUP BY {key}
+    """
+    found: dict[tuple[Any, ...], Times] = {}
+    for row in reader.rows("histogram", query, where):
+        times = found.setdefault(tuple(row[name] for name in by), Times())
+        setattr(times, row["what"], _spread(row))
     return found
+
+
+def _spread(row: dict[str, Any]) -> Spread:
+    n, most = row["n"], row["max"]
+    variance = row["m2"] / (n - 1) if n > 1 else 0.0
+    percentiles = {name: min(value_of(row[name]), most) for name in _SHARES}
+    return Spread(n=n, mean=row["mean"], variance=variance, max=most, **percentiles)

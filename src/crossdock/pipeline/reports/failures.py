@@ -1,85 +1,114 @@
-"""Report `failures`: the groups of errors, since when, how often, where it is going, and examples."""
+"""Report `failures`: deaths, causes with counts and trends, and examples.
+
+A cause is a message whose numbers and ids are folded.
+"""
 
 import datetime as dt
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-import pyarrow.compute as pc
 
-from crossdock.pipeline.reports.tables import Reader
-
-_EXAMPLES: Final = 5
+from crossdock.pipeline.reports.outcomes import Outcomes, outcomes
+from crossdock.pipeline.reports.tables import Reader, of_queue
 
 
-class Example(msgspec.Struct):
-    jid: str
-    at: dt.datetime
-    message: str
-
-
-class Group(msgspec.Struct):
-    group: str  #: "": its workers named none
+class Cause(msgspec.Struct):
     queue: str
+    group: str  #: error type, or the first words of the message; "": the failures have neither
+    cause: str  #: the message with numbers and ids replaced by N
+    kinds: list[str]
     n: int
-    jobs: int  #: that had it, each counted once a day
+    deaths: int  #: failures after which the job was not tried again
     first: dt.datetime
     last: dt.datetime
     by_day: list[int]
-    examples: list[Example]  #: newest day first
+    example_jid: str  #: first job of the newest day
+    example_message: str
+
+
+class OfQueue(msgspec.Struct):
+    queue: str
+    outcomes: Outcomes
 
 
 class Failures(msgspec.Struct):
     days: list[dt.date]
-    total: int  #: groups there are
-    n: int  #: failures of all of them
+    whole: Outcomes
+    queues: list[OfQueue]  #: with the most deaths, then failed attempts
+    total: int  #: number of causes
+    n: int  #: failures of all causes
+    deaths: int
     by_day: list[int]
-    groups: list[Group]  #: the largest
+    deaths_by_day: list[int]
+    causes: list[Cause]  #: the most frequent
 
 
-def failures(reader: Reader, top: int, queue: str = "") -> Failures:
-    here = pc.field("queue") == queue if queue else None
-    days = reader.days.all()
-    sums = reader.sums(
-        "failures", ["queue", "error_group"], {"n": "sum", "jobs": "sum", "first": "min", "last": "max"}, here
+def failures(reader: Reader, top: int, queue: str | None = None) -> Failures:
+    here, days = of_queue(queue), reader.seen_days
+    query = """
+    WITH named AS (
+        SELECT *, coalesce(error_group, '') AS error_name, coalesce(cause, '') AS text, coalesce(kind, '') AS of_kind
+        FROM failures WHERE {here}
+    ), ranked AS (
+        SELECT *, row_number() OVER (PARTITION BY queue, error_name, text ORDER BY date DESC, first) AS place FROM named
     )
-    largest = sorted(sums, key=lambda row: (-row["n"], row["queue"], row["error_group"]))[:top]
-    daily = {row["date"]: row["n"] for row in reader.sums("failures", ["date"], {"n": "sum"}, here)}
-    shown = {(row["queue"], row["error_group"]): row for row in largest}
-    by_day, examples = _details(reader, set(shown))
-    groups = [
-        Group(
-            row["error_group"],
-            row["queue"],
-            row["n"],
-            row["jobs"],
-            row["first"],
-            row["last"],
-            [by_day[key].get(day, 0) for day in days],
-            examples[key],
+    SELECT queue, error_name, text, sum(n) AS n, sum(deaths) AS deaths, min(first) AS first, max(last) AS last,
+        array_agg(DISTINCT of_kind) AS kinds, max(CASE WHEN place = 1 THEN example_jid END) AS jid,
+        max(CASE WHEN place = 1 THEN example_message END) AS message
+    FROM ranked GROUP BY queue, error_name, text ORDER BY n DESC, queue, error_name, text
+    """
+    rows = reader.rows("failures", query, here)
+    daily = {
+        row["date"]: (row["n"], row["deaths"])
+        for row in reader.rows(
+            "failures", "SELECT date, sum(n) AS n, sum(deaths) AS deaths FROM failures WHERE {here} GROUP BY date", here
         )
-        for key, row in shown.items()
-    ]
-    return Failures(days, len(sums), sum(daily.values()), [daily.get(day, 0) for day in days], groups)
+    }
+    trends = _by_day(reader, here, {(row["queue"], row["error_name"], row["text"]) for row in rows[:top]})
+    by_queue = [OfQueue(key[0] or "", each) for key, each in outcomes(reader, ("queue",), here).items()]
+    failing = [each for each in by_queue if each.outcomes.failed_attempts or each.outcomes.died]
+    failing.sort(key=lambda each: (-each.outcomes.died, -each.outcomes.failed_attempts, each.queue))
+    return Failures(
+        days=days,
+        whole=outcomes(reader, (), here).get((), Outcomes()),
+        queues=failing[:top],
+        total=len(rows),
+        n=sum(n for n, _ in daily.values()),
+        deaths=sum(deaths for _, deaths in daily.values()),
+        by_day=[daily.get(day, (0, 0))[0] for day in days],
+        deaths_by_day=[daily.get(day, (0, 0))[1] for day in days],
+        causes=[_cause(row, trends, days) for row in rows[:top]],
+    )
 
 
-_Key = tuple[str, str]
+_Key = tuple[str | None, str, str]
 
 
-def _details(reader: Reader, keys: set[_Key]) -> tuple[dict[_Key, dict[dt.date, int]], dict[_Key, list[Example]]]:
-    by_day: dict[_Key, dict[dt.date, int]] = {key: {} for key in keys}
-    examples: dict[_Key, list[tuple[dt.date, Example]]] = {key: [] for key in keys}
-    named = pc.field("error_group").isin(sorted({group for _, group in keys}))
-    rows = reader.rows("failures", ("date", "queue", "error_group", "n", "examples"), named) if keys else ()
-    for row in rows:
-        key = (row["queue"], row["error_group"])
+def _by_day(reader: Reader, here: str, keys: set[_Key]) -> dict[_Key, dict[dt.date, int]]:
+    query = """
+    SELECT date, queue, coalesce(error_group, '') AS error_name, coalesce(cause, '') AS text, sum(n) AS n
+    FROM failures WHERE {here} GROUP BY 1, 2, 3, 4
+    """
+    found: dict[_Key, dict[dt.date, int]] = {key: {} for key in keys}
+    for row in reader.rows("failures", query, here):
+        key = (row["queue"], row["error_name"], row["text"])
         if key in keys:
-            days = by_day[key]
-            days[row["date"]] = days.get(row["date"], 0) + row["n"]
-            both = examples[key] + [(row["date"], Example(**each)) for each in row["examples"] or ()]
-            both.sort(key=_newest_day_first)
-            examples[key] = both[:_EXAMPLES]
-    return by_day, {key: [each for _, each in some] for key, some in examples.items()}
+            found[key][row["date"]] = row["n"]
+    return found
 
 
-def _newest_day_first(each: tuple[dt.date, Example]) -> Any:
-    return -each[0].toordinal(), each[1].at
+def _cause(row: dict[str, Any], trends: dict[_Key, dict[dt.date, int]], days: list[dt.date]) -> Cause:
+    trend = trends[row["queue"], row["error_name"], row["text"]]
+    return Cause(
+        queue=row["queue"] or "",
+        group=row["error_name"],
+        cause=row["text"],
+        kinds=sorted(row["kinds"]),
+        n=row["n"],
+        deaths=row["deaths"],
+        first=row["first"],
+        last=row["last"],
+        by_day=[trend.get(day, 0) for day in days],
+        example_jid=row["jid"] or "",
+        example_message=row["message"] or "",
+    )

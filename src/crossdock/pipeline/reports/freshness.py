@@ -1,60 +1,68 @@
-"""How far the tables are: up to which event, and what of the lake is not in them."""
+"""The state of the tables: their newest event, and the files of the lakes that are not in them."""
 
 import datetime as dt
-from pathlib import Path
-from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from crossdock.pipeline.ledger import Ledger
+from crossdock.lake.table import Lake, NoLake
+from crossdock.model.errors import CrossdockError
+from crossdock.pipeline.lakes import KnownLake, known_lakes
+from crossdock.pipeline.planning import waiting
 from crossdock.pipeline.reports.tables import Reader
-from crossdock.pipeline.segments import Segment, set_aside, survey, waiting
 
 
 class Freshness(msgspec.Struct):
-    first: dt.date  #: of the days that the report is about
+    first: dt.date  #: first day of the report
     last: dt.date
-    newest: dt.date | None  #: day that the tables have something of
-    upto: dt.datetime | None  #: the newest event in them; None: its segment is not in the lake any more, or torn
-    batch: int
-    waiting: int | None  #: segments of the lake that are not in them; None: there is no lake here
-    waiting_bytes: int
-    set_aside: int  #: segments that never will be, as they are
-    missing: int  #: dates of the lake that have fewer segments than they had
+    observed_s: float  #: seconds from the first to the last event of these days; 0: there are none
+    newest: dt.date | None  #: newest day with data in the tables
+    upto: dt.datetime | None  #: newest event in the tables
+    servers: list[str]  #: with events in these days
+    lakes: int  #: lakes that were read; 0: how far the tables are behind is not known
+    waiting: int  #: files of these lakes that are not in the tables
+    waiting_rows: int
+    troubles: list[str]  #: why a lake was not read
 
 
-def freshness(reader: Reader, lake: Path) -> Freshness:
-    ledger = Ledger(reader.catalog.folder / "facts" / "segments")
-    ledger.load()
-    within = [each for batch in range(reader.batch + 1) for each in ledger.of_batch(batch)]
-    ahead = [each for batch in range(reader.batch + 1, ledger.newest + 1) for each in ledger.of_batch(batch)]
-    seen = survey(lake, ledger.segments)
-    ahead += waiting(seen, ledger.known)
-    return Freshness(
-        *reader.days,
-        max((file.date for file in reader.catalog["hourly"].files()), default=None),
-        _newest(lake, within),
-        reader.batch,
-        None if seen.done is None and ledger.newest else len(ahead),
-        sum(each.bytes for each in ahead),
-        len(set_aside(seen, ledger.known)),
-        len(seen.missing),
+def freshness(reader: Reader, lake: str) -> Freshness:
+    """`lake`: the location of the server's own lake, which may not be in the tables yet."""
+    newest = max((file.date for file in reader.tables["counts_hour"].files()), default=None)
+    found = Freshness(
+        first=reader.days.first,
+        last=reader.days.last,
+        observed_s=reader.observed.seconds if reader.observed else 0.0,
+        newest=newest,
+        upto=_upto(reader, newest),
+        servers=reader.servers,
+        lakes=0,
+        waiting=0,
+        waiting_rows=0,
+        troubles=[],
     )
+    known = known_lakes(reader.tables["lakes"])
+    own = [] if any(each.location == lake for each in known) else [KnownLake("", "", lake)]
+    for each in (*known, *own):
+        if reader.server in (None, each.server):
+            _add(found, reader, each)
+    return found
 
 
-def _newest(lake: Path, segments: list[Segment]) -> dt.datetime | None:
-    """By the footers of those that end with the newest batch of the journal: one a date."""
-    last = max((each.last for each in segments), default=0)
-    ends: list[float] = []
-    for each in segments:
-        if each.last == last:
-            try:
-                footer: Any = pq.read_metadata(lake / each.name)
-            except (OSError, pa.ArrowException):
-                return None
-            at = footer.schema.to_arrow_schema().get_field_index("at")
-            groups = (footer.row_group(group).column(at) for group in range(footer.num_row_groups))
-            ends += [group.statistics.max for group in groups if group.statistics is not None]
-    return dt.datetime.fromtimestamp(max(ends), dt.UTC) if ends else None
+def _upto(reader: Reader, newest: dt.date | None) -> dt.datetime | None:
+    if newest is None:
+        return None
+    where = f"date = DATE '{newest.isoformat()}'"
+    [row] = reader.rows("counts_hour", f"SELECT max(last_at) AS last FROM counts_hour WHERE {where}")
+    return None if row["last"] is None else dt.datetime.fromtimestamp(row["last"], dt.UTC)
+
+
+def _add(found: Freshness, reader: Reader, known: KnownLake) -> None:
+    try:
+        ahead = waiting(reader.tables, [Lake.open(known.location)])
+    except NoLake:
+        return  # reports are often made where the tables are and the lake is not
+    except CrossdockError as error:
+        found.troubles.append(str(error))
+        return
+    found.lakes += 1
+    found.waiting += ahead.files
+    found.waiting_rows += ahead.rows

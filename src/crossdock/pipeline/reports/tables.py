@@ -1,30 +1,20 @@
-"""The tables of some days, read a few thousand rows at a time: sums by key, the largest rows, rows as they are.
+"""Reads the tables of some days with queries of deltalake's engine, without Spark or Java.
 
-Only the files of the days asked for are opened. Facts run ahead of the tables while a stream is between two refreshes;
-what came by a batch that the tables do not have yet is left out, so that all figures of a report agree.
+Only files of the requested days are opened, and only the columns that a query names.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.acero as acero
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
+from deltalake import DeltaTable, QueryBuilder
 
-from crossdock.pipeline.catalog import FACTS, Catalog
-from crossdock.pipeline.context import Progress, unheard
+from crossdock.pipeline.catalog import Progress, Tables, no_progress
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.refresh import VIEW
+from crossdock.pipeline.sql import between, quoted, rows_of
 
-_FACTS: Final = {fact.name for fact in FACTS}
-#: Rows that are in memory at a time, and batches of them that are read ahead.
-_ROWS: Final = 32_768
-_AHEAD: Final = 4
-#: Names that an error lists.
+#: How many names an error lists.
 _NAMES: Final = 10
 
 
@@ -42,100 +32,119 @@ class Days(NamedTuple):
         return [self.first + dt.timedelta(days=day) for day in range((self.last - self.first).days + 1)]
 
 
-class Reader:
-    """Raises PipelineError where there are no tables."""
+class Observed(NamedTuple):
+    """The part of the days for which there are events."""
 
-    def __init__(self, tables: Path, days: Days, progress: Progress = unheard) -> None:
+    begin: dt.datetime
+    end: dt.datetime
+
+    @property
+    def seconds(self) -> float:
+        return max((self.end - self.begin).total_seconds(), 1.0)
+
+
+class Reader:
+    """Reads the tables of some days, of one server or of all. Raises PipelineError if there are no tables."""
+
+    def __init__(self, tables: str, days: Days, *, server: str | None = None, progress: Progress = no_progress) -> None:
         self.days = days
-        self.catalog = Catalog(tables.absolute())
-        self.batch = self.catalog["daily"].version(VIEW)
+        self.server = server
+        self.tables = Tables(tables)
         self._progress = progress
-        if self.batch < 0:
+        self._handles: dict[str, DeltaTable] = {}
+        self._engine = QueryBuilder()
+        if self.tables["daily"].open() is None:
             raise PipelineError(
-                f"there are no tables in {tables}: crossdock pipeline run makes them, or name their folder by --tables"
+                f"there are no tables in {tables}: make them with crossdock pipeline run, or name their folder "
+                "with --tables"
             )
 
-    def sums(
-        self, name: str, by: Sequence[str], sums: Mapping[str, str], where: pc.Expression | None = None
-    ) -> list[dict[str, Any]]:
-        """One row a key, in the order of the keys. `sums` tells of each column how it is added up: sum, max, min."""
-        source = self._dataset(name)
-        if source is None:
+    def has(self, name: str) -> bool:
+        return name in self.tables and (name in self._handles or self.tables[name].open() is not None)
+
+    def handle(self, name: str) -> DeltaTable:
+        """One version per table, so that all figures of a report agree. Raises PipelineError."""
+        if name not in self._handles:
+            self._handles[name] = self.tables[name].handle()
+            self._engine.register(name, self._handles[name])
+        return self._handles[name]
+
+    def rows(self, name: str, query: str, where: str = "") -> list[dict[str, Any]]:
+        """Query one table. `{here}` in the query stands for the days, the server and `where`."""
+        self.handle(name)
+        self._progress(f"reading {name}", 1, 1)
+        return rows_of(self._engine, query.replace("{here}", self.here(where)))
+
+    def here(self, where: str = "", days: Days | None = None) -> str:
+        parts = [between(*(days or self.days))]
+        if self.server is not None:
+            parts.append(f"server = {quoted(self.server)}")
+        return " AND ".join([*parts, where] if where else parts)
+
+    @cached_property
+    def observed(self) -> Observed | None:
+        """From the first to the last event of these days. It begins at midnight if there were events the day before:
+        then a quiet night is no gap in the observation. None: there are no events."""
+        before = Days(self.days.first - dt.timedelta(days=1), self.days.first - dt.timedelta(days=1))
+        self.handle("counts_hour")
+        query = "SELECT min(first_at) AS first, max(last_at) AS last FROM counts_hour WHERE "
+        [row] = rows_of(self._engine, query + self.here())
+        if row["last"] is None:
+            return None
+        [earlier] = rows_of(self._engine, query + self.here(days=before))
+        begin = dt.datetime.fromtimestamp(row["first"], dt.UTC)
+        if earlier["last"] is not None:
+            begin = dt.datetime.combine(self.days.first, dt.time(), dt.UTC)
+        return Observed(begin, dt.datetime.fromtimestamp(row["last"], dt.UTC))
+
+    @cached_property
+    def seen_days(self) -> list[dt.date]:
+        """The days from the first to the last event."""
+        if self.observed is None:
             return []
-        within = self._within(where)
-        columns = [*by, *sums, *(() if "date" in by else ("date",))]
-        plan = [
-            acero.Declaration("scan", acero.ScanNodeOptions(
-                source, columns=columns, filter=within, batch_size=_ROWS, batch_readahead=_AHEAD
-            )),
-            acero.Declaration("filter", acero.FilterNodeOptions(within)),
-            acero.Declaration("aggregate", acero.AggregateNodeOptions(
-                [([column], f"hash_{how}", None, column) for column, how in sums.items()], keys=list(by)
-            )),
-        ]  # fmt: skip
-        table = acero.Declaration.from_sequence(plan).to_table()
-        rows: list[dict[str, Any]] = table.sort_by([(key, "ascending") for key in by]).to_pylist()
-        return rows
+        return [day for day in self.days.all() if self.observed.begin.date() <= day <= self.observed.end.date()]
 
-    def rows(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> Iterator[dict[str, Any]]:
-        for batch in self._batches(name, columns, where):
-            yield from batch.to_pylist()
+    @property
+    def observed_s(self) -> float:
+        return self.observed.seconds if self.observed else 1.0
 
-    def largest(
-        self, name: str, columns: Sequence[str], by: Sequence[str], count: int, where: pc.Expression | None = None
-    ) -> dict[str, list[dict[str, Any]]]:
-        """The rows with the largest values of each of these columns, found in one pass."""
-        best: dict[str, pa.Table] = {}
-        for batch in self._batches(name, columns, where):
-            for column in by:
-                fresh = pa.Table.from_batches([batch]).filter(pc.field(column).is_valid())
-                known = best.get(column)
-                both = fresh if known is None else pa.concat_tables([known, fresh])
-                # Only as many as are kept are ever copied.
-                best[column] = both.take(pc.select_k_unstable(both, count, [(column, "descending")]))
-        return {column: best[column].to_pylist() if column in best else [] for column in by}
+    @cached_property
+    def servers(self) -> list[str]:
+        """The servers with events in these days."""
+        found = self.rows("hourly", "SELECT DISTINCT server FROM hourly WHERE {here} ORDER BY server")
+        return [row["server"] or "" for row in found]
 
     def expect_queue(self, queue: str) -> None:
-        """Raises PipelineError with names that are there, if this one had nothing to do in these days."""
-        names = sorted({row["queue"] for name in ("daily", "hourly") for row in self.sums(name, ["queue"], {})})
-        if queue in names:
+        """Raises PipelineError, with similar names, if this queue has no rows in these days."""
+        names = sorted(
+            {
+                row["queue"]
+                for table in ("daily", "hourly")
+                for row in self.rows(table, f"SELECT DISTINCT queue FROM {table} WHERE {{here}}")
+                if row["queue"] is not None
+            }
+        )
+        self._expect("queue", queue, names)
+
+    def expect_server(self) -> None:
+        """Raises PipelineError, with the names of the servers, if there is none of the given name."""
+        if self.server is None:
+            return
+        every = Reader(self.tables.location, self.days)
+        self._expect("server", self.server, every.servers)
+
+    def _expect(self, what: str, name: str, names: list[str]) -> None:
+        if name in names:
             return
         when = f"from {self.days.first} to {self.days.last}"
         if not names:
-            raise PipelineError(f"no queue had anything to do {when}; --days and --until reach further back")
-        near = [*get_close_matches(queue, names, n=_NAMES), *names]
+            raise PipelineError(f"no {what} had anything to do {when}; --days and --until reach further back")
+        near = [*get_close_matches(name, names, n=_NAMES), *names]
         listed = ", ".join(map(repr, dict.fromkeys(near[:_NAMES])))
         more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
-        raise PipelineError(f"no queue {queue!r} had anything to do {when}; these had: {listed}{more}")
+        raise PipelineError(f"no {what} {name!r} had anything to do {when}; these had: {listed}{more}")
 
-    def _batches(self, name: str, columns: Sequence[str], where: pc.Expression | None) -> Iterator[pa.RecordBatch]:
-        source = self._dataset(name)
-        if source is None:
-            return
-        scanner = source.scanner(
-            columns=list(columns),
-            filter=self._within(where),
-            batch_size=_ROWS,
-            batch_readahead=_AHEAD,
-            fragment_readahead=1,
-        )
-        total, done = source.count_rows(), 0
-        for batch in scanner.to_batches():
-            self._progress(f"reading {name}", min(done, total), total)
-            done += _ROWS
-            if batch.num_rows:
-                yield batch
 
-    def _within(self, where: pc.Expression | None) -> pc.Expression:
-        date = pc.field("date")
-        within = (date >= pa.scalar(self.days.first)) & (date <= pa.scalar(self.days.last))
-        return within if where is None else within & where
-
-    def _dataset(self, name: str) -> ds.Dataset | None:
-        table = self.catalog[name]
-        self._progress(f"reading {name}", 0, 1)
-        return table.dataset([
-            file
-            for file in table.files()
-            if self.days.first <= file.date <= self.days.last and (name not in _FACTS or file.stem[1] <= self.batch)
-        ])  # fmt: skip
+def of_queue(queue: str | None) -> str:
+    """A condition for one queue, or none."""
+    return f"queue = {quoted(queue)}" if queue else ""

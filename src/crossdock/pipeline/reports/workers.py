@@ -1,33 +1,34 @@
-"""Report `workers`: how busy each was in the hours in which it had work, and what came of it."""
+"""Report `workers`: how busy each worker was in the hours with work, and the outcomes."""
 
 import datetime as dt
 from typing import Any, Final
 
 import msgspec
-import pyarrow.compute as pc
 
 from crossdock.pipeline.reports.tables import Reader
 
 _HOUR_S: Final = 3_600
 _COUNTS: Final = ("attempts", "succeeded", "spent", "other")
+_SUMS: Final = ", ".join(f"sum({name}) AS {name}" for name in ("busy_s", *_COUNTS))
 
 
 class Worker(msgspec.Struct):
+    server: str
     worker: str
-    door: str
+    protocol: str
     busy_s: float
-    hours: int  #: in which it had work
-    utilisation: float  #: its busy time in them, as a part of them; over 1 with many hands
+    hours: int  #: hours with work
+    utilisation: float  #: busy time as a share of these hours; over 1 for parallel jobs
     peak: float  #: of its busiest hour
     attempts: int
     succeeded: int
-    spent: int  #: for nothing: failed, lost, lapsed, stalled
+    spent: int  #: wasted attempts: failed, lost, expired, stalled
     other: int
     busy_by_day: list[float]
 
 
-class Door(msgspec.Struct):
-    door: str
+class Protocol(msgspec.Struct):
+    protocol: str
     workers: int
     busy_s: float
     attempts: int
@@ -38,61 +39,76 @@ class Door(msgspec.Struct):
 
 class Workers(msgspec.Struct):
     days: list[dt.date]
+    servers: list[str]
     total: int
-    doors: list[Door]
+    protocols: list[Protocol]
     workers: list[Worker]  #: the busiest
-    hours: list[tuple[dt.datetime, float]]  #: busy seconds of all workers
+    hours: list[tuple[dt.datetime, float]]  #: busy seconds of all workers, in every hour from the first to the last
 
 
 def workers(reader: Reader, top: int) -> Workers:
-    days = reader.days.all()
-    sums = dict.fromkeys(("busy_s", *_COUNTS), "sum")
-    rows = reader.sums("workers", ["worker", "door"], sums)
-    busiest = sorted(rows, key=lambda row: (-row["busy_s"], row["worker"] or "", row["door"] or ""))[:top]
-    doors: dict[str, Door] = {}
+    query = f"""
+    WITH hours AS (
+        SELECT server, coalesce(worker, '') AS worker, coalesce(protocol, '') AS protocol, hour, {_SUMS}
+        FROM workers WHERE {{here}} GROUP BY 1, 2, 3, 4
+    )
+    SELECT server, worker, protocol, count(CASE WHEN busy_s > 0 OR attempts > 0 THEN 1 END) AS hours,
+        max(busy_s) AS peak, {_SUMS}
+    FROM hours GROUP BY server, worker, protocol ORDER BY busy_s DESC, worker, protocol, server
+    """
+    rows = reader.rows("workers", query)
+    protocols: dict[str, Protocol] = {}
     for row in rows:
-        door = doors.setdefault(row["door"] or "", Door(row["door"] or "", 0, 0.0, 0, 0, 0, 0))
-        door.workers += 1
-        for name in sums:
-            setattr(door, name, getattr(door, name) + row[name])
-    hours = _hours(reader, {(row["worker"], row["door"]) for row in busiest})
-    found = []
-    for row in busiest:
-        mine = hours[row["worker"], row["door"]]
-        busy = sum(mine.values())
-        by_day = dict.fromkeys(days, 0.0)
-        for hour, seconds in mine.items():
-            # Work over midnight is noted with the day on which it ended, and done on the one before.
-            if hour.date() in by_day:
-                by_day[hour.date()] += seconds
-        found.append(
-            Worker(
-                row["worker"] or "",
-                row["door"] or "",
-                row["busy_s"],
-                len(mine),
-                busy / (len(mine) * _HOUR_S) if mine else 0.0,
-                max(mine.values(), default=0.0) / _HOUR_S,
-                busy_by_day=list(by_day.values()),
-                **{name: row[name] for name in _COUNTS},
-            )
+        protocol = protocols.setdefault(row["protocol"], Protocol(row["protocol"], 0, 0.0, 0, 0, 0, 0))
+        protocol.workers += 1
+        for name in ("busy_s", *_COUNTS):
+            setattr(protocol, name, getattr(protocol, name) + row[name])
+    by_day = _by_day(reader, {_key(row) for row in rows[:top]})
+    found = [
+        Worker(
+            server=row["server"] or "",
+            worker=row["worker"],
+            protocol=row["protocol"],
+            busy_s=row["busy_s"],
+            hours=row["hours"],
+            utilisation=row["busy_s"] / (row["hours"] * _HOUR_S) if row["hours"] else 0.0,
+            peak=row["peak"] / _HOUR_S,
+            busy_by_day=[by_day[_key(row)].get(day, 0.0) for day in reader.seen_days],
+            **{name: row[name] for name in _COUNTS},
         )
-    all_hours = [(row["hour"], row["busy_s"]) for row in reader.sums("workers", ["hour"], {"busy_s": "sum"})]
-    ordered = sorted(doors.values(), key=lambda door: -door.busy_s)
-    return Workers(days, len(rows), ordered, found, all_hours)
+        for row in rows[:top]
+    ]
+    ordered = sorted(protocols.values(), key=lambda protocol: -protocol.busy_s)
+    return Workers(reader.seen_days, reader.servers, len(rows), ordered, found, _hours(reader))
 
 
-_Key = tuple[str | None, str | None]
+_Key = tuple[str | None, str, str]
 
 
-def _hours(reader: Reader, keys: set[_Key]) -> dict[_Key, dict[dt.datetime, float]]:
-    """Busy seconds of each hour of these workers: rows of the same hour, noted on two days, are added up."""
-    found: dict[_Key, dict[dt.datetime, float]] = {key: {} for key in keys}
-    named: Any = pc.field("worker").isin(sorted({worker for worker, _ in keys if worker is not None}))
-    if any(worker is None for worker, _ in keys):
-        named = named | pc.field("worker").is_null()
-    for row in reader.rows("workers", ("worker", "door", "hour", "busy_s"), named) if keys else ():
-        mine = found.get((row["worker"], row["door"]))
-        if mine is not None:
-            mine[row["hour"]] = mine.get(row["hour"], 0.0) + row["busy_s"]
+def _key(row: dict[str, Any]) -> _Key:
+    return row["server"], row["worker"], row["protocol"]
+
+
+def _by_day(reader: Reader, keys: set[_Key]) -> dict[_Key, dict[dt.date, float]]:
+    query = """
+    SELECT server, coalesce(worker, '') AS worker, coalesce(protocol, '') AS protocol, date, sum(busy_s) AS busy_s
+    FROM workers WHERE {here} GROUP BY 1, 2, 3, 4
+    """
+    found: dict[_Key, dict[dt.date, float]] = {key: {} for key in keys}
+    for row in reader.rows("workers", query) if keys else ():
+        if _key(row) in keys:
+            found[_key(row)][row["date"]] = row["busy_s"]
+    return found
+
+
+def _hours(reader: Reader) -> list[tuple[dt.datetime, float]]:
+    """An hour without work counts as 0."""
+    query = "SELECT hour, sum(busy_s) AS busy_s FROM workers WHERE {here} GROUP BY hour ORDER BY hour"
+    busy = {row["hour"]: row["busy_s"] for row in reader.rows("workers", query)}
+    if not busy:
+        return []
+    hour, last, found = min(busy), max(busy), []
+    while hour <= last:
+        found.append((hour, busy.get(hour, 0.0)))
+        hour += dt.timedelta(hours=1)
     return found

@@ -1,4 +1,4 @@
-"""Spark speaks Crossdock: `register(spark)`, then `spark.read.format("crossdock")` and `df.write.format("crossdock")`.
+"""The Spark data source. Call `register(spark)`, then read and write with `format("crossdock")`.
 
-Every worker must be able to import this package: docs/how-to/spark.md says how.
+Every worker must be able to import this package: see docs/how-to/spark.md.
 """

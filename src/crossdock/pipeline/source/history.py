@@ -1,19 +1,18 @@
-"""History: the lake's committed segments, through Spark's own Parquet reader, or through the Python source.
+"""Reads history: the lake's committed files, with Spark's Parquet reader or with the Python data source.
 
-Spark's own is three to four times as fast: `history` is what a batch should use. The Python one needs no list of files
-from anybody, and the stream's offsets are the lake's own.
+Spark's reader is three to four times as fast, so batch jobs should use `history`. The Python source is for SQL and for
+tools that support only formats.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
     DataSourceReader,
     EqualTo,
@@ -27,21 +26,23 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import DateType, StructField, StructType
 
-from crossdock.lake.manifest import expect
-from crossdock.lake.schema import EVENTS, PARTITION
-from crossdock.lake.segments import Segment, look
-from crossdock.pipeline.environment import expect_plain
-from crossdock.pipeline.errors import PipelineError
+from crossdock.lake.location import folder
+from crossdock.lake.schema import EVENTS, PARTITION, SEQ_SHIFT
+from crossdock.lake.store import store_of
+from crossdock.lake.table import Lake, LakeFile, expect
+from crossdock.lake.verify import missing
+from crossdock.pipeline.environment import expect_plain, spark_path
+from crossdock.pipeline.source.lake_range import HistoryLost
 from crossdock.pipeline.source.options import Reading
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
 
 HISTORY_SCHEMA: Final = StructType([*EVENTS_SCHEMA.fields, StructField(PARTITION, DateType())])
-#: As Spark wants it: any column may be null.
+#: Spark requires that any column may be null.
 _STORED: Final = pa.schema([(field.name, field.type) for field in EVENTS])
 _ARROW: Final = _STORED.append(pa.field(PARTITION, pa.date32()))
 _BATCH_ROWS: Final = 10_000
 
-#: Rows of one task, about: many segments of a quiet server are one.
+#: Approximate rows of one task. Small segments are combined.
 _TASK_ROWS: Final = 500_000
 
 _COMPARE: Final = {
@@ -51,49 +52,78 @@ _COMPARE: Final = {
 _SCALARS: Final = frozenset({str, int, float, bool, date})
 
 
-class HistoryLost(PipelineError):
-    """Segments that were to be read are not there, or not whole."""
+class Task(NamedTuple):
+    """What one task reads."""
+
+    files: list[tuple[str, str]]  #: path in the lake, and date
+    within: tuple[int, int] | None  #: only rows after the first journal entry, up to the second; None: all
 
 
 def history(spark: SparkSession, lake: Path | str) -> DataFrame:
-    """All committed events, with `date`, by Spark's own reader. Raises HistoryLost if some are missing."""
-    folder = Path(lake).absolute()
-    expect_plain(folder)
-    paths = [str(each.path) for each in segments(folder, strict=True)]
-    if not paths:
+    """All committed events, with `date`, read by Spark's Parquet reader. A filter on `date` selects files.
+
+    Raises NoLake, Damaged, or HistoryLost if files are missing.
+    """
+    found = _opened(lake)
+    files = found.files()
+    if not files:
         return spark.createDataFrame([], HISTORY_SCHEMA)
-    frame = spark.read.schema(EVENTS_SCHEMA).option("mergeSchema", "false").parquet(*paths)
-    # The last folder's: a copy of a lake may be in one that is named alike.
-    return frame.withColumn(PARTITION, F.to_date(F.regexp_extract(F.input_file_name(), r"date=([0-9-]+)/[^/]+$", 1)))
+    if found.store.root is not None:
+        expect_whole(found, files)
+    paths = [spark_path(found.uri(file)) for file in files]
+    reader = spark.read.schema(HISTORY_SCHEMA).option("mergeSchema", "false")
+    # A copy of a lake may be in a folder named date=... itself.
+    return reader.option("basePath", spark_path(found.location)).parquet(*paths)
 
 
-def segments(lake: Path, *, strict: bool, known: Mapping[Path, Segment] | None = None) -> list[Segment]:
-    """Those that count, in the order of their batches. Raises NoLake, HistoryLost or Damaged."""
-    expect(lake)
-    found = look(lake, known)
-    if strict and found.missing:
-        raise HistoryLost(f"the lake in {lake} is not whole: {found.missing[0]}")
-    return found.segments
+def _opened(location: Path | str) -> Lake:
+    root = folder(location)
+    if root is not None:
+        expect_plain(root)
+    expect(location)
+    return Lake.open(location)
 
 
-def tasks(chosen: Iterable[Segment]) -> list[InputPartition]:
-    """Paths and dates of the segments that one task reads."""
-    made: list[list[tuple[str, str]]] = []
+def expect_whole(lake: Lake, files: list[LakeFile]) -> None:
+    """Raises HistoryLost if a file is missing or has another size."""
+    for why in missing(lake, files):
+        raise HistoryLost(f"the lake in {lake.location} is incomplete: {why}")
+
+
+def tasks(chosen: Iterable[LakeFile], within: tuple[int, int] | None = None) -> list[InputPartition]:
+    """Group files into tasks."""
+    made: list[Task] = []
     rows = _TASK_ROWS
     for each in chosen:
         if rows + each.rows > _TASK_ROWS:
-            made.append([])
+            made.append(Task([], within))
             rows = 0
-        made[-1].append((str(each.path), each.date))
+        made[-1].files.append((each.path, each.date))
         rows += each.rows
     return [InputPartition(each) for each in made]
 
 
-def batches(files: Sequence[tuple[str, str]], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
-    """Their rows; columns that an older segment does not have are null."""
-    for path, day in files:
-        dataset = ds.dataset(path, schema=_STORED, format="parquet")
-        for batch in dataset.to_batches(batch_size=_BATCH_ROWS, filter=where):
+def batches(options: Reading, task: Task, where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a task. Columns that a file does not have are null. Raises HistoryLost if a file is missing."""
+    if task.within is not None:
+        first, last = ((entry + 1) << SEQ_SHIFT for entry in task.within)
+        seq = pc.field("seq")
+        inside = (seq >= first) & (seq < last)
+        where = inside if where is None else where & inside
+    store = store_of(options.lake)
+    for path, day in task.files:
+        name, system = store.path(path)
+        try:
+            dataset = ds.dataset(name, schema=_STORED, format="parquet", filesystem=system)
+            read = dataset.to_batches(batch_size=_BATCH_ROWS, filter=where)
+        except OSError as error:
+            if options.lost == "skip":
+                continue
+            raise HistoryLost(
+                f"the lake in {options.lake} is incomplete: {path} cannot be read: {error}; restore it from a copy of "
+                'the lake, or set .option("lost", "skip") to continue without it'
+            ) from error
+        for batch in read:
             if batch.num_rows:
                 dates = pa.repeat(pa.scalar(date.fromisoformat(day), pa.date32()), batch.num_rows)
                 yield pa.RecordBatch.from_arrays([*batch.columns, dates], schema=_ARROW)
@@ -106,7 +136,7 @@ class History(DataSourceReader):
         self._filters: list[Filter] = []
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 (Spark's name)
-        """Comparisons with a constant: of `date` they choose files, of other columns pages and rows."""
+        """Use comparisons with constants: on `date` they select files, on other columns pages and rows."""
         for each in filters:
             if not _can(each):
                 yield each
@@ -116,15 +146,15 @@ class History(DataSourceReader):
                 self._filters.append(each)
 
     def partitions(self) -> list[InputPartition]:
-        found = segments(Path(self._options.lake), strict=self._options.lost == "fail")
-        chosen = tasks(each for each in found if all(_holds(rule, each.date) for rule in self._dates))
-        return chosen or [InputPartition([])]  # of none at all Spark makes one that names nothing
+        lake = _opened(self._options.lake)
+        chosen = [each for each in lake.files() if all(_holds(rule, each.date) for rule in self._dates)]
+        return tasks(chosen) or [InputPartition(Task([], None))]  # without one, Spark creates one without a value
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         where = None
         for each in self._filters:
             where = _expression(each) if where is None else where & _expression(each)
-        return batches(partition.value, where)
+        return batches(self._options, partition.value, where)
 
 
 def _can(rule: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Live jobs, as `crossdock job list` shows them: page by page, one task for each state and queue.
+"""Reads live jobs, as `crossdock job list` does: page by page, one task per state and queue.
 
 They are read through the admin socket, or from other machines through the Redis listener.
 """
@@ -41,7 +41,7 @@ JOBS_SCHEMA: Final = StructType([StructField(name, kind) for name, (kind, _) in 
 _ARROW: Final = pa.schema([(name, kind) for name, (_, kind) in _COLUMNS.items()])
 _TIMES: Final = frozenset({"since", "due"})
 _BATCH: Final = 1_000
-#: By these the server itself chooses, if they are compared with constants.
+#: Columns that the server filters by, if they are compared with constants.
 _CHOSEN: Final = ("state", "queue", "kind")
 
 
@@ -60,7 +60,7 @@ class Live(DataSourceReader):
         return AdminClient(Path(self._options.data)) if where is None else LiveJobs(where)
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 (Spark's name)
-        """`=` and `in` of state, queue and kind."""
+        """Use `=` and `in` on state, queue and kind."""
         for each in filters:
             name, values = _constants(each)
             if not name:
@@ -76,7 +76,7 @@ class Live(DataSourceReader):
             InputPartition({"states": [state], "queue": queue, "kind": kind})
             for state, queue, kind in product(states, queues, kinds)
         ]
-        return made or [InputPartition(None)]  # of none at all Spark makes one that names nothing
+        return made or [InputPartition(None)]  # without a partition Spark creates one without a value
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:
@@ -97,7 +97,7 @@ class Live(DataSourceReader):
 
 
 def _constants(rule: Any) -> tuple[str, list[str]]:
-    """The column, and the texts it may be, each once; empty: not of that sort."""
+    """The column and its allowed values, without duplicates. Empty if the filter has another form."""
     if type(rule) not in (EqualTo, In) or len(rule.attribute) != 1 or rule.attribute[0] not in _CHOSEN:
         return "", []
     values = list(dict.fromkeys(rule.value if type(rule) is In else (rule.value,)))

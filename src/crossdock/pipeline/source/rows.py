@@ -1,7 +1,7 @@
-"""From the rows of a frame to the jobs of a load: which column is what, checked before anything is sent.
+"""Converts rows of a frame to jobs of a bulk load. The columns are checked before anything is sent.
 
-A job's id is its `jid` column, or a hash of the run and the key columns: the same whenever the row is sent again. There
-is no third way: ids made while a task runs would differ when it runs again.
+A job's id is its `jid` column, or a hash of the run and the key columns, so it is the same when the row is sent again.
+Ids generated in a task would differ when the task runs again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +16,11 @@ from crossdock.client.bulk import calls
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.source.options import Writing
 
-#: The members of a job in the order in which the server takes them.
+#: The members of a job, in the order of the bulk load.
 MEMBERS: Final[tuple[str, ...]] = (
     "jid", "queue", "kind", "args", "priority", "at", "retry", "reserve_for", "custom", "tags", "replayed_from",
 )  # fmt: skip
-#: What stands for a null, or for a column that is not there.
+#: Values for nulls and missing columns.
 DEFAULTS: Final[dict[str, Any]] = {
     "queue": "default", "args": "[]", "priority": 0, "at": None, "retry": 25, "reserve_for": 0, "custom": "",
     "tags": None, "replayed_from": "",
@@ -32,7 +32,7 @@ _json = msgspec.json.Encoder(enc_hook=str).encode
 _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
-#: Beside binary args: `raw`, or anything else for JSON.
+#: Column beside binary args: `raw`, or anything else for JSON.
 FORM: Final = "form"
 
 
@@ -41,9 +41,9 @@ class BadFrame(PipelineError):
 
 
 class Plan(NamedTuple):
-    """Checked against the frame's columns."""
+    """The columns of a frame, checked."""
 
-    columns: dict[str, str]  #: member and its column's simple type
+    columns: dict[str, str]  #: member and the simple type of its column
     key: tuple[str, ...]
     constants: dict[str, Any]
 
@@ -109,9 +109,9 @@ def _constant(name: str, text: str) -> Any:
 
 
 def chunks(batch: pa.RecordBatch, made: Plan, run: str, size: int) -> Iterator[tuple[int, bytes]]:
-    """Calls of at most `size` jobs (`loads.calls`). Raises BadFrame."""
+    """Encode a record batch as calls of at most `size` jobs. Raises BadFrame."""
     lists = [_values(batch, name, made, run) for name in MEMBERS]
-    while lists and lists[-1] is None:  # what is left out at the end costs nothing
+    while lists and lists[-1] is None:  # trailing defaults can be omitted
         lists.pop()
     count = batch.num_rows
     full = [[DEFAULTS[name]] * count if each is None else each for name, each in zip(MEMBERS, lists, strict=False)]
@@ -136,12 +136,12 @@ def _values(batch: pa.RecordBatch, name: str, made: Plan, run: str) -> list[Any]
 
 
 def _formed(batch: pa.RecordBatch) -> list[Any]:
-    """Bytes that say by another column whether they are JSON, as the lake has them."""
+    """Binary args whose column `form` says whether they are JSON, as in the lake."""
     pairs = zip(batch.column("args").to_pylist(), batch.column(FORM).to_pylist(), strict=True)
     try:
         return [args or b"" if form == "raw" else (args or b"[]").decode() for args, form in pairs]
     except UnicodeDecodeError as error:
-        raise BadFrame(f"args that are not UTF-8 cannot be JSON; say form = 'raw' of such a row: {error}") from error
+        raise BadFrame(f"args that are not UTF-8 cannot be JSON; set form = 'raw' for such rows: {error}") from error
 
 
 def _plain(column: pa.Array) -> list[Any]:
@@ -157,7 +157,7 @@ def _seconds(column: pa.Array) -> list[Any]:
 
 
 def _numbers(column: pa.Array) -> list[Any]:
-    """Whole ones as such: a job shows its priority as it was pushed."""
+    """Whole numbers as integers, so that a job shows its priority as pushed."""
     values = _plain(column)
     if not pa.types.is_floating(column.type):
         return values
@@ -165,7 +165,7 @@ def _numbers(column: pa.Array) -> list[Any]:
 
 
 def _json_texts(column: pa.Array) -> list[Any]:
-    """Texts are JSON already, bytes stay as they are, all else becomes JSON."""
+    """Strings are already JSON, bytes stay unchanged, other values are encoded as JSON."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
         return _plain(column)
@@ -185,12 +185,12 @@ _AS: Final[dict[str, Callable[[pa.Array], list[Any]]]] = {
 
 
 def _ids(batch: pa.RecordBatch, key: tuple[str, ...], run: str) -> list[str]:
-    """The key's values in one form: the same row has the same id, in whatever task it is sent."""
+    """Ids from the key columns. The same row has the same id in any task."""
     begin = sha256(run.encode() + b"\0")
     ids = []
     for values in zip(*(batch.column(name).to_pylist() for name in key), strict=True):
         if None in values:
-            raise BadFrame(f"key column {key[values.index(None)]} is null in a row: without its key it has no id")
+            raise BadFrame(f"key column {key[values.index(None)]} is null in a row; each row needs a key")
         each = begin.copy()
         each.update(_pack(values))
         ids.append(each.hexdigest()[:_ID_DIGITS])

@@ -1,4 +1,7 @@
-"""`format("crossdock")`."""
+"""The data source `format("crossdock")`.
+
+Spark starts processes that only ask for the schema, so readers and writers are imported where they are used.
+"""
 
 from typing import Final
 
@@ -9,23 +12,21 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
+    SimpleDataSourceStreamReader,
 )
 from pyspark.sql.types import StructType
 
-from crossdock.pipeline.source.history import HISTORY_SCHEMA, History
-from crossdock.pipeline.source.live import JOBS_SCHEMA, Live
+from crossdock.pipeline.source.files import FILES_SCHEMA, Files
 from crossdock.pipeline.source.options import BadOption, reading, writing
-from crossdock.pipeline.source.sink import Sink, StreamSink
-from crossdock.pipeline.source.stream import Events
 
 FORMAT: Final = "crossdock"
 
-#: Off in Spark unless asked for, and a source that takes filters fails without it.
+#: Off by default in Spark, and a source that accepts filters fails without it.
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("crossdock")` known to this session."""
+    """Register `format("crossdock")` in this session."""
     spark.conf.set(_PUSHDOWN, "true")
     spark.dataSource.register(CrossdockSource)
 
@@ -36,24 +37,54 @@ class CrossdockSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return JOBS_SCHEMA if reading(self.options).what == "jobs" else HISTORY_SCHEMA
+        what = reading(self.options).what
+        if what == "files":
+            return FILES_SCHEMA
+        if what == "jobs":
+            from crossdock.pipeline.source.live import JOBS_SCHEMA
+
+            return JOBS_SCHEMA
+        from crossdock.pipeline.source.history import HISTORY_SCHEMA
+
+        return HISTORY_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = reading(self.options)
-        return Live(options) if options.what == "jobs" else History(options)
+        if options.what == "files":
+            raise BadOption("option what = 'files' is for streams; to read events, leave it out")
+        if options.what == "jobs":
+            from crossdock.pipeline.source.live import Live
+
+            return Live(options)
+        from crossdock.pipeline.source.history import History
+
+        return History(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
         options = reading(self.options)
         if options.what == "jobs":
-            raise BadOption("live jobs are no stream; follow history: leave option what out, and name option lake")
+            raise BadOption(
+                "live jobs cannot be streamed; to stream history, leave out option what and set option lake"
+            )
+        if options.what == "files":
+            return super().streamReader(schema)  # raises, and Spark calls simpleStreamReader
+        from crossdock.pipeline.source.stream import Events
+
         return Events(options)
+
+    def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802
+        return Files(reading(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:
-            raise BadOption('jobs are added, never overwritten; say .mode("append")')
+            raise BadOption('jobs are added, never overwritten; use .mode("append")')
+        from crossdock.pipeline.source.sink import Sink
+
         return Sink(schema, writing(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         if overwrite:
-            raise BadOption('jobs are added, never overwritten; say .outputMode("append")')
+            raise BadOption('jobs are added, never overwritten; use .outputMode("append")')
+        from crossdock.pipeline.source.sink import StreamSink
+
         return StreamSink(schema, writing(self.options))

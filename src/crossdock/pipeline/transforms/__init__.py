@@ -1,5 +1,5 @@
-"""What the tables are: pure functions from DataFrame to DataFrame, each beside the columns it makes.
+"""The tables as pure functions from DataFrame to DataFrame, each next to its schema.
 
-Facts are made from events, a batch at a time, and added; tables of a day are made from all facts of that day. A fact
-says nothing about other batches, so a batch needs no state, and late events need no watermark.
+Facts are computed from the events of a batch and appended. Views of a day are computed from all facts of that day.
+Facts do not depend on other batches, so a batch needs no state, and late events need no watermark.
 """

@@ -27,7 +27,7 @@ _SCALARS: Final[dict[pa.DataType, DataType]] = {
     pa.binary(): BinaryType(),
 }
 
-#: Days that a date column can hold in every reader: 0001-01-01 to 9999-12-31. A caller's clock may say anything.
+#: Days that a date column can hold in every reader: 0001-01-01 to 9999-12-31. A client's clock may have any value.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 _DAY_S: Final = 86_400
@@ -53,17 +53,17 @@ def date_of(at: Column) -> Column:
 
 
 def time_of(at: Column) -> Column:
-    """To the nearest microsecond. Not by round(), which makes a decimal of every double."""
+    """Rounded to the nearest microsecond. round() would convert every double to a decimal."""
     return F.timestamp_micros(F.floor(at * 1_000_000 + 0.5))
 
 
 def slot_of(at: Column) -> Column:
-    """The number of its hour, counted from 1970."""
+    """The number of hours since 1970."""
     return F.floor(at / _HOUR_S)
 
 
 def hour_of_slot(slot: Column) -> Column:
-    """The first moment of that hour."""
+    """The start of an hour."""
     return F.timestamp_seconds(slot * _HOUR_S)
 
 

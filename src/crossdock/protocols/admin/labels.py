@@ -1,4 +1,4 @@
-"""What people say of jobs: tags, and which of them they follow (tracked ones, whose changes qless publishes)."""
+"""Tags of jobs, and tracked jobs, whose changes qless publishes."""
 
 from crossdock.engine.index.tags import name
 from crossdock.engine.qless.queries import is_tracked, jobs_by_tag, tracked_jids
@@ -7,9 +7,8 @@ from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.model.job import Job
 from crossdock.protocols.admin import selection, views
 from crossdock.protocols.admin.actions import SLICE, VIA
-from crossdock.protocols.admin.job_walk import PAUSE_S
 from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack, error, reply
-from crossdock.protocols.admin.pages import by_name, longest
+from crossdock.protocols.admin.pages import PAUSE_S, by_name, largest
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
@@ -17,7 +16,7 @@ def tags(dispatcher: Dispatcher, request: Tags) -> Slices:
     known = jobs_by_tag(dispatcher.state)
     after = None
     if request.by == "jobs":
-        texts = yield from longest(known, request.limit, lambda text: len(known.get(text, ())))
+        texts = yield from largest(known, request.limit, lambda text: len(known.get(text, ())))
     else:
         texts, after = yield from by_name(known, request)
     rows = [{"tag": text, "jobs": len(known[text])} for text in texts if text in known]
@@ -25,8 +24,8 @@ def tags(dispatcher: Dispatcher, request: Tags) -> Slices:
 
 
 def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
-    """The newest live job of that name. Answers with all tags it has then."""
-    found = selection.named(dispatcher.state, request.id)
+    """Add or remove tags of the newest live job with that ID. The reply has all its tags."""
+    found = selection.find_jobs(dispatcher.state, request.id)
     if not found:
         return error(f"job {request.id} not found")
     job = found[-1]
@@ -45,15 +44,15 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
 
 
 def tracked(dispatcher: Dispatcher, request: Tracked) -> Answer:
-    """By jid: a job that is gone may still be tracked, and its jid may be used again. Filters exclude jobs that are
-    gone."""
-    wanted = selection.wanted(request, dispatcher.state, dispatcher.now)
+    """Tracked jids in order. A jid may be tracked although its job is gone, and a new job may have it. Filters exclude
+    jobs that are gone."""
+    wanted = selection.select(request, dispatcher.state, dispatcher.now)
     fields = (request.queue, request.kind, request.tag, request.failure, request.older_than, request.as_of)
     is_filtered = bool(request.states) or any(each is not None for each in fields)
     return _tracked(dispatcher, request, wanted if is_filtered else None)
 
 
-def _tracked(dispatcher: Dispatcher, request: Tracked, wanted: selection.Wanted | None) -> Slices:
+def _tracked(dispatcher: Dispatcher, request: Tracked, wanted: selection.Selection | None) -> Slices:
     state = dispatcher.state
     jids, after = yield from by_name(tracked_jids(state), request)
     rows = []
@@ -67,16 +66,16 @@ def _tracked(dispatcher: Dispatcher, request: Tracked, wanted: selection.Wanted 
     return reply({"tracked": rows, "after": after})
 
 
-def _matches(job: Job, wanted: selection.Wanted) -> bool:
+def _matches(job: Job, wanted: selection.Selection) -> bool:
     has_tag = wanted.tag is None or wanted.tag in views.tags(job)
-    return has_tag and bool(selection.sieve([job], None, wanted))
+    return has_tag and bool(selection.matching([job], None, wanted))
 
 
 def track(dispatcher: Dispatcher, request: Track) -> bytes:
-    """`done` are those that were not tracked before."""
+    """`done` lists the jids that were not tracked before."""
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
-        found = selection.named(dispatcher.state, each)
+        found = selection.find_jobs(dispatcher.state, each)
         if not found:
             unknown.append(each)
         elif not is_tracked(dispatcher.state, found[-1].jid):
@@ -87,7 +86,7 @@ def track(dispatcher: Dispatcher, request: Track) -> bytes:
 
 def untrack(dispatcher: Dispatcher, request: Untrack) -> Answer:
     if not request.ids and not request.all:
-        raise Invalid("say which jobs: their ids, or all = true")
+        raise Invalid("select jobs: by ids, or all = true")
     return _untrack(dispatcher, request)
 
 
@@ -100,7 +99,7 @@ def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
             yield PAUSE_S
         jid = str(each)
         if not is_tracked(state, jid):
-            found = selection.named(state, each)
+            found = selection.find_jobs(state, each)
             jid = found[-1].jid if found else jid
         if is_tracked(state, jid):
             dispatcher.do(Unwatch(jid))

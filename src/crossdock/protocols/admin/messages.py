@@ -1,6 +1,6 @@
-"""Requests and replies of the admin protocol: one JSON object a line each way (docs/reference/admin.md).
+"""Requests and replies of the admin protocol: one JSON object a line each way (admin.md section 2).
 
-A request names its verb in `do`. Nesting is as deep as the structs of the requests and no deeper.
+A request names its verb in `do`.
 """
 
 import difflib
@@ -9,21 +9,20 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-#: Rows of a page, at most.
+#: Maximum rows of a page.
 PAGE: Final = 200
-#: Names and ids of one request, at most.
+#: Maximum names or IDs of one request.
 NAMES: Final = 1_000
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE)]
 Name = Annotated[str, Meta(max_length=1_024)]
-Names = Annotated[list[Name], Meta(max_length=NAMES)]
-Id = int | Name  #: a number, or a jid (a text of digits that is no jid is a number)
+Id = int | Name  #: a number, or a jid; a text of digits that is no job's jid is a number
 Ids = Annotated[list[Id], Meta(max_length=NAMES)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 class Invalid(Exception):
-    """A request that is not understood; the text is for whoever sent it."""
+    """A request that is refused. The text is for the client."""
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="do"):
@@ -31,17 +30,24 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fiel
 
 
 class Page(Request):
-    after: str | None = None  #: as the page before gave it
+    after: str | None = None  #: the cursor in the reply to the previous page
     limit: Limit = 50
 
 
-#: Of any length: the line is bounded.
+class Names(Request):
+    """Things by name, or all of them."""
+
+    names: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
+    all: bool = False
+
+
+#: Tags may have any length: the line limit bounds them.
 TagTexts = Annotated[list[str], Meta(max_length=NAMES)]
 WholeNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Tags(Page, tag="tags"):
-    by: Literal["name", "jobs"] = "name"  #: jobs: those of the most jobs first, one page of them
+    by: Literal["name", "jobs"] = "name"  #: jobs: one page, the tags with the most jobs first
 
 
 class Retag(Request):
@@ -67,7 +73,7 @@ class Untrack(Request, tag="untrack"):
 
 
 class Failures(Page, tag="failures"):
-    by: Literal["name", "jobs"] = "name"  #: jobs: the largest groups first, one page of them
+    by: Literal["name", "jobs"] = "name"  #: jobs: one page, the largest groups first
 
 
 ScheduleSource = Literal["settings", "resqu", "qless"]
@@ -80,7 +86,7 @@ class Schedules(Page, tag="schedules"):
 
 class ScheduleRef(Request):
     name: Name
-    source: ScheduleSource | None = None  #: needed if schedules of several sources have this name
+    source: ScheduleSource | None = None  #: required if schedules of several sources have this name
 
 
 class ScheduleShow(ScheduleRef, tag="schedule"):
@@ -88,12 +94,12 @@ class ScheduleShow(ScheduleRef, tag="schedule"):
 
 
 class ScheduleFields(Request):
-    """A member that is not given stays as it is, or has its default. Some are for one source only."""
+    """A field that is left out keeps its value, or gets its default. Some fields are for one source only."""
 
     every: Annotated[float, Meta(gt=0, le=1e12)] | Name | None = None  #: seconds, or P1Y2M3DT4H5M6S
     kind: Name | None = None  #: qless klass, Resqu class
-    payload: msgspec.Raw = msgspec.Raw()  #: JSON; of Resqu an object or array
-    start: Seconds | None = None  #: wall; the first run. Without it now (qless), or after one interval (Resqu)
+    payload: msgspec.Raw = msgspec.Raw()  #: JSON; for Resqu an object or array
+    start: Seconds | None = None  #: wall; the first run. Default: now (qless), or after one interval (Resqu)
     queue: Name | None = None  #: qless, like the next four
     priority: Annotated[float, Meta(ge=-1e15, le=1e15)] | None = None
     retries: WholeNumber | None = None
@@ -105,7 +111,7 @@ class ScheduleFields(Request):
 
 
 class ScheduleAdd(ScheduleFields, tag="schedule-add", kw_only=True):
-    name: Name  #: of Resqu the source ID, `_`, and an ID
+    name: Name  #: for Resqu the source ID, `_`, and an ID
     source: Literal["qless", "resqu"] = "qless"
 
 
@@ -128,8 +134,8 @@ class Status(Request, tag="status"):
 
 
 class Queues(Page, tag="queues"):
-    by: Literal["name", "ready"] = "name"  #: ready: the longest ones first, one page of them
-    by_state: bool = False  #: count scheduled, leased, retrying and dead jobs, too
+    by: Literal["name", "ready"] = "name"  #: ready: one page, the longest queues first
+    by_state: bool = False  #: also count the jobs in every other state
 
 
 class Queue(Request, tag="queue"):
@@ -148,28 +154,28 @@ class Batch(Request, tag="batch"):
     name: Name
 
 
-class Chosen(Request):
-    """Which jobs. A filter that is not given lets all pass."""
+class JobFilter(Request):
+    """Selects jobs. A filter that is left out matches all."""
 
     states: Annotated[list[str], Meta(max_length=16)] = msgspec.field(default_factory=list)
     queue: Name | None = None
     kind: Name | None = None
     tag: str | None = None
-    failure: str | None = None  #: failed or dead, and the last error is of this group
-    older_than: Seconds | None = None  #: in its state for at least so long
-    as_of: Seconds | None = None  #: in its state since before that instant; `older_than` counts back from it
+    failure: str | None = None  #: failed or dead jobs whose last error is in this group
+    older_than: Seconds | None = None  #: in their state for at least this long
+    as_of: Seconds | None = None  #: in their state since before that time; `older_than` counts back from it
     after: str | None = None
 
 
-class Jobs(Chosen, tag="jobs"):
+class Jobs(JobFilter, tag="jobs"):
     limit: Limit = 50
 
 
-class Tracked(Chosen, tag="tracked"):
+class Tracked(JobFilter, tag="tracked"):
     limit: Limit = 50
 
 
-class Count(Chosen, tag="count"):
+class Count(JobFilter, tag="count"):
     pass
 
 
@@ -177,12 +183,16 @@ class Job(Request, tag="job"):
     id: Id
 
 
-class Act(Chosen):
-    """Either `ids`, or filters; all that can be acted on only if `all` says so."""
+class States(Request, tag="states"):
+    numbers: Annotated[list[int], Meta(max_length=NAMES)]
+
+
+class Act(JobFilter):
+    """Changes jobs, selected by `ids`, by filters or by `all`."""
 
     ids: Ids | None = None
     all: bool = False
-    dry: bool = False  #: only count them
+    dry_run: bool = False  #: only count the jobs
 
 
 class Retry(Act, tag="retry"):
@@ -202,33 +212,41 @@ class Move(Act, tag="move", kw_only=True):
 
 
 class Release(Act, tag="release"):
-    force: bool = False  #: also of workers that are connected
+    force: bool = False  #: also if the worker is connected
 
 
-class Signal(Request):
-    workers: Names = msgspec.field(default_factory=list)
-    all: bool = False
-
-
-class Quiet(Signal, tag="quiet"):
+class Quiet(Names, tag="quiet"):
     pass
 
 
-class Terminate(Signal, tag="terminate"):
+class Terminate(Names, tag="terminate"):
     pass
 
 
-class Switch(Request):
-    queues: Names = msgspec.field(default_factory=list)
-    all: bool = False
-
-
-class Pause(Switch, tag="pause"):
+class Pause(Names, tag="pause"):
     pass
 
 
-class Resume(Switch, tag="resume"):
+class Resume(Names, tag="resume"):
     pass
+
+
+class Erase(Request, tag="erase"):
+    """Deletes jobs in every state, also leased and complete ones. Of the jids in `forget` only progress and tracking
+    are deleted."""
+
+    numbers: Annotated[list[WholeNumber], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
+    jids: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
+    forget: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
+    dry_run: bool = False
+
+
+class Export(Request, tag="export"):
+    pass
+
+
+class Compact(Request, tag="compact"):
+    upto: WholeNumber | None = None  #: from an earlier reply: only ask how far it is
 
 
 AnyRequest = (
@@ -247,6 +265,7 @@ AnyRequest = (
     | Jobs
     | Count
     | Job
+    | States
     | Retry
     | Kill
     | Delete
@@ -263,6 +282,9 @@ AnyRequest = (
     | Track
     | Untrack
     | Failures
+    | Erase
+    | Export
+    | Compact
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
@@ -278,24 +300,24 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read(line: bytes) -> AnyRequest:
-    """Raises Invalid with what is wrong and what would be right."""
+    """Raises Invalid with the reason and what to send instead."""
     try:
         request: AnyRequest = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise Invalid(_cure(line, wrong)) from wrong
+        raise Invalid(_explain(line, wrong)) from wrong
     return request
 
 
-def _cure(line: bytes, wrong: Exception) -> str:
+def _explain(line: bytes, wrong: Exception) -> str:
     try:
         verb = _decode_verb(line).do
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return f'not a request: {wrong}; write one JSON object a line, such as {{"do":"status"}}'
+        return f'not a request: {wrong}; send one JSON object a line, such as {{"do":"status"}}'
     if verb in VERBS:
         return f"{verb}: {wrong}"
     close = difflib.get_close_matches(verb[:64], VERBS, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(VERBS)}"
-    return f'nothing is called "{verb[:64]}"; {hint}'
+    hint = f"did you mean {close[0]}?" if close else f"the requests are {', '.join(VERBS)}"
+    return f'unknown request "{verb[:64]}"; {hint}'
 
 
 def reply(body: Any) -> bytes:

@@ -1,30 +1,38 @@
 """The admin protocol, on a UNIX socket of mode 0600. A client that may open the socket may do everything."""
 
 from collections.abc import Callable
+from typing import Final
 
-from crossdock.protocols.admin.schedules import PlanSpec
-from crossdock.protocols.admin.server_status import House
+from crossdock.protocols.admin.journal_requests import JournalKeeper
+from crossdock.protocols.admin.schedule_changes import PlanSpec
+from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.admin.session import AdminSession
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.worker_registry import WorkerRegistry
 
-NAME = "control"
+NAME: Final = "admin"
 
 
 class AdminProtocol:
     name = NAME
-    handshake_s = 5.0  #: a peer that says nothing for so long is not the command line
+    handshake_s = 5.0  #: deadline of the first request; the command line sends it at once
 
     def __init__(
-        self, house: House, workers: WorkerRegistry | None, plan_spec: PlanSpec, settings_file: str = ""
+        self,
+        status: StatusSource,
+        workers: WorkerRegistry | None,
+        plan_spec: PlanSpec,
+        settings_file: str = "",
+        journal: JournalKeeper | None = None,
     ) -> None:
-        self.house = house
+        self._status = status
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory protocol
         self._plan_spec = plan_spec
         self._settings_file = settings_file  #: path, for errors about schedules that are defined in it
+        self._journal = journal
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
-        return AdminSession(dispatcher, self.house, self.workers, self._plan_spec, self._settings_file)
+        return AdminSession(dispatcher, self._status, self.workers, self._plan_spec, self._settings_file, self._journal)
 
     def tick(self, dispatcher: Dispatcher) -> None:
-        """Nothing to watch: all it shows belongs to others."""
+        """Nothing: the protocol has no timers."""

@@ -1,4 +1,4 @@
-"""From the filters and ids of a request to the jobs they mean."""
+"""From the filters and IDs of a request to the jobs they select."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,8 +6,7 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.job_view import listed_in
-from crossdock.engine.queries.failures import failure_group
-from crossdock.engine.queries.jobs import indexed_states, job_by_number, jobs_of_jid
+from crossdock.engine.queries.jobs import failure_group, indexed_states, job_by_number, jobs_of_jid
 from crossdock.engine.queries.queues import has_queue
 from crossdock.engine.queries.records import totals
 from crossdock.engine.state import EngineState
@@ -15,9 +14,9 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
 from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import State
-from crossdock.protocols.admin.messages import Chosen, Invalid
+from crossdock.protocols.admin.messages import Invalid, JobFilter
 
-#: What is being worked on first, what has ended last.
+#: The order of a walk: jobs being worked on first, ended jobs last.
 ORDER: Final = (
     State.LEASED,
     State.READY,
@@ -30,20 +29,20 @@ ORDER: Final = (
     State.COMPLETE,
 )
 
-#: States that began with the last error.
+#: States that a job enters with its last error.
 _BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
 
-#: In which a job has failed for good.
+#: States of jobs that have failed for good.
 ENDED: Final = frozenset({State.FAILED, State.DEAD})
 
 
 def states(state: EngineState) -> list[State]:
-    """Those a job may be in, in the order of a walk."""
+    """The states that a job may be in, in the order of a walk."""
     return [job_state for job_state in ORDER if job_state is State.READY or job_state in indexed_states(state)]
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """Which jobs; an empty text lets all pass."""
+class Selection(msgspec.Struct, frozen=True):
+    """Which jobs a request selects. An empty text matches all."""
 
     states: frozenset[State]
     queue: str = ""
@@ -51,12 +50,12 @@ class Wanted(msgspec.Struct, frozen=True):
     tag: str | None = None
     failure: str | None = None  #: failed or dead, in this group
     before: float | None = None  #: wall; in its state since then or longer
-    to: str = ""  #: only those that can be taken to this queue
-    but: frozenset[str] | None = None  #: only those whose lease can be released: of none of these workers
+    to: str = ""  #: only jobs that can be moved to this queue
+    connected: frozenset[str] | None = None  #: only jobs whose lease can be released, with these workers connected
 
 
-def entered(job: Job) -> float:
-    """Wall: since when it is in its state."""
+def state_since(job: Job) -> float:
+    """Wall: when the job entered its state."""
     if job.state is State.READY:
         return job.since
     if job.lease is not None:
@@ -68,8 +67,9 @@ def entered(job: Job) -> float:
     return job.created
 
 
-def sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
-    """One plain loop a filter: a call for each job would cost three times as much."""
+def matching(jobs: list[Job], state: State | None, wanted: Selection) -> list[Job]:
+    """The selected jobs. `state` is the state of them all, if known. One loop for each filter: a call for each job
+    would cost three times as much."""
     if state is None:
         jobs = [job for job in jobs if job.state in wanted.states]
         if wanted.failure is not None:
@@ -81,48 +81,48 @@ def sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
     before = wanted.before
     if before is not None:
         if state is None or state is State.DEAD:
-            jobs = [job for job in jobs if _since(job, before)]
+            jobs = [job for job in jobs if _was_in_state(job, before)]
         else:
-            jobs = [job for job in jobs if entered(job) <= before]
+            jobs = [job for job in jobs if state_since(job) <= before]
     return jobs
 
 
-def _since(job: Job, before: float) -> bool:
-    """In its state by then. A dead one's time is compared as it was added up, so that it is exact."""
-    return job.due <= before + DEAD_FOR if job.state is State.DEAD else entered(job) <= before
+def _was_in_state(job: Job, before: float) -> bool:
+    """Was the job in its state by then? For dead jobs the sum is compared, because the difference may be rounded."""
+    return job.due <= before + DEAD_FOR if job.state is State.DEAD else state_since(job) <= before
 
 
-#: MODEL section 12.
+#: model.md section 12.
 NAME_BYTES: Final = 255
 
 
-def instant(state: EngineState, now: Now) -> float:
-    """Now, as events will have it: jobs that change their state from here on will have done so later."""
+def event_time(state: EngineState, now: Now) -> float:
+    """The time that the next event will have at least. Jobs that change their state from now on do so later."""
     return max(now.wall, totals(state).at)
 
 
-def wanted(request: Chosen, state: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
-    """Without states: all that are allowed. Raises Invalid."""
+def select(request: JobFilter, state: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Selection:
+    """A request without states selects all allowed ones. Raises Invalid."""
     can = states(state) if allowed is None else list(allowed)
     words = {job_state.name.lower(): job_state for job_state in can}
     chosen = set()
     for word in request.states:
         if word not in words:
-            raise Invalid(f'state "{word[:64]}" cannot be chosen here; there are {", ".join(words)}')
+            raise Invalid(f'state "{word[:64]}" cannot be selected here; choose from {", ".join(words)}')
         chosen.add(words[word])
     before = request.as_of
     if request.older_than is not None:
-        before = (instant(state, now) if before is None else before) - request.older_than
+        before = (event_time(state, now) if before is None else before) - request.older_than
     among = frozenset(chosen or can)
     if request.failure is not None:
         among &= ENDED
-    return Wanted(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
+    return Selection(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
 
 
-def missing(request: Chosen, state: EngineState) -> dict[str, list[str]]:
-    """Filters that name a queue or a group of failures that is not there, for the first answer to a request. Jobs may
-    be found all the same: a dead one in a queue that was forgotten. A later page says nothing: what the request does
-    may have emptied them."""
+def missing(request: JobFilter, state: EngineState) -> dict[str, list[str]]:
+    """The filters that name an unknown queue or failure group, for the first reply to a request. Jobs may match anyway,
+    for example dead jobs of a removed queue. Later replies say nothing, because the request itself may have emptied
+    the queue or group."""
     if request.after is not None or request.as_of is not None:
         return {}
     queue = request.queue is not None and not has_queue(state, request.queue)
@@ -131,8 +131,8 @@ def missing(request: Chosen, state: EngineState) -> dict[str, list[str]]:
     return {"missing": found} if found else {}
 
 
-def named(state: EngineState, name: int | str) -> list[Job]:
-    """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
+def find_jobs(state: EngineState, name: int | str) -> list[Job]:
+    """All live jobs with that jid, oldest first, or else the job with that number."""
     if isinstance(name, str):
         jobs = list(jobs_of_jid(state, name))
         if jobs or not (name.isascii() and name.isdecimal()):
@@ -142,7 +142,7 @@ def named(state: EngineState, name: int | str) -> list[Job]:
 
 
 def new_name(name: str) -> str:
-    """Of a queue or a job that need not be there yet. Raises Invalid."""
+    """Check the name of a queue or job that need not exist. Raises Invalid."""
     if not name or "\0" in name or len(name.encode()) > NAME_BYTES:
-        raise Invalid(f"a name has 1 to {NAME_BYTES} bytes, and no NUL in it")
+        raise Invalid(f"a name must have 1 to {NAME_BYTES} bytes and must not contain NUL")
     return name

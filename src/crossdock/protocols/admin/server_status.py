@@ -1,4 +1,4 @@
-"""How the server itself is: what the engine cannot know. The server's shell fills it in."""
+"""The part of the server's status that the engine does not know. The server fills it in."""
 
 from typing import Protocol
 
@@ -6,16 +6,16 @@ import msgspec
 
 
 class Sync(msgspec.Struct, frozen=True):
-    """How long batches took to be written and synced lately, in milliseconds."""
+    """The time to write and sync recent journal entries, in milliseconds."""
 
-    batches: int = 0
+    entries: int = 0
     p50_ms: float | None = None
     p99_ms: float | None = None
     worst_ms: float | None = None
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """A second, over the last ten."""
+    """Per second, over the last ten seconds."""
 
     pushed: float = 0.0
     leased: float = 0.0
@@ -32,14 +32,14 @@ class ServerStatus(msgspec.Struct, frozen=True):
     uptime_s: float
     connections: int
     memory_mib: int
-    batches_written: int
+    entries_written: int  #: journal entries
     tail_events: int
     tail_bytes: int
     disk_free_bytes: int
-    refusing: str | None  #: why new jobs are refused
+    refusing: str | None  #: the reason why new jobs are refused
     sync: Sync
     rates: Rates
 
 
-class House(Protocol):
+class StatusSource(Protocol):
     def server_status(self) -> ServerStatus: ...

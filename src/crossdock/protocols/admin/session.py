@@ -1,34 +1,37 @@
-"""One control connection: a line in, a line out. Whoever got so far is the operator; there is no handshake."""
+"""One admin connection: a reply to each line. There is no handshake: access to the socket is the permission."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.protocols.admin import actions, failures, labels, messages, reads, schedules
+from crossdock.protocols.admin import actions, journal_requests, labels, messages, reads, schedule_changes, schedules
+from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.messages import Invalid, Request, error
-from crossdock.protocols.admin.schedules import PlanSpec
-from crossdock.protocols.admin.server_status import House
+from crossdock.protocols.admin.schedule_changes import PlanSpec
+from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.worker_registry import WorkerRegistry
 
 LINE_BYTES: Final = 1024 * 1024
-_TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
+_TOO_LONG: Final = "a line must not be longer than 1 MiB; split the request"
 
 
 class AdminSession:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        house: House,
+        status: StatusSource,
         workers: WorkerRegistry,
         plan_spec: PlanSpec,
         settings_file: str,
+        journal: JournalKeeper | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._settings_file = settings_file
-        self._house = house
+        self._status_source = status
         self._workers = workers
         self._plan_spec = plan_spec
+        self._journal = journal
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
@@ -47,31 +50,42 @@ class AdminSession:
         return Close(error(_TOO_LONG)) if self._lines.overrun else None
 
     def crowded(self, connections: int) -> None:
-        """Let in: a server without a free connection is one the operator has to look at."""
+        """Stays open: the operator must be able to examine a server that has no free connection."""
 
     def farewell(self) -> bytes:
-        return error("the server stops; ask again when it is back")
+        return error("the server is stopping; try again when it is back")
 
     def closed(self) -> None:
-        """Nothing is remembered of a connection."""
+        """Nothing: a session has no state."""
 
     def _status(self, request: messages.Status) -> Answer:
-        return reads.status(self._dispatcher, self._house, self._workers)
+        return reads.status(self._dispatcher, self._status_source, self._workers)
 
     def _workers_page(self, request: messages.Workers) -> Answer:
         return reads.workers(self._dispatcher, self._workers, request)
 
     def _schedule_add(self, request: messages.ScheduleAdd) -> Answer:
-        return schedules.add(self._dispatcher, self._plan_spec, request)
+        return schedule_changes.add(self._dispatcher, self._plan_spec, request)
 
     def _schedule_edit(self, request: messages.ScheduleEdit) -> Answer:
-        return schedules.edit(self._dispatcher, self._plan_spec, self._settings_file, request)
+        return schedule_changes.edit(self._dispatcher, self._plan_spec, self._settings_file, request)
 
     def _schedule_remove(self, request: messages.ScheduleRemove) -> Answer:
-        return schedules.remove(self._dispatcher, self._settings_file, request)
+        return schedule_changes.remove(self._dispatcher, self._settings_file, request)
 
     def _release(self, request: messages.Release) -> Answer:
         return actions.release(self._dispatcher, self._workers, request)
+
+    def _export(self, request: messages.Export) -> Answer:
+        return journal_requests.export(self._keeper())
+
+    def _compact(self, request: messages.Compact) -> Answer:
+        return journal_requests.compact(self._keeper(), request)
+
+    def _keeper(self) -> JournalKeeper:
+        if self._journal is None:
+            raise Invalid("this server has no journal")
+        return self._journal
 
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
         return actions.signal(self._dispatcher, self._workers, request)
@@ -97,6 +111,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Jobs: _on_dispatcher(reads.jobs),
     messages.Count: _on_dispatcher(reads.count),
     messages.Job: _on_dispatcher(reads.job),
+    messages.States: _on_dispatcher(reads.states),
     messages.Retry: _on_dispatcher(actions.retry),
     messages.Kill: _on_dispatcher(actions.act),
     messages.Delete: _on_dispatcher(actions.act),
@@ -112,5 +127,8 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Tracked: _on_dispatcher(labels.tracked),
     messages.Track: _on_dispatcher(labels.track),
     messages.Untrack: _on_dispatcher(labels.untrack),
-    messages.Failures: _on_dispatcher(failures.failures),
+    messages.Failures: _on_dispatcher(reads.failures),
+    messages.Erase: _on_dispatcher(journal_requests.erase),
+    messages.Export: AdminSession._export,
+    messages.Compact: AdminSession._compact,
 }

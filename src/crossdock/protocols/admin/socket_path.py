@@ -1,4 +1,4 @@
-"""Where the control socket is: `control.sock` in the data folder, however long the folder's path may be."""
+"""The path of the admin socket: `admin.sock` in the data folder, whose path may be of any length."""
 
 import os
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-SOCKET: Final = "control.sock"
+SOCKET: Final = "admin.sock"
 
-#: The kernel takes no longer path for a socket.
+#: The kernel's limit for the path of a socket.
 PATH_BYTES: Final = 107
 
 
 @contextmanager
 def reachable(folder: Path) -> Iterator[str]:
-    """The socket's path as the kernel takes it: a long one is told through a descriptor of its folder."""
+    """A path of the socket that the kernel accepts. A long one goes through a descriptor of the folder."""
     path = folder / SOCKET
     if len(os.fsencode(path)) <= PATH_BYTES:
         yield str(path)

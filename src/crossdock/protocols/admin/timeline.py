@@ -1,7 +1,7 @@
-"""What happened to a job, and what time will do to it: as far as the engine remembers.
+"""A job's timeline: past changes, as far as the engine keeps them, and those that time will make.
 
-The engine keeps the latest of each: the last time a job became ready, its lease, its first and its last failure. What
-lies between them is in the journal's history.
+The engine keeps the last time a job became ready, its lease, and its first and last failure. The lake has the whole
+history.
 """
 
 from math import inf
@@ -19,27 +19,27 @@ _AHEAD = {State.SCHEDULED: "due", State.RETRYING: "next try", State.DEAD: "purge
 
 
 def lease_end(lease: Lease, now: Now) -> float:
-    """Wall: when it runs out; 0: it has no end. One of qless runs out when its queue is next asked for work."""
+    """Wall: when the lease expires, 0 if it has no end. A qless lease expires when its queue is next read for work."""
     at = lease.end if lease.late is None else lease.late
     return now.wall + at - now.steady if at < inf else 0.0
 
 
 def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
-    """Oldest first; `ahead` marks what is still to come."""
+    """Oldest first. `ahead` marks future changes."""
     error = job.extra.error if job.extra is not None else None
     steps = [(job.created, "created", f"through {job.origin}")]
     if job.sort_key is not None or job.attempts:
         steps.append((job.since, "enqueued", f"in {job.queue}"))
     puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is HistoryKind.PUT]
-    # The first one of a job with qless' face made it. They are kept to the second.
+    # The first put of a qless job created it. Its time has whole seconds.
     steps += [(max(each.when, job.created), "put", f"in {each.name}") for each in puts[qless_data(job) is not None :]]
     if error is not None:
         if error.first_at != error.at:
             steps.append((error.first_at, "first failed", ""))
-        how = "the lease ran out" if error.lost else error.text
+        how = "the lease expired" if error.lost else error.text
         steps.append((error.at, "failed", how))
     if job.lease is not None:
-        steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a nameless worker'} through {job.lease.via}"))
+        steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a unnamed worker'} through {job.lease.via}"))
         steps.append((lease_end(job.lease, now), "lease ends", ""))
     if job.state is State.DEAD:
         steps.append((job.due - DEAD_FOR, "died", ""))
@@ -47,9 +47,9 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
         steps.append((_due(job, now), _AHEAD[job.state], ""))
     links = job.extra.links if job.extra is not None else None
     if links is not None and links.expires:
-        steps.append((links.expires, "expires", "if it is not leased before"))
+        steps.append((links.expires, "expires", "unless it is leased before"))
     if job.end:
-        steps.append((now.wall + job.end - now.steady, "ends", "its time to live is over then, whatever its state"))
+        steps.append((now.wall + job.end - now.steady, "ends", "its time to live is over, in any state"))
     steps.sort(key=lambda step: step[0])
     return [
         {"at": stamp(at), "what": what, "note": note, "ahead": at > now.wall}
@@ -59,7 +59,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
 
 
 def _due(job: Job, now: Now) -> float:
-    """Wall: when time acts on it, by the clock that it waits for."""
+    """Wall: when the job's timer fires, by the clock that it uses."""
     protocol_data = qless_data(job)
     lazy = protocol_data is not None and protocol_data.due is not None
     if job.state is State.SCHEDULED or lazy or not job.due_steady:

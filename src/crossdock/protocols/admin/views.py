@@ -1,4 +1,4 @@
-"""What the admin protocol shows of each thing. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
+"""Jobs, queues, workers and batches as replies show them. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
 
 import base64
 import math
@@ -9,25 +9,27 @@ from typing import Any, Final
 import msgspec
 
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.tags import name
+from crossdock.engine.index.tags import name as tag_name
 from crossdock.engine.job_view import dependencies_of
 from crossdock.engine.qless.queries import tracked_jids
 from crossdock.engine.queries.jobs import dependents_of, indexed_jobs, job_by_number
 from crossdock.engine.queries.queues import oldest_since
 from crossdock.engine.queries.records import lock_named, progress_of
+from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.job import Form, Job, Number
+from crossdock.model.job import Callback, Form, Job, Number
+from crossdock.model.records import Batch, Phase, ResquBatch
 from crossdock.model.states import State
-from crossdock.protocols.admin.selection import entered
+from crossdock.protocols.admin.selection import state_since
 from crossdock.protocols.admin.timeline import lease_end, timeline
-from crossdock.protocols.json import compact
+from crossdock.protocols.payload import compact
 from crossdock.protocols.timestamps import stamp
 from crossdock.protocols.worker_registry import RUNNING, Worker
 
-#: A row shows so much of a payload and of an error.
+#: Bytes of a payload and characters of an error in a row.
 _PREVIEW: Final = 160
-#: Dependents of a job that are named.
+#: Maximum dependents that are named.
 _DEPENDENTS: Final = 100
 
 View = dict[str, Any]
@@ -49,9 +51,9 @@ def row(job: Job, now: Now) -> View:
         "kind": job.kind,
         "state": job.state.name.lower(),
         "priority": job.priority,
-        "since": stamp(entered(job)),
-        "age_s": max(0.0, now.wall - entered(job)),
-        "due": when(ends(job, now)),
+        "since": stamp(state_since(job)),
+        "age_s": max(0.0, now.wall - state_since(job)),
+        "due": when(_due(job, now)),
         "attempts": job.attempts,
         "failures": job.failures,
         "worker": job.lease.worker if job.lease is not None else None,
@@ -62,22 +64,19 @@ def row(job: Job, now: Now) -> View:
     }
 
 
-tag_name = name
-
-
 def tags(job: Job) -> list[str]:
-    return [name(tag) for tag in job.extra.tags] if job.extra is not None else []
+    return [tag_name(tag) for tag in job.extra.tags] if job.extra is not None else []
 
 
-def ends(job: Job, now: Now) -> float:
-    """Wall: when time itself will change its state; 0: never."""
+def _due(job: Job, now: Now) -> float:
+    """Wall: when a timer will change the job's state, 0 if none will."""
     if job.lease is not None:
         return now.wall + job.lease.end - now.steady
     return 0.0 if job.state is State.READY else job.due
 
 
 def whole(job: Job, state: EngineState, now: Now) -> View:
-    """A job with everything that is known of it."""
+    """A job with all its fields."""
     extra, policy = job.extra, job.policy
     shown = row(job, now) | {
         "origin": job.origin,
@@ -96,7 +95,7 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
         },
         "lease": _lease(job, now),
         "error": _error(job),
-        "track": track(state, job.jid, now),
+        "progress": progress(state, job.jid, now),
         "tracked": when(tracked_jids(state).get(job.jid, 0.0)),
         "depends_on": [each.jid for each in indexed_jobs(state, _dependencies(job, state))],
         "dependents": [each.jid for each in indexed_jobs(state, islice(dependents_of(state, job), _DEPENDENTS))],
@@ -105,7 +104,8 @@ def whole(job: Job, state: EngineState, now: Now) -> View:
 
 
 def _dependencies(job: Job, state: EngineState) -> list[Number]:
-    """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
+    """The unmet dependencies of a blocked job. A dependency that has just ended may be gone, because dependents are
+    resolved in slices."""
     return (
         [dependency for dependency in dependencies_of(job) if job_by_number(state, dependency) is not None]
         if job.state is State.BLOCKED
@@ -129,7 +129,8 @@ def _custom(text: bytes) -> Any:
 
 
 def _is_readable(text: bytes) -> bool:
-    """Doors take in what not every decoder reads, half a surrogate pair or 1e999: it would spoil the whole answer."""
+    """Can every JSON decoder read it? Protocols accept half a surrogate pair or 1e999, which would make the whole reply
+    unreadable."""
     try:
         _decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -138,7 +139,7 @@ def _is_readable(text: bytes) -> bool:
 
 
 def _one_line(text: bytes) -> msgspec.Raw:
-    """JSON as it was pushed; a line break in it would end the reply."""
+    """JSON as it was pushed, without line breaks, which would end the reply."""
     return msgspec.Raw(compact(text) if b"\n" in text else text)
 
 
@@ -176,12 +177,14 @@ def _error(job: Job) -> View | None:
 def _links(job: Job, state: EngineState, now: Now) -> View:
     links = job.extra.links if job.extra is not None else None
     if links is None:
-        return {"group": None, "callback": None, "lock": None, "expires": None}
+        return {"batch": None, "callback": None, "lock": None, "expires": None}
     lock = links.lock
     held = lock_named(state, lock.name) if lock is not None else None
     return {
-        "group": links.group or None,
-        "callback": {"group": links.calls, "call": links.call.name.lower()} if links.call is not None else None,
+        "batch": links.batch or None,
+        "callback": {"batch": links.callback_of, "call": links.callback.name.lower()}
+        if links.callback is not None
+        else None,
         "lock": None
         if lock is None
         else {
@@ -194,7 +197,7 @@ def _links(job: Job, state: EngineState, now: Now) -> View:
     }
 
 
-def track(state: EngineState, jid: str, now: Now) -> View | None:
+def progress(state: EngineState, jid: str, now: Now) -> View | None:
     found = progress_of(state, jid)
     if found is None:
         return None
@@ -230,4 +233,65 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "rss_kib": one.rss_kb,
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
+    }
+
+
+# Batches: Faktory's, which are counted and have callbacks, and Resqu's, which become visible all at once.
+
+
+def batch(one: Batch, now: Now) -> View:
+    """`state` is open, running, then complete (all executed) and success (all succeeded), callbacks included."""
+    if not one.committed:
+        state = "open"
+    elif one.finished & Callback.SUCCESS:
+        state = "success"
+    else:
+        state = "complete" if one.finished & Callback.COMPLETE else "running"
+    return {
+        "batch": one.name,
+        "protocol": one.via,
+        "description": one.description,
+        "parent": one.parent or None,
+        "state": state,
+        "total": one.total,
+        "pending": one.pending,
+        "failed": len(one.bad),
+        "complete": _callback(one, Callback.COMPLETE),
+        "success": _callback(one, Callback.SUCCESS),
+        "created": stamp(one.created),
+        "ends": when(now.wall + one.end - now.steady),
+    }
+
+
+def _callback(one: Batch, call: Callback) -> str | None:
+    """waiting, pushed or done. None: the batch has no such callback."""
+    if (one.complete if call is Callback.COMPLETE else one.success) is None:
+        return None
+    return "done" if one.answered & call else "pushed" if one.called & call else "waiting"
+
+
+_PHASES: Final = {
+    Phase.UNCOMMITTED: "open",
+    Phase.COMMITTED: "committed",
+    Phase.BACKLOG: "backlog",
+    Phase.ACTIVE: "running",
+}
+
+
+def resqu_batch(one: ResquBatch, state: EngineState, now: Now) -> View:
+    """`state` is open, then committed until a pool has the batch, then running. It is backlog while another batch of
+    its source is running. `pending` counts the jobs that no worker has started."""
+    return {
+        "batch": one.name,
+        "protocol": one.via,
+        "description": f"{one.job_name} of {one.source}" + (f" in {one.queue}" if one.queue else ""),
+        "parent": None,
+        "state": _PHASES[one.phase],
+        "total": one.total,
+        "pending": queries.length(state, one.name),
+        "failed": None,
+        "complete": None,
+        "success": None,
+        "created": stamp(one.created),
+        "ends": when(now.wall + one.end - now.steady) if math.isfinite(one.end) else None,
     }

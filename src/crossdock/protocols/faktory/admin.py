@@ -1,4 +1,7 @@
-"""MUTATE (page 5.10): work on many jobs, in slices of one event each."""
+"""Faktory's administration: MUTATE, QUEUE and INFO.
+
+MUTATE (faktory.md section 5.10) changes many jobs in slices of one event each.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -20,7 +23,7 @@ from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.messages import OK, FilterBody, MutateBody, bulk, error
 from crossdock.protocols.glob import OPEN_TOO_LONG, Glob
 from crossdock.protocols.job_spec import NAME_BYTES
-from crossdock.protocols.json import compact
+from crossdock.protocols.payload import compact
 from crossdock.protocols.timestamps import stamp
 
 if TYPE_CHECKING:
@@ -28,9 +31,9 @@ if TYPE_CHECKING:
 
 
 SLICE: Final = 500
-_BYTES_AS_A_JOB: Final = 4_096  #: looking at so many bytes of payload counts as looking at one more job
+_BYTES_AS_A_JOB: Final = 4_096  #: examining this many bytes of payload counts as examining one more job
 
-#: A class is tried at each byte of a job's text, so many of them on a text of megabytes would take seconds.
+#: A class is tried at each byte of a job's text: many classes on a text of megabytes would take seconds.
 REGEXP_AT_MOST: Final = 1_000
 CLASSES_AT_MOST: Final = 32
 
@@ -38,9 +41,9 @@ TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead
 
 _Act = Callable[[list[Number]], Command[int]]
 
-#: A job, and whether it matched. A look that finds nobody is work, too: a million unknown jids must not go in one step.
+#: A job, and whether it matches. A lookup that finds no job counts, too: a million unknown jids must not be one slice.
 _Match: TypeAlias = tuple[Job | None, bool]
-_NOBODY: Final[_Match] = (None, False)
+_NO_JOB: Final[_Match] = (None, False)
 
 
 def _acts(via: str, target: State) -> dict[str, _Act]:
@@ -54,7 +57,7 @@ def _acts(via: str, target: State) -> dict[str, _Act]:
 
 
 def mutate(dispatcher: Dispatcher, via: str, body: MutateBody) -> Slices | str:
-    """The work, or what is wrong with the request."""
+    """The work, or the text of an error."""
     target = TARGETS.get(body.target)
     if body.cmd not in ("clear", "discard", "kill", "requeue"):
         return "unknown mutate operation"
@@ -78,11 +81,11 @@ def _work(dispatcher: Dispatcher, act: _Act, target: State, wanted: FilterBody |
     return OK
 
 
-def _slices(looked: Iterator[_Match]) -> Iterator[list[Number]]:
-    """Up to SLICE jobs looked at a time, fewer when they are big; the ones that matched."""
+def _slices(examined: Iterator[_Match]) -> Iterator[list[Number]]:
+    """The matching jobs of each slice. A slice examines up to SLICE jobs, fewer if they are large."""
     numbers: list[Number] = []
     left = SLICE
-    for job, matched in looked:
+    for job, matched in examined:
         left -= 1
         if job is not None:
             left -= len(job.payload) // _BYTES_AS_A_JOB
@@ -96,10 +99,10 @@ def _slices(looked: Iterator[_Match]) -> Iterator[list[Number]]:
 
 def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Match]:
     state = dispatcher.state
-    if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
-        seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
+    if wanted is not None and wanted.jids:  # then the other filters are ignored (faktory.md section 5.10)
+        seen: set[str] = set()  # only known jids: a set of a million takes long to grow
         for jid in wanted.jids:
-            yield _NOBODY
+            yield _NO_JOB
             if jid not in seen and (named := list(jobs_of_jid(state, jid))):
                 seen.add(jid)
                 for job in named:
@@ -108,7 +111,7 @@ def _matches(dispatcher: Dispatcher, target: State, wanted: FilterBody | None) -
     holds = _filter(wanted)
     for _, number in list(state_index(state, target)):
         found = job_by_number(state, number)
-        yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
+        yield (found, found.state is target and holds(found)) if found is not None else _NO_JOB
 
 
 def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:
@@ -123,18 +126,19 @@ def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:
     return holds
 
 
-# QUEUE (page 5.11): pause, resume, remove, and how long the oldest job of a queue has waited.
+# QUEUE (faktory.md section 5.11): pause, resume, remove, and the age of the oldest waiting job.
 
 
 QUEUES_AT_MOST: Final = 1_000
 
-#: Jobs of batches that a queue works on are held until they are fetched.
+#: Jobs of the Resqu batches in a queue are held until they are fetched.
 _WAITING: Final = frozenset({State.READY, State.HELD})
 
 
 @lru_cache(maxsize=1_024)
 def names(body: bytes) -> tuple[str, ...]:
-    """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
+    """Cached, because workers send the same names with each FETCH. A name over the limit is cut one byte above it, so
+    that it matches no queue."""
     return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
@@ -168,7 +172,7 @@ def _latency(dispatcher: Dispatcher, names: list[str]) -> bytes:
 
 
 def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
-    """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
+    """Remove the waiting jobs, the name and the pause. Scheduled and retrying jobs stay and bring the name back."""
     for name in names:
         known = queue_named(dispatcher.state, name)
         if known is None:
@@ -181,16 +185,16 @@ def _remove(dispatcher: Dispatcher, via: str, names: list[str]) -> Slices:
     return OK
 
 
-# INFO (page section 7): four top-level keys, map keys sorted, structs in upstream's order.
+# INFO (faktory.md section 7): four top-level keys, map keys sorted, structs in upstream's order.
 
 
-#: The release whose behaviour this door has; clients parse it as semver.
+#: The Faktory release whose behaviour is implemented; clients parse it as semver.
 VERSION = "1.10.0"
 
 
 def info(protocol: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
     state, now, ticked = dispatcher.state, dispatcher.now, dispatcher.ticked
-    sizes = {job_state: len(shelf) for job_state, shelf in indexed_states(state).items()}
+    sizes = {job_state: len(index) for job_state, index in indexed_states(state).items()}
     queues = {queue.name: queue.waiting for queue in sorted(listed_queues(state), key=attrgetter("name"))}
     total = totals(state)
     time = stamp(now.wall)
@@ -211,7 +215,7 @@ def info(protocol: "FaktoryProtocol", dispatcher: Dispatcher) -> bytes:
                     "working": sizes[State.LEASED],
                 },
                 "tasks": {
-                    "Busy": {"reaped": ticked.lapsed, "size": sizes[State.LEASED]},
+                    "Busy": {"reaped": ticked.expired, "size": sizes[State.LEASED]},
                     "Dead": task(ticked.purged, sizes[State.DEAD]),
                     "Retries": task(ticked.retried, sizes[State.RETRYING]),
                     "Scheduled": task(ticked.scheduled, sizes[State.SCHEDULED]),

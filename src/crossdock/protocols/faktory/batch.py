@@ -1,4 +1,4 @@
-"""BATCH (page 9.1): a group of jobs with a callback when all were executed, and one when all succeeded."""
+"""BATCH (faktory.md section 9.1): jobs with a callback when all were executed, and one when all succeeded."""
 
 import secrets
 import uuid
@@ -75,9 +75,9 @@ def _new(dispatcher: Dispatcher, via: str, body: bytes) -> bytes:
 
 
 def _callback(body: PushBody | None, name: str, parent: str, call: Callback, dispatcher: Dispatcher) -> Spec | None:
-    """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
+    """The callback's job. Its `custom` names the batch and the callback. It is a member of no batch.
 
-    Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.
+    Of the features that its `custom` may request only tracking applies: a callback must run, and runs once.
     """
     if body is None:
         return None
@@ -85,21 +85,21 @@ def _callback(body: PushBody | None, name: str, parent: str, call: Callback, dis
     one = spec(body, dispatcher.now)
     custom = dict(_members(one.extra.custom)) if one.extra is not None and one.extra.custom else {}
     custom.pop("bid", None)
-    told = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})
-    text = msgspec.json.encode({**custom, **told})
+    about = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})
+    text = msgspec.json.encode({**custom, **about})
     protocol_data = one.extra.protocol_data if one.extra is not None else None
     asks = one.extra.links if one.extra is not None else None
-    links = Links(calls=name, call=call, tracked=asks is not None and asks.tracked)
+    links = Links(callback_of=name, callback=call, tracked=asks is not None and asks.tracked)
     return msgspec.structs.replace(one, extra=Extra(text, protocol_data, None, links), failures=0)
 
 
 def cut(text: str, size: int) -> str:
-    """At most so many bytes of it, without half a character at the end."""
+    """The first `size` bytes, without an incomplete character at the end."""
     return text.encode()[:size].decode("utf-8", "ignore")
 
 
 def status(group: Batch) -> bytes:
-    """`parent_bid` only if there is one: a Rust client would read "" as an id."""
+    """The reply to STATUS. `parent_bid` is left out if there is none: a Rust client would read "" as an ID."""
 
     def state(call: Callback) -> str:
         return "2" if group.answered & call else "1" if group.called & call else ""

@@ -1,4 +1,4 @@
-"""A job's failure: as FAIL tells it, as a client brings it along with a PUSH, and as FETCH shows it (page 4.6)."""
+"""A job's failure: as FAIL reports it, as a PUSH may include it, and as FETCH shows it (faktory.md section 4.6)."""
 
 from typing import Final
 
@@ -7,12 +7,12 @@ import msgspec
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.job import Failure
-from crossdock.protocols.faktory.messages import FailBody, Int64
+from crossdock.protocols.faktory.messages import Int64
 from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.timestamps import parse, stamp
 
 BACKTRACE_AT_MOST: Final = 50
-BROUGHT_BYTES: Final = 1024 * 1024  #: of a backtrace, as FAIL's
+PUSHED_BACKTRACE_BYTES: Final = 1024 * 1024  #: as much as a FAIL may have
 MESSAGE_BYTES: Final = 1_000
 ERRTYPE_BYTES: Final = 100
 
@@ -22,14 +22,23 @@ _lines = msgspec.json.Decoder(list[str] | None).decode
 _quote = msgspec.json.Encoder().encode
 
 
+class FailBody(msgspec.Struct):
+    """The body of FAIL."""
+
+    jid: str | None = None
+    errtype: str | None = None
+    message: str | None = None
+    backtrace: list[str] | None = None
+
+
 class FailureBody(msgspec.Struct):
-    """A failure a client brings along (4.1): harmless, kept."""
+    """The `failure` member of a pushed job (faktory.md section 4.1). It is kept."""
 
     failed_at: str | None = None
     next_at: str | None = None
     message: str | None = None
     errtype: str | None = None
-    backtrace: msgspec.Raw = _NULL  #: of millions of lines that are not kept none is built
+    backtrace: msgspec.Raw = _NULL  #: decoded only within the size limit
     retry_count: Int64 | None = None
 
 
@@ -43,9 +52,9 @@ def fail_command(body: FailBody, jid: str, claim: Claim) -> Fail:
     )
 
 
-def brought(body: FailureBody, now: Now) -> tuple[int, Failure]:
-    """How often the job has failed, and how the last time. It failed before it was pushed: the latest time that can be
-    is taken for one that nobody can read. Raises InvalidJob."""
+def pushed_failure(body: FailureBody, now: Now) -> tuple[int, Failure]:
+    """The number of failures and the last failure of a pushed job. The time of the push replaces an unreadable
+    `failed_at`. Raises InvalidJob."""
     first_at = _lenient(body.failed_at, now.wall)
     error = Failure(
         body.errtype or _UNKNOWN,
@@ -60,7 +69,7 @@ def brought(body: FailureBody, now: Now) -> tuple[int, Failure]:
 
 
 def shown(error: Failure, failures: int, retry: int) -> bytes:
-    """A lease that ran out is told in Faktory's words (6.4); workers of other doors may have told nothing."""
+    """As JSON. An expired lease has Faktory's text (faktory.md section 6.4). Other protocols may report no text."""
     group, message = (
         ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
     )
@@ -70,14 +79,14 @@ def shown(error: Failure, failures: int, retry: int) -> bytes:
     members |= {"message": message or _UNKNOWN, "errtype": group or _UNKNOWN}
     if error.backtrace:
         members["backtrace"] = error.backtrace
-    count = max(failures - 1, 0)  # one that was brought back begins to count anew, and keeps its error
+    count = max(failures - 1, 0)  # a revived job starts at 0 failures and keeps its error
     members |= {"retry_count": count, "remaining": max(retry - count, 0) if retry > 0 else retry}
     return _quote(members)
 
 
 def _backtrace(text: msgspec.Raw) -> tuple[str, ...]:
-    if memoryview(text).nbytes > BROUGHT_BYTES:
-        raise InvalidJob(f"failure.backtrace must not be longer than {BROUGHT_BYTES} bytes")
+    if memoryview(text).nbytes > PUSHED_BACKTRACE_BYTES:
+        raise InvalidJob(f"failure.backtrace must not be longer than {PUSHED_BACKTRACE_BYTES} bytes")
     try:
         return tuple(_lines(text) or ())[:BACKTRACE_AT_MOST]
     except msgspec.DecodeError as error:
@@ -92,7 +101,7 @@ def _lenient(text: str | None, otherwise: float) -> float:
 
 
 def _cut(text: str | None, limit: int) -> str:
-    """Trimmed and cut by bytes; a character cut in two shows as U+FFFD."""
+    """Trim and cut to a number of bytes. An incomplete last character becomes U+FFFD."""
     trimmed = (text or "").strip()
     if len(trimmed) * 4 > limit:
         trimmed = trimmed.encode("utf-8", "replace")[:limit].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The Faktory job: from a PUSH body to a `Spec`, and from a job to the text a FETCH shows (page section 4)."""
+"""The Faktory job: from a PUSH body to a `Spec`, and from a job to the text of a FETCH (faktory.md section 4)."""
 
 from functools import lru_cache
 from typing import Final
@@ -8,7 +8,7 @@ import msgspec
 from crossdock.model.clock import Now
 from crossdock.model.job import Extra, FaktoryData, Form, Job, Spec
 from crossdock.model.policies import Policy
-from crossdock.protocols.faktory.failure import FailureBody, brought, shown
+from crossdock.protocols.faktory.failure import FailureBody, pushed_failure, shown
 from crossdock.protocols.faktory.messages import Int64
 from crossdock.protocols.job_spec import (
     QUEUE_NAME,
@@ -25,21 +25,19 @@ from crossdock.protocols.job_spec import (
 from crossdock.protocols.payload import as_args
 from crossdock.protocols.timestamps import stamp
 
-_JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as much as a call
-
-
+_JSON: Final = Form.JSON  # a module constant: looking up an enumeration's member costs as much as a call
 _NULL: Final = msgspec.Raw(b"null")
-_PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose normal one is 0
+_PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose default is 0
 
 
 class PushBody(msgspec.Struct, gc=False):
-    """As a client writes it. Members that may be anything are left undecoded."""
+    """A job as a client sends it. Members of any type are left undecoded."""
 
     jid: str | None = None
     jobtype: str | None = None
     args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: msgspec.Raw = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (13)
+    priority: msgspec.Raw = _NULL  #: other integers are clamped to 1-9, other types ignored (faktory.md section 13)
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
@@ -49,7 +47,7 @@ class PushBody(msgspec.Struct, gc=False):
     failure: FailureBody | None = None
 
 
-#: What a decoder says of a body that is none
+#: The errors of the decoder
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _decode_one = msgspec.json.Decoder(PushBody).decode
@@ -60,14 +58,14 @@ _quote = msgspec.json.Encoder().encode
 def read_one(body: bytes) -> PushBody:
     try:
         if not body.isascii():
-            body.decode()  # the decoder does not look into args and custom
+            body.decode()  # the decoder does not check args and custom
         return _decode_one(body)
     except UNREADABLE as error:
         raise InvalidJob(f"invalid JSON: {error}") from error
 
 
 def read_checked(body: memoryview) -> PushBody:
-    """Of a text that is known to be UTF-8."""
+    """Like `read_one`, for text that is known to be UTF-8."""
     try:
         return _decode_one(body)
     except UNREADABLE as error:
@@ -85,7 +83,7 @@ def read_many(body: bytes) -> list[PushBody]:
 
 @lru_cache(maxsize=10_000)
 def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Policy | None:
-    """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
+    """The policy of a job with short names. None: the job needs all checks."""
     if not kind or reserve_for > RESERVE_AT_MOST or QUEUE_NAME.fullmatch(queue) is None:
         return None
     return policy_for(retry, reserve_for)
@@ -110,12 +108,12 @@ def spec(body: PushBody, now: Now) -> Spec:
         due = check_job(body.at or "", jid, kind, args, queue, reserve_for)
         own = policy_for(retry, reserve_for)
     protocol_data, priority = _PLAIN, 0
-    said = body.priority
-    if said is not _NULL:
-        text = bytes(said)
-        given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
-        if given is not None:
-            protocol_data, priority = _WITH_PRIORITY, given
+    raw = body.priority
+    if raw is not _NULL:
+        text = bytes(raw)
+        clamped = _PRIORITIES[text] if text in _PRIORITIES else _clamp_priority(text)
+        if clamped is not None:
+            protocol_data, priority = _WITH_PRIORITY, clamped
     if body.created_at or body.backtrace or body.at:
         protocol_data = FaktoryData(body.created_at or "", body.at or "", body.backtrace or 0, protocol_data.priority)
     extra, failures = None, 0
@@ -124,13 +122,13 @@ def spec(body: PushBody, now: Now) -> Spec:
     elif protocol_data is not _PLAIN:
         extra = Extra(b"", protocol_data)
     if body.failure is not None:
-        failures, error = brought(body.failure, now)
+        failures, error = pushed_failure(body.failure, now)
         extra = Extra(custom, protocol_data, error, None if extra is None else extra.links)
     return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
 
 
-def _cut_priority(text: bytes) -> int | None:
-    """None for what is no integer. By its spelling alone: a number has as many digits as it likes."""
+def _clamp_priority(text: bytes) -> int | None:
+    """None unless it is an integer. The number is not converted: it may have any number of digits."""
     if not text.removeprefix(b"-").isdigit():
         return None
     return -4 if text.startswith((b"-", b"0")) else 4
@@ -141,7 +139,8 @@ _WITH_PRIORITY: Final = FaktoryData(priority=True)
 
 
 def show(job: Job) -> bytes:
-    """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
+    """The job as Faktory shows it: compact, in Faktory's key order (faktory.md section 4.4), args and custom exactly as
+    pushed."""
     policy, extra = job.policy, job.extra
     protocol_data, failure, custom = _PLAIN, b"", b""
     if extra is not None:
@@ -152,18 +151,21 @@ def show(job: Job) -> bytes:
             custom = b'"custom":%b,' % extra.custom
     since = b'"%b"' % stamp(job.since).encode()
     created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
-    return b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
-        policy.max_failures,
-        failure,
-        custom,
-        _quote(job.jid),
-        _quote(job.queue),  # another door's may have any character
-        b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if protocol_data.priority else b"",
-        _quote(job.kind),
-        _quote(protocol_data.created_at) if protocol_data.created_at else created,
-        b'"enqueued_at":%b,' % since if job.sort_key is not None or job.attempts else b"",
-        b'"at":%b,' % _quote(protocol_data.at) if protocol_data.at else b"",
-        as_args(job),
-        b',"reserve_for":%d' % policy.lease_s if policy.lease_s else b"",
-        b',"backtrace":%d' % protocol_data.backtrace if protocol_data.backtrace else b"",
+    return (
+        b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}'
+        % (
+            policy.max_failures,
+            failure,
+            custom,
+            _quote(job.jid),
+            _quote(job.queue),  # other protocols allow any character
+            b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if protocol_data.priority else b"",
+            _quote(job.kind),
+            _quote(protocol_data.created_at) if protocol_data.created_at else created,
+            b'"enqueued_at":%b,' % since if job.sort_key is not None or job.attempts else b"",
+            b'"at":%b,' % _quote(protocol_data.at) if protocol_data.at else b"",
+            job.payload if job.form is _JSON and job.payload[:1] == b"[" else as_args(job),  # saves the call
+            b',"reserve_for":%d' % policy.lease_s if policy.lease_s else b"",
+            b',"backtrace":%d' % protocol_data.backtrace if protocol_data.backtrace else b"",
+        )
     )

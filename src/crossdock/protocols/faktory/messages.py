@@ -1,4 +1,4 @@
-"""Request bodies and reply forms of the Faktory door."""
+"""Faktory's request bodies, reply forms, and HELLO."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 OK: Final = b"+OK\r\n"
 NULL: Final = b"$-1\r\n"
 
-#: An error echoes what the client sent, within reason.
+#: Limit for the part of a request that an error repeats.
 _ECHO: Final = 4_096
 
 
-#: Go's int. A longer one is refused as any other wrong type; the journal could not keep it either.
+#: Go's int. A longer one is refused like any wrong type; the journal could not store it.
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -41,13 +41,6 @@ class BeatBody(msgspec.Struct):
     current_state: str | None = None
 
 
-class FailBody(msgspec.Struct):
-    jid: str | None = None
-    errtype: str | None = None
-    message: str | None = None
-    backtrace: list[str] | None = None
-
-
 class FilterBody(msgspec.Struct):
     jids: list[str] | None = None
     regexp: str | None = None
@@ -61,7 +54,7 @@ class MutateBody(msgspec.Struct):
 
 
 def error(text: str | bytes, code: bytes = b"ERR") -> bytes:
-    """`-ERR text`; a CR or LF never reaches the line (3.7)."""
+    """`-ERR text` without CR and LF in the text (faktory.md section 3.7)."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     return b"-" + code + b" " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
 
@@ -70,7 +63,7 @@ def bulk(body: bytes) -> bytes:
     return b"$%d\r\n%b\r\n" % (len(body), body)
 
 
-# HELLO (page 2): who comes, and whether the password is right.
+# HELLO (faktory.md section 2): identifies the client and checks the password.
 
 
 SILENT: Final = Close(b"")

@@ -1,4 +1,4 @@
-"""TRACK (page 9.2): how far a job is, told by its worker and advanced by every door."""
+"""TRACK (faktory.md section 9.2): a job's progress, reported by its worker. Every protocol updates its state."""
 
 from typing import Annotated, Final
 
@@ -35,7 +35,7 @@ def track(dispatcher: Dispatcher, body: bytes) -> bytes:
 
 
 def _shown(dispatcher: Dispatcher, jid: str) -> bytes:
-    """Untracked or forgotten: the empty `updated_at` matters to the Rust client."""
+    """The reply to GET. An unknown job has an empty `updated_at`, which the Rust client needs."""
     found = progress_of(dispatcher.state, jid)
     if found is None:
         return msgspec.json.encode({"jid": jid, "state": "unknown", "updated_at": ""})

@@ -1,4 +1,4 @@
-"""The Faktory door: what its sessions share."""
+"""The Faktory protocol: the state that its sessions share."""
 
 import hashlib
 import hmac
@@ -17,15 +17,15 @@ from crossdock.protocols.worker_registry import WorkerRegistry
 
 NAME = "faktory"
 
-#: One challenge is for all connections of a second, so that what it expects is computed once: 3 ms of hashing for each
-#: HELLO that anybody sends, 380 of them a second, would leave nobody else a turn. Only who reads a connection as it is
-#: could send its hash again meanwhile, and reads the jobs anyway.
+#: All connections of a second share one challenge, so that its hash is computed once. Hashing takes 3 ms: at 380 HELLOs
+#: a second it would use all CPU time. Only an attacker who reads the connection could replay a hash within that second,
+#: and such an attacker reads the jobs anyway.
 CHALLENGE_S: Final = 1.0
-_EXPECTED: Final = 16  #: both kinds of hash, for the connections that still have time to say HELLO
+_EXPECTED: Final = 16  #: cached hashes: both kinds, for connections that may still send HELLO
 
 
 class Challenge(NamedTuple):
-    """What the greeting of a connection demands (page 2.1)."""
+    """The password challenge in the greeting (faktory.md section 2.1)."""
 
     iterations: int
     salt: str
@@ -49,7 +49,7 @@ class FaktoryProtocol:
         self._allow_legacy_hash = allow_legacy_hash
         self._challenge = Challenge(0, "")
         self._challenged = -math.inf
-        self._clock = clock  # a connection that has said nothing yet does not turn the desk's
+        self._clock = clock  # the dispatcher's time stands still until a connection's first request
         self.line_bytes = line_bytes
         self.handshake_s = handshake_s
         self.may_flush = may_flush
@@ -68,10 +68,13 @@ class FaktoryProtocol:
         self.workers.reap(dispatcher)
 
     def _begin(self, dispatcher: Dispatcher) -> None:
-        """The server has just started: nothing has been leased through this door yet but before a restart."""
+        """At the first call after a start: every lease there is was granted before the restart. A worker of another
+        protocol may have the name of a Faktory worker."""
         if self.started is None:
             self.started = dispatcher.now.steady
-            self.workers.restore(list(jobs_in_state(dispatcher.state, State.LEASED)), dispatcher)
+            leased = jobs_in_state(dispatcher.state, State.LEASED)
+            own = [job for job in leased if job.lease is not None and job.lease.via == NAME]
+            self.workers.restore(own, dispatcher)
 
     def challenge(self) -> Challenge | None:
         if self._expected is None:
@@ -83,7 +86,8 @@ class FaktoryProtocol:
         return self._challenge
 
     def admits(self, challenge: Challenge, version: int, pwdhash: str) -> bool:
-        """Clients below version 2 hash once: PyPI `faktory` does (page 2.4). A setting refuses them."""
+        """Clients below version 2, such as PyPI `faktory`, hash once (faktory.md section 2.4). A setting refuses
+        them."""
         if self._expected is None or not pwdhash or (version < 2 and not self._allow_legacy_hash):
             return False
         expected = self._expected(challenge.salt, challenge.iterations if version >= 2 else 1)

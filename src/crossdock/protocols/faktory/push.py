@@ -1,4 +1,4 @@
-"""PUSH and PUSHB (page sections 5.2 and 5.3)."""
+"""PUSH and PUSHB (faktory.md sections 5.2 and 5.3)."""
 
 import codecs
 import re
@@ -17,19 +17,19 @@ from crossdock.protocols.faktory.admin import SLICE
 from crossdock.protocols.faktory.job import UNREADABLE, PushBody, decode_many, read_checked, read_many, read_one, spec
 from crossdock.protocols.faktory.messages import OK, bulk, error
 from crossdock.protocols.job_spec import InvalidJob
-from crossdock.protocols.rejection_delay import rest
+from crossdock.protocols.rejection_delay import delay_for
 
-#: Pushing costs half of what moving does.
+#: Pushing a job costs half of what a mutation does.
 _SLICE: Final = 2 * SLICE
 
-#: Of jobs that are refused so many are looked at in one go, so that nobody feels it: a peer that has gone meanwhile
-#: cannot be told from one that only sends no more.
+#: Slice size while jobs are refused, so that other connections do not notice: the work goes on even if the peer has
+#: gone, because a peer that has gone looks like one that sends nothing more.
 _FEW: Final = 100
 
-#: That it takes to keep a refusal until all are told, about: a name, and its place among them.
+#: Approximate memory of a refusal until the reply is sent.
 _REFUSAL_BYTES: Final = 250
 
-#: Bytes whose characters are looked at in one go
+#: Bytes of text that one step validates
 _TEXT: Final = 512 * 1024
 
 _encode = msgspec.json.Encoder().encode
@@ -72,12 +72,12 @@ def push_bulk_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slice
         bodies = yield from read_pieces(body)
     except InvalidJob as refused:
         return error(str(refused))
-    del body  # the pieces have what is still needed of it
+    del body  # the pieces hold what is still needed
     return (yield from _slices(dispatcher, via, bodies))
 
 
 def _check_text(body: memoryview) -> Iterator[None]:
-    """Is it UTF-8 throughout? The decoder does not look into args and custom. Raises InvalidJob."""
+    """Raises InvalidJob if it is not UTF-8. The JSON decoder does not check args and custom."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, len(body), _TEXT):
         if at:
@@ -89,11 +89,11 @@ def _check_text(body: memoryview) -> Iterator[None]:
 
 
 def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
-    """The reply names every job that was refused, and why."""
+    """The reply maps the jid of each refused job to the reason."""
     refused: dict[str, str] = {}
     some = list(islice(bodies, _SLICE))
     while some:
-        began, told = dispatcher.held_up(), len(refused)
+        began, before = dispatcher.held_up(), len(refused)
         specs: list[Spec] = []
         for each in some:
             try:
@@ -110,20 +110,20 @@ def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Sli
                 for one, why in zip(specs, outcome, strict=False)
                 if why is not None
             )
-        in_vain = 1 - len(specs) / len(some)
-        some = list(islice(bodies, _SLICE if in_vain < 0.5 else _FEW))
+        wasted = 1 - len(specs) / len(some)
+        some = list(islice(bodies, _SLICE if wasted < 0.5 else _FEW))
         held_up = dispatcher.held_up() - began
-        if len(refused) > told:
-            yield ReplyMemory(_REFUSAL_BYTES * (len(refused) - told))
-        if some or in_vain:
-            yield rest(in_vain * held_up)
+        if len(refused) > before:
+            yield ReplyMemory(_REFUSAL_BYTES * (len(refused) - before))
+        if some or wasted:
+            yield delay_for(wasted * held_up)
     if len(refused) > _SLICE:
         return (yield from _refusals_reply(refused))
     return bulk(_encode(dict(sorted(refused.items()))))
 
 
 def _refusals_reply(refused: dict[str, str]) -> Slices:
-    """As many as a large request may have, sorted and told slice by slice."""
+    """The reply with many refusals, sorted and encoded slice by slice."""
     jids, runs = iter(refused), []
     while run := sorted(islice(jids, _SLICE)):
         runs.append(run)
@@ -139,27 +139,27 @@ def _refusals_reply(refused: dict[str, str]) -> Slices:
 
 
 def _refusal(one: Spec, why: Refused | None) -> str:
-    """Why the server did not take it, with its code."""
+    """The error code and text of a job that the engine refused."""
     if why is Refused.NOT_UNIQUE:
         return "NOTUNIQUE Job not unique"
-    group = one.extra.links.group if one.extra is not None and one.extra.links is not None else ""
+    group = one.extra.links.batch if one.extra is not None and one.extra.links is not None else ""
     return f"ERR no such batch {group}"
 
 
-# The jobs of a large PUSHB, read piece by piece: 16 MiB of `{}` took most of a second at once, and a gigabyte.
+# Reads the jobs of a large PUSHB piece by piece. Decoded at once, 16 MiB of `{}` took most of a second and a gigabyte.
 #
-# A list is cut behind a job, near the size of a piece. Whether the job is one of its own is not looked for but tried:
-# up to a place inside a string, or inside of another list, the text is no list that could end there.
+# The list is cut after a `}` and a comma near the piece size. Whether that place is between two jobs is found out by
+# decoding: if it is inside a string or a nested list, the text up to it is not a valid list, and a later cut is tried.
 
 
-#: As many bytes as 70 jobs have. Of `{}` it has 2,700.
+#: About 70 usual jobs, or 2,700 times `{}`.
 PIECE: Final = 8 * 1024
 
-#: Jobs and bytes read in one go
+#: Jobs and bytes decoded in one step
 JOBS_A_STEP: Final = 1_000
 BYTES_A_STEP: Final = 256 * 1024
 
-#: Jobs that are kept while the rest is read; what comes behind them is read a second time instead.
+#: Decoded jobs that are kept while the rest is checked. Jobs behind them are decoded a second time instead.
 KEPT: Final = 20_000
 
 _BEGIN: Final = re.compile(rb"[ \t\r\n]*\[")
@@ -167,7 +167,7 @@ _CUT: Final = re.compile(rb"\}[ \t\r\n]*,")
 
 
 def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
-    """All of it, before the first job is pushed: a list that is not whole is refused as a whole. Raises InvalidJob."""
+    """Check the whole list before the first job is pushed: an invalid list is refused as a whole. Raises InvalidJob."""
     begin = _BEGIN.match(body)
     if begin is None:
         raise InvalidJob("invalid JSON: Expected `array` of jobs")
@@ -202,7 +202,7 @@ def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
 
 
 def _jobs(pieces: deque[list[PushBody] | bytes]) -> Iterator[PushBody]:
-    """A piece is forgotten with its last job."""
+    """Free each piece with its last job."""
     while pieces:
         piece = pieces.popleft()
         yield from decode_many(piece) if isinstance(piece, bytes) else piece

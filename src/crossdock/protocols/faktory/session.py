@@ -1,4 +1,4 @@
-"""One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
+"""One Faktory connection: the handshake, then a reply to each request (faktory.md sections 2, 3 and 5)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,17 +9,16 @@ import msgspec
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
-from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Wait, again, give_back
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Wait, ask_again, give_back
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
-from crossdock.protocols.faktory.failure import fail_command
+from crossdock.protocols.faktory.failure import FailBody, fail_command
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.messages import (
     NULL,
     OK,
     SILENT,
     BeatBody,
-    FailBody,
     MutateBody,
     bulk,
     error,
@@ -30,7 +29,7 @@ from crossdock.protocols.faktory.progress import track
 from crossdock.protocols.faktory.push import push, push_bulk, push_bulk_large, push_large
 from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.line_reader import TOO_LONG, Lines
-from crossdock.protocols.rejection_delay import LARGE, Long, gathered, refused_late, rested
+from crossdock.protocols.rejection_delay import LARGE, Long, answer_long, close_delayed, gathered
 from crossdock.protocols.worker_registry import RUNNING, Worker
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ VIA: Final = "faktory"
 TERMS: Final = LeaseTerms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
-#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing.
+#: Limit of bodies that name one job or worker: decoding a million keys in 16 MiB would be wasted.
 SMALL_BYTES: Final = 64 * 1024
-#: Lists of names, and backtraces. Only jobs have the room of a line.
+#: Limit of lists of names and of backtraces. Only jobs may be as long as a line.
 OTHERS_BYTES: Final = 1024 * 1024
 
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
@@ -60,7 +59,7 @@ class FaktorySession:
         self.receive = self._lines.receive
         self._challenge = protocol.challenge()
         self._worker: Worker | None = None
-        self._given = IssuedLeases()
+        self._leases = IssuedLeases()
         self._wid = ""
         self.identified = False
 
@@ -73,7 +72,7 @@ class FaktorySession:
         if not self.identified:
             return self._hello(line)
         if len(line) > LARGE:
-            return rested(self._dispatcher, self._handle_large, Long(line, gathered(len(line))))
+            return answer_long(self._dispatcher, self._handle_large, Long(line, gathered(len(line))))
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
@@ -84,7 +83,7 @@ class FaktorySession:
         return act(self, body)
 
     def _handle_large(self, line: bytes) -> Answer:
-        """Without a copy, and without a look at what has no need to be as large."""
+        """Avoids copies, and does not decode bodies over their command's limit."""
         verb = line[:LARGE].partition(b" ")[0]
         act = _VERBS.get(verb)
         if act is None:
@@ -103,7 +102,7 @@ class FaktorySession:
     def broken(self) -> Answer | None:
         if not self._lines.overrun:
             return None
-        return refused_late(Close(error(TOO_LONG)), self._protocol.line_bytes) if self.identified else SILENT
+        return close_delayed(Close(error(TOO_LONG)), self._protocol.line_bytes) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Close:
         return Close(error(f"too many connections: {connections}"))
@@ -126,7 +125,7 @@ class FaktorySession:
         self._protocol.connections += 1
         if hello.wid:
             self._worker = self._protocol.workers.join(newcomer(hello, self._dispatcher.now), self._hang_up)
-            self._given = self._worker.given
+            self._leases = self._worker.leases
             self._wid = hello.wid
         return OK
 
@@ -152,7 +151,7 @@ class FaktorySession:
         command = LeaseNext(VIA, queues, self._wid, TERMS)
         job = self._dispatcher.do(command)
         if job is not None and job.lease is not None:
-            self._given.remember(job.jid, job, self._dispatcher)
+            self._leases.remember(job.jid, job, self._dispatcher)
             leases = [(job.number, job.lease.token)]
             try:
                 return Grant(bulk(show(job)), leases)
@@ -162,11 +161,11 @@ class FaktorySession:
         if late:
             return NULL
         if more_candidates(self._dispatcher.state, command, self._dispatcher.now):
-            return again(self._dispatcher, until, partial(self._try_fetch, queues, until))
+            return ask_again(self._dispatcher, until, partial(self._try_fetch, queues, until))
         return Wait(queues, until, partial(self._try_fetch, queues, until))
 
     def _claim(self, jid: str) -> Claim:
-        return Claim(VIA, self._wid, self._given.newest(jid))
+        return Claim(VIA, self._wid, self._leases.newest(jid))
 
     def _ack(self, body: bytes) -> Answer:
         try:
@@ -174,8 +173,8 @@ class FaktorySession:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             return error(b"invalid ACK " + body)
         if self._dispatcher.do(Succeed(jid, self._claim(jid))):
-            self._given.forget(jid)
-        return OK  # an unknown jid too: clients rely on it (quirk 12)
+            self._leases.forget(jid)
+        return OK  # for an unknown jid, too: clients rely on it (faktory.md section 14, Q12)
 
     def _fail(self, body: bytes) -> Answer:
         try:
@@ -187,7 +186,7 @@ class FaktorySession:
             return error("missing JID")
         if not self._dispatcher.do(fail_command(failure, jid, self._claim(jid))):
             return error(f"Job not found {jid}")
-        self._given.forget(jid)
+        self._leases.forget(jid)
         return OK
 
     def _beat(self, body: bytes) -> Answer:
@@ -208,7 +207,7 @@ class FaktorySession:
 
     def _flush(self, body: bytes) -> Answer:
         if not self._protocol.may_flush:
-            return error("FLUSH is off while a door listens beyond loopback; set server.flush = true")
+            return error("FLUSH is disabled while a listener is reachable from other hosts; set server.flush = true")
         self._dispatcher.do(Flush(VIA))
         return OK
 
@@ -246,7 +245,7 @@ _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
     b"QUEUE": FaktorySession._queue,
 }
 _SMALL: Final = frozenset({b"ACK", b"BEAT", b"INFO", b"FLUSH", b"END"})
-#: What a verb that needs an argument answers when it got none at all (3.3).
+#: The error of a verb that needs an argument and has none (faktory.md section 3.3).
 _NO_ARGUMENT: Final = {
     **dict.fromkeys(
         (b"PUSH", b"PUSHB", b"ACK", b"FAIL", b"BEAT", b"QUEUE", b"BATCH", b"TRACK"), error("internal error")

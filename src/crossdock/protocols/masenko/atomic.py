@@ -1,7 +1,7 @@
-"""ATOMIC … DONE: lines are read as they come, judged at DONE, and done as one change or not at all (page 6).
+"""ATOMIC … DONE: a transaction, applied at DONE as one change or not at all (masenko.md section 6).
 
-Reading each line when it comes spreads the work of a long transaction over many turns. What depends on the state, which
-leases are held and which blockers live, is looked at when all is done at once.
+Each line is parsed when it arrives, which spreads the work of a long transaction over many passes. What depends on the
+state, such as leases and blockers, is checked at DONE.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.commands import newest, shown
 from crossdock.protocols.masenko.messages import ECHO, OK, VIA, InvalidRequest, error
 
-#: What upstream's log holds of one transaction.
+#: The size limit of a transaction in upstream's log.
 LOG_BYTES: Final = 1_000_000
 _ACK_RECORD: Final = 2 + 1 + 4
 
-#: What is kept of an open transaction. One that upstream would commit is far below it.
+#: Limits of an open transaction. Transactions that upstream would commit are far smaller.
 LINES_AT_MOST: Final = 150_000
 TEXT_BYTES: Final = 16 * 1024 * 1024
 TOO_LONG: Final = f"transaction too long: at most {LINES_AT_MOST} lines and {TEXT_BYTES} bytes"
@@ -40,15 +40,15 @@ class Atomic:
     __slots__ = ("_lines", "_pushes", "_steps", "_text", "_too_big", "_written", "_wrong", "took")
 
     def __init__(self) -> None:
-        #: An int is the id of an ACK; None a task that need not be kept, since it will not be committed.
+        #: An int is the ID of an ACK. None is a task that is not kept, because the transaction will fail.
         self._steps: list[Spec | tuple[Spec, tuple[int, ...]] | int | None] = []
-        self._wrong = ""  #: about the first line that cannot be; none after it is kept
-        self._too_big = ""  #: about the first step that upstream could not write
+        self._wrong = ""  #: the error of the first invalid line; later lines are not kept
+        self._too_big = ""  #: the error of the first step that upstream could not write
         self._lines = self._text = self._pushes = self._written = 0
-        self.took = 0.0  #: seconds that its long lines held others up
+        self.took = 0.0  #: seconds for which its long lines held other connections up
 
     def add(self, verb: bytes, body: bytes) -> None:
-        """A line before DONE, its verb in capitals."""
+        """Add a line before DONE. The verb is in capitals."""
         self._lines += 1
         self._text += len(body)
         if self._lines > LINES_AT_MOST or self._text > TEXT_BYTES:
@@ -92,7 +92,8 @@ class Atomic:
                 self._too_big = f"{_COMMIT}buffer too small: size"
 
     def done(self, dispatcher: Dispatcher, held: Mapping[Number, Token]) -> Done:
-        """Carry it out. Numbers that upstream would have drawn by the first error are used up (page 3.2)."""
+        """Apply the transaction. After an error the numbers that upstream would have drawn are used up (masenko.md
+        section 3.2)."""
         steps: list[Spec | Succeed] = []
         acked: dict[Number, int] = {}
         pushes = 0
@@ -117,7 +118,7 @@ class Atomic:
         if not steps:
             return Done(OK)
         outcome = dispatcher.do(Transaction(VIA, steps))
-        if outcome.refused >= 0:  # a lease that the session still had, ended from outside
+        if outcome.refused >= 0:  # the lease had ended without the session's knowledge, for example by an operator
             lost = steps[outcome.refused]
             number = lost.claim.number if isinstance(lost, Succeed) else 0
             return Done(error(f"task {shown(number)} not acquired"), (number,))
@@ -132,7 +133,7 @@ class Atomic:
 
 
 def blocked(dispatcher: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
-    """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
+    """The spec with its dependencies. IDs become job numbers, IDs of no live job are dropped, positions are kept."""
     live = jobs_by_number(dispatcher.state)
     depends_on = tuple(
         number

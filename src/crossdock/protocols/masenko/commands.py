@@ -1,4 +1,4 @@
-"""Masenko's FETCH, ACK, NACK and INFO, and the ids of tasks (page section 3)."""
+"""The bodies of Masenko's FETCH, ACK and NACK, INFO, and task IDs (masenko.md section 3)."""
 
 from collections.abc import Container
 from functools import lru_cache
@@ -18,10 +18,10 @@ from crossdock.protocols.masenko.go_json import GoValue, NotJson, WrongType, com
 from crossdock.protocols.masenko.messages import ECHO, InvalidRequest, quote
 from crossdock.protocols.masenko.push import NAME_BYTES, NOT_READ
 
-#: Each one named costs a look at every stir; upstream has no limit.
+#: Each queue costs a lookup at every wake-up. Upstream has no limit.
 QUEUES_AT_MOST: Final = 1_000
 
-#: So many of the longest names, each character escaped. What is longer takes a second to read.
+#: The maximum number of names at maximum length, each character escaped. Longer bodies would take a second to parse.
 _BODY_BYTES: Final = 2 * 1024 * 1024
 
 _CACHED_BYTES: Final = 1_024
@@ -30,7 +30,7 @@ _INT64: Final = 2**63
 
 class Fetch(NamedTuple):
     queues: tuple[str, ...]
-    timeout_ns: int | None  #: None: as the server sets it
+    timeout_ns: int | None  #: None: the server's default
 
 
 class _FetchBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -42,7 +42,7 @@ _decode_fetch = msgspec.json.Decoder(_FetchBody).decode
 
 
 def read_fetch(body: bytes) -> Fetch:
-    """Raises Invalid."""
+    """Raises InvalidRequest."""
     return _cached(body) if len(body) <= _CACHED_BYTES else _read(body)
 
 
@@ -53,19 +53,19 @@ def _read(body: bytes) -> Fetch:
         raise InvalidRequest(NOT_READ)
     try:
         request = _decode_fetch(body)
-        given = request.timeout
-        named, timeout = request.queues, None if isinstance(given, msgspec.UnsetType) else _nanoseconds(given)
+        raw = request.timeout
+        named, timeout = request.queues, None if isinstance(raw, msgspec.UnsetType) else _nanoseconds(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         named, timeout = _read_fetch_as_go_does(body)
     if timeout is not None and timeout <= 0:
         raise InvalidRequest("timeout must be greater than zero")
     if len(named) > QUEUES_AT_MOST:
         raise InvalidRequest(f"FETCH takes at most {QUEUES_AT_MOST} queues")
-    # A name cut at the limit of a name cannot be a queue's.
+    # A name over the limit is cut one character above it, so that it matches no queue.
     return Fetch(tuple(name[: NAME_BYTES + 1] for name in named), timeout)
 
 
-_cached = lru_cache(maxsize=1_024)(_read)  # workers ask for the same queues over and over
+_cached = lru_cache(maxsize=1_024)(_read)  # workers send the same body with each FETCH
 
 
 def _nanoseconds(timeout: str | int) -> int:
@@ -91,11 +91,11 @@ def _read_fetch_as_go_does(body: bytes) -> tuple[tuple[str, ...], int | None]:
 
 
 def _timeout(value: GoValue) -> int:
-    """A null is read by Go's own method of that type, and makes it zero."""
+    """Go's decoder of that type reads null as zero."""
     return messages.parse(value.string()) if value.kind == "string" else value.integer(-_INT64, _INT64 - 1)
 
 
-# The one argument of ACK and NACK, with Go's words for what is wrong with it (page 3.4).
+# The argument of ACK and NACK, with Go's error texts (masenko.md section 3.4).
 
 
 MOST: Final = 0xFFFFFFFF
@@ -110,12 +110,12 @@ _decode_ack = msgspec.json.Decoder(_AckBody).decode
 
 
 def read_ack(body: bytes, verb: str) -> int:
-    """The id. `verb` is `ack` or `nack`: Go names its own type. Raises Invalid."""
+    """The ID. `verb` is `ack` or `nack`, which Go's errors contain in a type name. Raises InvalidRequest."""
     try:
         task = _decode_ack(body).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         task = 0
-    task = task or _read_ack_as_go_does(body, verb)  # the decoder takes -0 for a number without a sign
+    task = task or _read_ack_as_go_does(body, verb)  # the decoder accepts -0 as unsigned
     if not task:
         raise InvalidRequest(MISSING)
     return task
@@ -138,13 +138,13 @@ def _read_ack_as_go_does(body: bytes, verb: str) -> int:
     return task
 
 
-# INFO (page 3.5): how many tasks each queue has, in the order in which queues were first seen.
+# INFO (masenko.md section 3.5): the number of tasks in each queue, in the order in which queues were first seen.
 #
-# Delayed are those with a time, also when it has come: scheduled, retrying, and ready because they were due. Blocked
-# ones are counted nowhere, and a queue that is empty keeps its row.
+# Delayed tasks are scheduled, retrying, or ready because they became due. Blocked tasks are not counted. An empty queue
+# keeps its row.
 
 
-#: Queues looked at in one go.
+#: Queues per slice.
 SLICE: Final = 1_000
 
 
@@ -172,13 +172,13 @@ def _reply(rows: list[bytes]) -> bytes:
     return b'OK {"queues":[%b]}\n' % b",".join(rows)
 
 
-# Masenko's ids: 32 bits, never 0. Ours are the low ones of a job's number (MODEL section 9).
+# Task IDs: 32 bits, never 0. An ID is the low 32 bits of the job's number (model.md section 9).
 
 
 _BITS: Final = 32
 _MASK: Final = 2**_BITS - 1
 
-#: More numbers than are given out between two looks.
+#: More numbers than are drawn between two ticks.
 _AHEAD: Final = 2**24
 
 
@@ -187,7 +187,7 @@ def shown(number: Number) -> int:
 
 
 def newest(task: int, dispatcher: Dispatcher, among: Container[Number]) -> Number | None:
-    """The newest number with that id `among` these."""
+    """The newest of these numbers that has that ID."""
     if task > _MASK:
         return None
     for high in range(last_job_number(dispatcher.state) >> _BITS, -1, -1):
@@ -198,7 +198,7 @@ def newest(task: int, dispatcher: Dispatcher, among: Container[Number]) -> Numbe
 
 
 def skip_zero(dispatcher: Dispatcher) -> None:
-    """No job may have a number whose id would be 0: ahead of one, use up the numbers to it."""
+    """Skip numbers before a job could get one whose ID is 0."""
     left = -last_job_number(dispatcher.state) & _MASK
     if 0 < left <= _AHEAD:
         dispatcher.do(DrawNumbers(left))

@@ -1,7 +1,7 @@
-"""JSON objects as Go's encoding/json reads them (page 1.1), for the requests a plain decoder refuses.
+"""JSON objects as Go's encoding/json reads them (masenko.md section 1.1), for requests that the plain decoder refuses.
 
-Keys in any case, the last of several wins, unknown ones are ignored, null leaves the default, bytes that are not UTF-8
-become U+FFFD. The usual request has exact keys and none of this, and never comes here."""
+Keys match in any case, the last duplicate wins, unknown keys are ignored, null leaves the default, and bytes that are
+not UTF-8 become U+FFFD. Usual requests need none of this and are decoded elsewhere."""
 
 import json
 import re
@@ -16,27 +16,27 @@ _UNSIGNED: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "bool", "f": "bool", "n": "null"}
 
 
-#: Members of one request, and its length. Each value costs an object here, and a line has room for millions: they would
-#: take seconds, in which nobody else is served. What could be accepted is far shorter.
+#: Limits on the members and the length of a request. Each value costs an object, and a line has room for millions: they
+#: would block other connections for seconds. Acceptable requests are far smaller.
 _MEMBERS_AT_MOST: Final = 1_000
 BYTES_AT_MOST: Final = 256 * 1024
 
 
 class NotJson(Exception):
-    """The text is not JSON, or nothing a client would mean; what exactly is wrong with it, `complaint` can tell."""
+    """The text is not JSON, or exceeds a limit. `complaint` returns Go's error text."""
 
 
 class WrongType(Exception):
-    """Some value is of the wrong type. Go reads on and reports the first; so do the readers here."""
+    """A value has the wrong type. Like Go, the readers go on and report the first one."""
 
     def __init__(self, found: str, name: str = "") -> None:
         super().__init__(found)
         self.found = found  #: as Go calls it: `string`, `number 1.5`
-        self.name = name  #: of the member; empty: the value itself is no object
+        self.name = name  #: of the member; empty: the text itself is not an object
 
 
 class GoValue(NamedTuple):
-    """A member's value: its text, and what it means. Numbers are not read: they stay text."""
+    """A member's value: its text, and its decoded form. Numbers stay text."""
 
     text: str
     meaning: Any
@@ -46,7 +46,7 @@ class GoValue(NamedTuple):
         return _KINDS.get(self.text[0], "number")
 
     def string(self) -> str:
-        """A null reads as empty, as it does in Go's fresh variables."""
+        """Null is empty, as Go leaves its variable at the zero value."""
         if self.kind == "null":
             return ""
         if self.kind != "string":
@@ -64,7 +64,7 @@ class GoValue(NamedTuple):
         return int(self.text)
 
     def items(self) -> Iterator["GoValue"]:
-        """One after the other, each a step of Python: take no more than are needed."""
+        """A generator, because each item costs time: take only as many as needed."""
         if self.kind == "null":
             return
         if self.kind != "array":
@@ -79,7 +79,7 @@ class GoValue(NamedTuple):
 
 
 def whole(text: str) -> str:
-    """Half a surrogate pair becomes U+FFFD."""
+    """Replace half a surrogate pair with U+FFFD."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
@@ -101,7 +101,7 @@ def _value(text: str, at: int) -> tuple[GoValue, int]:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, GoValue]]:
-    """The members of the one object this text is, in order."""
+    """The members of the object, in order. Raises ValueError or IndexError."""
     at = _after(text, 1)
     while text[at] != "}":
         key, at = _scan(text, at) if text[at] == '"' else (None, at)
@@ -122,10 +122,10 @@ def _pairs(text: str) -> Iterator[tuple[str, GoValue]]:
 
 
 def members(body: bytes, names: Iterable[str]) -> list[tuple[str, GoValue]]:
-    """The members called one of `names`, whatever their case, in order. None of a null.
+    """The members with one of these names in any case, in order. Empty for null.
 
-    Raises NotJson, also for a text nested too deeply, too long or with too many members, or WrongType if it is no
-    object.
+    Raises NotJson, also if the text is nested too deeply, too long or has too many members. Raises WrongType if it is
+    not an object.
     """
     if len(body) > BYTES_AT_MOST:
         raise NotJson
@@ -148,15 +148,15 @@ def members(body: bytes, names: Iterable[str]) -> list[tuple[str, GoValue]]:
     return [(key, value) for key, value in pairs if key in known]
 
 
-# Why a text is not JSON, in the words of Go's scanner: clients of ACK and NACK see them (page 3.4).
+# Why a text is not JSON, in the words of Go's scanner. Replies to ACK and NACK contain them (masenko.md section 3.4).
 #
-# Only asked about texts a decoder has refused, so it may take its time: a step a token, over a bounded piece.
+# It runs only for texts that a decoder has refused, so it may be slow: a step for each token of a bounded piece.
 
 
 END: Final = "unexpected end of JSON input"
 TOO_DEEP: Final = "exceeded max depth"
 
-#: No settlement is that long; one that is, and is sound so far, counts as cut short.
+#: No valid settlement is that long. A longer one that is valid so far counts as incomplete.
 _LOOK_AT: Final = 64 * 1024
 _DEPTH: Final = 10_000  #: Go's
 
@@ -166,7 +166,7 @@ _ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*+)?(?:(?<=[0-9])\.[0-9]*+)?(?:(?<=[0-9])[eE][+-]?[0-9]*+)?")
 _WORDS: Final = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
-#: What is wrong with a number that ends so.
+#: The error of a number that ends with this character.
 _UNFINISHED: Final = {
     b"-": "in numeric literal",
     b".": "after decimal point in numeric literal",
@@ -177,16 +177,16 @@ _UNFINISHED: Final = {
 
 
 class _Wrong(Exception):
-    """The answer."""
+    """Ends the scan with the error text."""
 
 
 def complaint(text: bytes) -> str:
-    """The first thing wrong with it."""
+    """The first error in the text."""
     try:
         _Scan(text[:_LOOK_AT]).run()
     except _Wrong as wrong:
         return str(wrong)
-    return TOO_DEEP  # sound by these rules, so the decoder stopped where Go goes on to a depth of 10,000
+    return TOO_DEEP  # valid by these rules: the decoder's depth limit is below Go's 10,000
 
 
 class _Scan:
@@ -230,7 +230,7 @@ class _Scan:
         self._at += 1
 
     def _key(self, char: bytes) -> bytes:
-        """A key and its colon; gives the first character of what follows."""
+        """Scan a key and its colon. Returns the first character of the value."""
         if char != b'"':
             self._refuse(char, "looking for beginning of object key string")
         self._string()
@@ -241,7 +241,8 @@ class _Scan:
         return self._next()
 
     def _value(self, char: bytes) -> None:
-        """A value, or the opening of one with its first element: brackets are kept in a list, not on Python's stack."""
+        """Scan a value, or the opening of one up to its first element. Brackets are kept in a list, not on the
+        stack."""
         while char in b"[{":
             self._open.append(char)
             if len(self._open) > _DEPTH:
@@ -305,7 +306,7 @@ class _Scan:
         return char
 
     def _here(self) -> bytes:
-        """The character at hand, blank or not."""
+        """The next character, blank or not."""
         char = self._text[self._at : self._at + 1]
         if not char:
             raise _Wrong(END)
@@ -319,7 +320,7 @@ _ESCAPED: Final = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": 
 
 
 def _quote(char: bytes) -> str:
-    """Go shows a byte as the character of that number."""
+    """Go shows a byte as the character with that code."""
     shown = char.decode("latin-1")
     if shown in _ESCAPED:
         return f"'\\{_ESCAPED[shown]}'"

@@ -1,4 +1,5 @@
-"""Reply forms of Masenko: a verb, a blank, a compact JSON object, LF (page 1); and Go's durations (page 3.3)."""
+"""Masenko's replies: a verb, a blank, a compact JSON object, LF (masenko.md section 1). And Go's durations (section
+3.3)."""
 
 import re
 from functools import lru_cache
@@ -7,23 +8,22 @@ from typing import Final
 import msgspec
 
 from crossdock.model.job import Form, Job
-from crossdock.protocols.json import compact
-from crossdock.protocols.payload import as_value
+from crossdock.protocols.payload import as_value, compact
 
 VIA: Final = "masenko"
 
 OK: Final = b"OK {}\n"
 PONG: Final = b"PONG {}\n"
 EMPTY: Final = b"EMPTY {}\n"
-ERR: Final = b"ERR"  #: the verb of a refusal
+ERR: Final = b"ERR"  #: the verb of an error
 
-#: An error echoes what the client sent, within reason.
+#: Limit for the part of a request that an error repeats.
 ECHO: Final = 4_096
 
-#: Characters of a name that is worth keeping in its quoted form; the class of a qless job may have more.
+#: Longer names are not cached in quoted form. The class of a qless job may be longer.
 _CACHED_LENGTH: Final = 255
 
-#: What every reply escapes besides JSON's own (page 1.1); outside of strings none of it can be.
+#: Escapes in every reply besides JSON's own (masenko.md section 1.1). None of these occur outside strings.
 _ESCAPES: Final = (
     (b"<", rb"\u003c"),
     (b">", rb"\u003e"),
@@ -31,14 +31,14 @@ _ESCAPES: Final = (
     ("\u2028".encode(), rb"\u2028"),
     ("\u2029".encode(), rb"\u2029"),
 )
-#: Blanks, and the first bytes of what is escaped.
+#: Blanks, and the first bytes of the escaped characters.
 _REMARKABLE: Final = b" \t\r\n<>&\xe2"
 
 _encode = msgspec.json.Encoder().encode
 
 
 class InvalidRequest(Exception):
-    """A request that is not acceptable; the text is for the client."""
+    """A request that is refused. The text is for the client."""
 
 
 def escaped(text: bytes) -> bytes:
@@ -49,7 +49,7 @@ def escaped(text: bytes) -> bytes:
 
 
 def normal(text: bytes) -> bytes:
-    """A JSON text as replies show it: no blanks outside strings, the five escaped, the rest as it was spelled."""
+    """JSON as replies show it: no blanks outside strings, `_ESCAPES` applied, other spelling unchanged."""
     if len(text.translate(None, _REMARKABLE)) == len(text):
         return text
     return escaped(compact(text))
@@ -94,11 +94,11 @@ def _names(queue: str, kind: str) -> bytes:
     return b'"queue":%b,"name":%b' % (quote(queue), quote(kind))
 
 
-_named = lru_cache(maxsize=4_096)(_names)  # names of queues and tasks are few, and most are short
+_named = lru_cache(maxsize=4_096)(_names)  # there are few queue and task names, and most are short
 
 
 def task(job: Job) -> bytes:
-    """The reply to a FETCH, its keys in upstream's order (page 3.3)."""
+    """The reply to a FETCH, its keys in upstream's order (masenko.md section 3.3)."""
     payload = job.payload
     if job.origin != VIA and job.form is not Form.NONE:
         payload = normal(as_value(job))
@@ -110,7 +110,7 @@ def task(job: Job) -> bytes:
     )
 
 
-# Go's durations, as FETCH takes them and its errors show them (page 3.3).
+# Go's durations, as FETCH accepts them and its errors show them (masenko.md section 3.3).
 
 
 _UNITS: Final = {
@@ -126,16 +126,16 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))([^0-9.]+)", re.ASCII)
 _MOST: Final = 2**63 - 1  #: Go keeps nanoseconds in 64 bits
 
-#: Beyond a billion billionth of an hour a digit makes no nanosecond.
+#: Further digits of a fraction of an hour are below a nanosecond.
 _FRACTION_DIGITS: Final = 18
 _WHOLE_DIGITS: Final = 19
 
-#: A line has room for millions, each a step of Python.
+#: A line has room for millions of parts, and each takes time.
 _PARTS_AT_MOST: Final = 1_000
 
 
 def parse(text: str) -> int:
-    """Nanoseconds. Raises ValueError for what Go's ParseDuration refuses, and for what nobody would write."""
+    """Nanoseconds. Raises ValueError for what Go's ParseDuration refuses, and above `_PARTS_AT_MOST` parts."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0

@@ -1,4 +1,4 @@
-"""The Masenko door: what its sessions share. There is no password: beyond this machine it must not listen."""
+"""The Masenko protocol: the state that its sessions share. It has no password, so it listens on loopback only."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ from crossdock.protocols.masenko import messages
 from crossdock.protocols.masenko.commands import skip_zero
 from crossdock.protocols.masenko.messages import VIA
 from crossdock.protocols.masenko.session import MasenkoSession
+from crossdock.protocols.worker_names import WorkerNames
 
 
 class MasenkoProtocol:
@@ -18,6 +19,7 @@ class MasenkoProtocol:
         self.heartbeat_ns = round(heartbeat_s * 1e9)
         self.heartbeat = messages.show(self.heartbeat_ns)
         self.line_bytes = line_bytes
+        self.worker_names = WorkerNames(VIA)
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> MasenkoSession:
         return MasenkoSession(self, dispatcher)

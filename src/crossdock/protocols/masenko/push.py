@@ -1,4 +1,4 @@
-"""PUSH: from a request to a `Spec`, checked in upstream's order and refused in its words (page 3.2)."""
+"""PUSH: from a request to a `Spec`, with upstream's checks, order and error texts (masenko.md section 3.2)."""
 
 import os
 import re
@@ -11,9 +11,9 @@ import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.policies import Backoff, DependencyLoss, Disposition, LeaseExpiry, Policy
-from crossdock.protocols.json import too_deep
 from crossdock.protocols.masenko.go_json import GoValue, NotJson, WrongType, members
 from crossdock.protocols.masenko.messages import InvalidRequest, go_quote, normal
+from crossdock.protocols.payload import too_deep
 
 NAME_BYTES: Final = 255
 PAYLOAD_BYTES: Final = 65_535
@@ -28,7 +28,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class TaskBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Any other key, and any null, makes the decoder refuse; then `_read_as_go_does` looks again."""
+    """The decoder refuses any other key and any null. Then `_read_as_go_does` reads the request."""
 
     name: str = ""
     queue: str = "default"
@@ -44,13 +44,13 @@ _decode = msgspec.json.Decoder(TaskBody).decode
 
 class PushRequest(NamedTuple):
     spec: Spec
-    blockers: tuple[int, ...]  #: as sent: ids, and positions within a transaction
+    blockers: tuple[int, ...]  #: as sent: IDs, and positions within a transaction
     payload_bytes: int  #: as sent
-    too_big: str  #: why upstream's log would not take it; only found out when it is written (step 6)
+    too_big: str  #: upstream's error when it writes the task to its log (step 6)
 
     @property
     def size(self) -> int:
-        """Of its record in upstream's log (page 7)."""
+        """The size of its record in upstream's log (masenko.md section 7)."""
         spec = self.spec
         deadqueue = spec.extra.deadqueue if spec.extra is not None else ""
         names = _bytes(spec.queue) + _bytes(spec.kind) + _bytes(deadqueue)
@@ -58,12 +58,13 @@ class PushRequest(NamedTuple):
 
 
 def read(body: bytes) -> PushRequest:
-    """Steps 1 to 4 of the page; step 5 is the caller's, who knows of transactions. Raises Invalid."""
+    """Steps 1 to 4 of masenko.md section 3.2. Step 5 depends on the transaction and is done by the caller. Raises
+    InvalidRequest."""
     try:
         request = _decode(body)
         if not body.isascii():
-            body.decode()  # the decoder does not look into the payload
-        if not request.retry and b"-0" in body:  # nor does it mind the sign
+            body.decode()  # the decoder does not check the payload
+        if not request.retry and b"-0" in body:  # and it accepts -0 as unsigned
             request = _read_as_go_does(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         request = _read_as_go_does(body)
@@ -95,24 +96,24 @@ def read(body: bytes) -> PushRequest:
 
 
 def new_jid() -> str:
-    """A random UUID, version 4, in a third of the time `uuid` takes. No client of this door ever sees it."""
+    """A random UUID, version 4, in a third of the time that `uuid` takes. No Masenko client sees it."""
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
-#: Characters of a name that cannot have more bytes than a name may.
+#: A name of fewer characters cannot exceed NAME_BYTES.
 _SHORT: Final = 64
 
 
 def _too_big(queue: str, name: str, deadqueue: str, payload_bytes: int) -> str:
-    """The first part that has no room in upstream's log."""
+    """Upstream's error for the first part that does not fit into its log."""
     for word, text in (("queue", queue), ("task", name), ("deadqueue", deadqueue)):
         if _bytes(text) > NAME_BYTES:
             return f"{word} name too long"
     return "arguments too big" if payload_bytes > PAYLOAD_BYTES else ""
 
 
-#: Lengths of the record and its five parts, kind, id, time, retries, count of blockers.
+#: Lengths of the record and of its five parts, kind, ID, time, retries, number of blockers.
 _RECORD: Final = 2 + 3 + 2 + 1 + 4 + 4 + 1 + 1
 
 
@@ -124,11 +125,11 @@ _NAME: Final = re.compile(r"[0-9A-Za-z_-]", re.ASCII)
 
 
 def _is_name(name: str) -> bool:
-    """One sound character anywhere will do: upstream's pattern is not anchored."""
+    """One valid character anywhere is enough: upstream's pattern is not anchored."""
     return _is_known(name) if len(name) <= NAME_BYTES else _NAME.search(name) is not None
 
 
-@lru_cache(maxsize=10_000)  # a longer name may be as long as a line, and must not be kept
+@lru_cache(maxsize=10_000)  # only for short names: a long one may be as long as a line
 def _is_known(name: str) -> bool:
     return _NAME.search(name) is not None
 
@@ -150,9 +151,9 @@ _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d
 
 
 def _due(text: str) -> float:
-    """Seconds since 1970, not cut to the second: nothing is delivered before its time (page 11, row 11).
+    """Seconds since 1970 with their fraction: no task is delivered early (masenko.md section 11, row 11).
 
-    Go's zero time, the year 1, and anything else before 1970 means none.
+    Times before 1970, such as Go's zero time in the year 1, mean none.
     """
     try:
         if _STAMP.fullmatch(text) is None:
@@ -180,7 +181,7 @@ def _read_as_go_does(body: bytes) -> TaskBody:
 
 
 def _blockers(value: GoValue) -> tuple[int, ...]:
-    """One more than there may be is enough to be refused."""
+    """Reads one more than the limit, which is enough to refuse them."""
     return tuple(item.integer(-(2**63), 2**63 - 1) for item in islice(value.items(), BLOCKERS_AT_MOST + 1))
 
 
@@ -188,7 +189,7 @@ _FIELDS: Final = frozenset(TaskBody.__struct_fields__)
 
 
 def _checked(name: str, value: GoValue) -> bool:
-    """Is there something to keep? A null leaves a name or number as it was. Raises WrongType, Invalid."""
+    """Is the value to be kept? Null leaves a name or number unchanged. Raises WrongType and InvalidRequest."""
     if name == "payload":
         return True
     if name == "retry":

@@ -1,4 +1,4 @@
-"""One connection as commands, views and script handlers see it."""
+"""The state of one connection, as commands, views and script handlers see it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,37 +19,37 @@ class Context:
         self.resp3 = False
         self.identified = not protocol.has_password
         self.name = b""
-        self.granted: list[LeaseRef] | None = None  #: by the request in hand; the session returns them with its answer
+        self.granted: list[LeaseRef] | None = None  #: by the current request; the session sends them with its reply
         self.database = 0
-        #: MULTI's commands so far, None outside of it
+        #: commands since MULTI; None outside a transaction
         self.queued: list[tuple[Command, list[bytes]]] | None = None
         self.queued_bytes = 0
-        self.spoilt = False  #: one of them was refused: EXEC refuses all
-        self.watched: dict[bytes, int] = {}  #: keys and what they were like when WATCH named them
+        self.queue_failed = False  #: a queued command was refused, so EXEC refuses the transaction
+        self.watched: dict[bytes, int] = {}  #: keys and their versions at the time of WATCH
         self.channels: dict[bytes, None] = {}
         self.patterns: dict[bytes, None] = {}
-        self.memo: dict[str, Any] = {}  #: what a dialect remembers of this connection, under its own name
-        self.on_close: list[Callable[[], None]] = []  #: called once, when the connection is gone or RESET
+        self.memo: dict[str, Any] = {}  #: what qless and Resqu store for this connection, each under its own key
+        self.on_close: list[Callable[[], None]] = []  #: called once, when the connection closes or is RESET
 
     @property
     def subscriptions(self) -> int:
         return len(self.channels) + len(self.patterns)
 
     def grant(self, leases: list[LeaseRef]) -> None:
-        """Add leases that the request in hand granted. If its reply does not reach the peer, they are given back."""
+        """Add leases that the current request granted. They are released if its reply does not reach the peer."""
         if self.granted is None:
             self.granted = leases or None
         else:
-            self.granted += leases  # a transaction may have thousands
+            self.granted += leases  # a transaction may grant thousands
 
-    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
-        """A channel it listens to had something to say."""
+    def deliver(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+        """Send a message of a channel to which this connection is subscribed."""
         raise NotImplementedError
 
-    def trust(self) -> None:
-        """The peer gave the password, or needs none."""
+    def set_authenticated(self) -> None:
+        """The peer sent the right password, or needs none."""
         raise NotImplementedError
 
-    def distrust(self) -> None:
-        """As it was at the beginning (RESET)."""
+    def reset_authentication(self) -> None:
+        """Require the password again (RESET)."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The Redis door: what its sessions share. qless and Resqu bring their scripts and views as arguments."""
+"""The Redis protocol: what its sessions share. The scripts and views of qless and Resqu are passed as arguments."""
 
 import hmac
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ from crossdock.protocols.redis.views import View, Views
 
 NAME = "redis"
 
-#: Publishes what events mean to those who subscribed.
-Herald = Callable[[Dispatcher, Sequence[AnyEvent]], None]
+#: Publishes the notifications that follow from the events of one command.
+EventHandler = Callable[[Dispatcher, Sequence[AnyEvent]], None]
 
 
 class RedisProtocol:
@@ -32,25 +32,25 @@ class RedisProtocol:
         may_flush: bool = True,
         libraries: tuple[Library, ...] = (),
         views: tuple[View, ...] = (),
-        heralds: tuple[Herald, ...] = (),
+        event_handlers: tuple[EventHandler, ...] = (),
     ) -> None:
         self._password = password.encode()
         self.has_password = bool(password)
-        self.handshake_s = handshake_s if password else 0.0  #: without one there is nothing to wait for
+        self.handshake_s = handshake_s if password else 0.0  #: without a password no handshake is expected
         self.request_bytes = request_bytes
         self.keys_bytes = keys_bytes
         self.shared_databases = shared_databases
         self.may_flush = may_flush
         self.scripts = Scripts(libraries)
         self.views = Views(views)
-        self._heralds = heralds
+        self._event_handlers = event_handlers
         self.sessions: dict[int, RedisSession] = {}
         self.connected = 0
         self.commands = 0
-        self.started = 0.0  #: steady; of the first connection
+        self.started = 0.0  #: steady; time of the first connection or tick
         self.slow_log = {b"slowlog-log-slower-than": b"10000", b"slowlog-max-len": b"128"}
         self._numbers = count(1)
-        self._told: tuple[object, bytes] = (None, b"")
+        self._last_notification: tuple[object, bytes] = (None, b"")
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> RedisSession:
         self.started = self.started or dispatcher.now.steady
@@ -60,20 +60,20 @@ class RedisProtocol:
         return session
 
     def tick(self, dispatcher: Dispatcher) -> None:
-        """Nothing to watch: what has an end is the engine's affair."""
+        """Only note the start time. The engine itself expires keys and leases."""
         self.started = self.started or dispatcher.now.steady
 
-    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
-        for herald in self._heralds:
-            herald(dispatcher, events)
+    def publish(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
+        for handler in self._event_handlers:
+            handler(dispatcher, events)
 
     def notification(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
-        """A published text on the wire: made once for all who hear it by the same name and protocol."""
-        what = (pattern, channel, text, resp3)
-        if what != self._told[0]:
-            said = (b"message", channel, text) if pattern is None else (b"pmessage", pattern, channel, text)
-            self._told = (what, encode(Push(said), resp3))
-        return self._told[1]
+        """Encode a published message. Subscribers to the same channel or pattern in the same RESP version share it."""
+        key = (pattern, channel, text, resp3)
+        if key != self._last_notification[0]:
+            items = (b"message", channel, text) if pattern is None else (b"pmessage", pattern, channel, text)
+            self._last_notification = (key, encode(Push(items), resp3))
+        return self._last_notification[1]
 
     def admits(self, password: bytes) -> bool:
         return not self._password or hmac.compare_digest(self._password, password)

@@ -1,7 +1,7 @@
-"""Scripts: recognised by their text, answered natively, never run (qless page 1.1, Resqu page 4).
+"""Recognises scripts by their text and implements them natively without Lua (qless.md section 1.1, resqu.md section 4).
 
-A library knows the texts of one family of clients and has a handler for each of their dialects. What a client has
-loaded is journalled as hash and dialect, so EVALSHA goes on over a restart; the text itself is not kept.
+A library knows the scripts of one family of clients and handles their dialects. A loaded script is journalled as hash
+and dialect, so EVALSHA still works after a restart. The text is not stored.
 """
 
 import hashlib
@@ -14,68 +14,68 @@ from crossdock.engine.queries.records import loaded_scripts
 from crossdock.model.commands.keyspace import ForgetScripts, KnowScript
 from crossdock.protocols.redis.commands.command import Command, Subcommands, container
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.resp.values import NO_SCRIPT, OK, Error, Result, Value, whole
+from crossdock.protocols.redis.resp.values import NO_SCRIPT, OK, Error, Result, Value, parse_int
 
-#: Of a text that may be somebody's script; the largest that is known has a tenth of that.
+#: Longest text that may be a known script. The largest published one has a tenth of that.
 TEXT_BYTES: Final = 1024 * 1024
 
-#: Distinct hashes kept: every build of a client's script has its own, and somebody may make them up.
+#: Loaded scripts that are remembered. Every build of a client's script has its own hash.
 LOADED_AT_MOST: Final = 10_000
 
 
 _BAD_COUNT: Final = Error("ERR Bad number of keys provided")
 
 
-#: The keys of a call, and its arguments.
-Divided: TypeAlias = tuple[list[bytes], list[bytes]]
+#: The keys and the arguments of a call.
+KeysAndArgs: TypeAlias = tuple[list[bytes], list[bytes]]
 
 
 class ScriptCall(msgspec.Struct, frozen=True):
-    """One call of a script: `handle` of its library gets it."""
+    """One call of a script, as the handler of its library receives it."""
 
     context: Context
     dialect: str
     keys: list[bytes]
     args: list[bytes]
-    script: str  #: the SHA-1 of its text, or the name of the function
+    script: str  #: SHA-1 of the text, or the name of the function
 
 
 class ScriptError(Exception):
-    """A script's own error: the client finds its text where Redis 7 puts it (qless page 1.3)."""
+    """An error that the script itself raises. The reply has the form of Redis 7 (qless.md section 1.3)."""
 
 
 Handler: TypeAlias = Callable[[ScriptCall], Value]
 
 
 class Library(NamedTuple):
-    dialects: Collection[str]  #: all it answers; no two libraries have the same
-    hashes: Mapping[str, str]  #: SHA-1 of a text, CRLF made LF, and its dialect
+    dialects: Collection[str]  #: dialects it handles; no two libraries share one
+    hashes: Mapping[str, str]  #: SHA-1 of each known text, with CRLF replaced by LF, and its dialect
     handle: Handler
-    recognise: Callable[[bytes], str | None] = lambda text: None  #: by content, where the hash is not known
-    functions: Mapping[str, str] = {}  #: FCALL's names and their dialects
-    at_once: bool = False  #: EVALSHA of a known hash needs no load before
+    recognise: Callable[[bytes], str | None] = lambda text: None  #: the dialect of a text with an unknown hash
+    functions: Mapping[str, str] = {}  #: function names for FCALL, and their dialects
+    preloaded: bool = False  #: EVALSHA works without SCRIPT LOAD
 
 
 class Scripts:
-    """All libraries of a door."""
+    """All libraries of the protocol."""
 
     def __init__(self, libraries: tuple[Library, ...] = ()) -> None:
         self._libraries = libraries
-        #: By dialect. One that this server was not given may have been loaded when it was
+        #: By dialect. The journal may name a dialect of a library that is no longer enabled.
         self.handlers: dict[str | None, Handler] = {
             dialect: library.handle for library in libraries for dialect in library.dialects
         }
-        #: Hashes that are answered though nobody has loaded their texts, and their dialects
-        self.at_once = {
-            sha: dialect for library in libraries if library.at_once for sha, dialect in library.hashes.items()
+        #: Hashes that need no SCRIPT LOAD, and their dialects.
+        self.preloaded = {
+            sha: dialect for library in libraries if library.preloaded for sha, dialect in library.hashes.items()
         }
-        #: FCALL's names and their dialects; of two libraries with the same the first counts
+        #: Function names and their dialects. The first library wins.
         self.functions = {
             name.encode(): dialect for library in reversed(libraries) for name, dialect in library.functions.items()
         }
 
     def dialect(self, text: bytes) -> str | None:
-        """Which script this is; None if nobody knows it."""
+        """The dialect of a script text; None if no library knows it."""
         if len(text) > TEXT_BYTES:
             return None
         text = text.replace(b"\r\n", b"\n")
@@ -92,35 +92,37 @@ def sha1(text: bytes) -> str:
 
 
 def _load(context: Context, text: bytes) -> tuple[str, str]:
-    """The hash of a text and its dialect, remembered from now on."""
+    """Remember a script, and return its hash and dialect."""
     sha = sha1(text)
     known = loaded_scripts(context.dispatcher.state).get(sha)
     if known is not None and known in context.protocol.scripts.handlers:
         return sha, known
     dialect = context.protocol.scripts.dialect(text)
     if dialect is None:
-        raise Error(f"ERR unknown script {sha}: this server runs no Lua, it knows the scripts of qless and Resqu V4")
+        raise Error(
+            f"ERR unknown script {sha}: this server does not run Lua, it only knows the scripts of qless and Resqu V4"
+        )
     if len(loaded_scripts(context.dispatcher.state)) >= LOADED_AT_MOST:
-        raise Error(f"ERR {LOADED_AT_MOST} scripts are loaded, the limit; SCRIPT FLUSH forgets them")
+        raise Error(f"ERR {LOADED_AT_MOST} scripts are loaded, which is the limit; remove them with SCRIPT FLUSH")
     context.dispatcher.do(KnowScript(sha, dialect))
     return sha, dialect
 
 
 def eval_(context: Context, args: list[bytes]) -> Result:
-    _keys(args)  # what is wrong with them is told before what is wrong with the text
+    _keys(args)  # errors in the keys come before errors in the text
     sha, dialect = _load(context, args[0])
     return _call(context, dialect, args, sha)
 
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    loaded, at_once = loaded_scripts(context.dispatcher.state), context.protocol.scripts.at_once
-    known = loaded.get(sha) or at_once.get(sha) or _unknown(sha, args)
+    loaded, preloaded = loaded_scripts(context.dispatcher.state), context.protocol.scripts.preloaded
+    known = loaded.get(sha) or preloaded.get(sha) or _unknown(sha, args)
     return _call(context, known, args, sha)
 
 
 def _unknown(sha: str, args: list[bytes]) -> str:
-    """Of what could be a hash, what is wrong with its keys is told first."""
+    """Raise NOSCRIPT. If the hash has the right length, errors in the keys come first."""
     if len(sha) == 40:
         _keys(args)
     raise NO_SCRIPT
@@ -128,7 +130,7 @@ def _unknown(sha: str, args: list[bytes]) -> str:
 
 def fcall(context: Context, args: list[bytes]) -> Result:
     functions, name = context.protocol.scripts.functions, args[0]
-    if name not in functions:  # Redis finds it in any case
+    if name not in functions:  # function names are case-insensitive
         name = name.lower()
     dialect = functions.get(name) or _no_function()
     return _call(context, dialect, args, name.decode(), _keys_of_function, "user_function")
@@ -138,13 +140,13 @@ def _no_function() -> str:
     raise Error("ERR Function not found")
 
 
-def _keys_of_function(args: list[bytes]) -> Divided:
-    whole(args[1], _BAD_COUNT)
+def _keys_of_function(args: list[bytes]) -> KeysAndArgs:
+    parse_int(args[1], _BAD_COUNT)
     return _keys(args)
 
 
-def _keys(args: list[bytes]) -> Divided:
-    count = whole(args[1])
+def _keys(args: list[bytes]) -> KeysAndArgs:
+    count = parse_int(args[1])
     if count > len(args) - 2:
         raise Error("ERR Number of keys can't be greater than number of args")
     if count < 0:
@@ -157,15 +159,15 @@ def _call(
     dialect: str,
     args: list[bytes],
     script: str,
-    divide: Callable[[list[bytes]], Divided] = _keys,
-    place: str = "user_script",  #: what an error gives as its place
+    divide: Callable[[list[bytes]], KeysAndArgs] = _keys,
+    place: str = "user_script",  #: the source name in error texts
 ) -> Value:
     keys, rest = ([], args[2:]) if args[1] == b"0" else divide(args)
     handler = context.protocol.scripts.handlers.get(dialect)
     if handler is None:
         raise NO_SCRIPT
     try:
-        if not context.dispatcher.waiting:  # so nobody could be served in between
+        if not context.dispatcher.waiting:  # without waiting clients no transaction is needed
             return handler(ScriptCall(context, dialect, keys, rest, script))
         with context.dispatcher.together():
             return handler(ScriptCall(context, dialect, keys, rest, script))
@@ -178,8 +180,8 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded, at_once = loaded_scripts(context.dispatcher.state), context.protocol.scripts.at_once
-    return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
+    loaded, preloaded = loaded_scripts(context.dispatcher.state), context.protocol.scripts.preloaded
+    return [int(sha in loaded or sha in preloaded) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:

@@ -1,7 +1,7 @@
-"""Views: keys under a prefix that are not plain ones but show what the engine holds (MODEL 7 and 10).
+"""Views: keys under a prefix that show engine state instead of stored values (model.md sections 7 and 10).
 
-A later door brings a view for its prefix. Each command is offered to it first; what it passes on is read from the value
-it makes up for that key, and what would write there is refused.
+qless and Resqu each have a view. A command on a key of a view goes to the view first. If the view does not handle it, a
+read command reads the value that the view builds for the key, and a write command is refused.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -14,39 +14,40 @@ from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.queries.keyspace import keyspace_bytes, live_entry
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
-from crossdock.protocols.redis.commands.command import GROWS, WRITE, Act, Command
+from crossdock.protocols.redis.commands.command import DENY_OOM, WRITE, Act, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import Error, Result
 
 
-class Pass(Exception):
-    """Raised by what `View.act` gives for a command that it leaves to what `View.read` gives."""
+class NotHandled(Exception):
+    """Raised by the handler of a view for a command that works on the value of `View.read`."""
 
 
-#: Commands that may name keys of several views and plain ones at once.
+#: Commands that may name keys of several views and plain keys at once.
 _DELETES: Final = frozenset({b"del", b"unlink"})
 
-#: Work in slices: the next place, and the keys of a page
+#: Work in slices. It returns the next cursor and the keys of a page.
 Page = Generator[None, None, tuple[int, list[bytes]]]
 
-#: Keys looked at between the turns of others: about 2 ms.
+#: Keys visited before other connections are served again: about 2 ms.
 SLICE: Final = 1_000
 
-#: Commands and keys of which it is remembered what is done, if the key has no more bytes than this.
-_REMEMBERED: Final = 4_096
+#: Number of (command, key) pairs whose handlers are cached, and the longest key that is cached.
+_CACHED: Final = 4_096
 _SHORT: Final = 256
 
-#: Keys of one page by hash, at least: each page is found by a look at all of them.
+#: Smallest page of `page_by_hash`, because each page visits all keys.
 _HASHED: Final = 1_000
 
 
-def hashed(keys: Iterator[bytes], place: int, count: int) -> Page:
-    """A page of keys by their hashes, which last; of 48 bits, and nobody finds a thousand keys that share one."""
+def page_by_hash(keys: Iterator[bytes], cursor: int, count: int) -> Page:
+    """A page of keys in the order of their hashes, which does not change while keys come and go. A page holds all keys
+    of a hash. Hashes have 48 bits, so a thousand keys with the same hash do not occur."""
     most = max(count, _HASHED)
     best: list[tuple[int, bytes]] = []
     while some := list(islice(keys, SLICE)):
         behind = ((_hash(key), key) for key in some)
-        best = sorted(best + [each for each in behind if each[0] >= place])[: most + 1]
+        best = sorted(best + [each for each in behind if each[0] >= cursor])[: most + 1]
         yield
     if len(best) <= most:
         return 0, [key for _, key in best]
@@ -62,34 +63,34 @@ class View(Protocol):
     prefix: bytes
 
     def owns(self, key: bytes) -> bool:
-        """Is this key, which has the prefix, one of the view? The others under it are plain keys. What is said of a key
-        once is said for ever."""
+        """Whether this key, which has the prefix, belongs to the view. Other keys with the prefix are plain keys. The
+        answer for a key never changes, because it is cached."""
 
     def act(self, name: bytes, key: bytes) -> Act:
-        """What carries out a command (lower case, as in `zcard`) whose first key this is, and of which at least one is
-        the view's; for ever the same. It raises Pass for what it does not answer itself, Error for what it refuses."""
+        """The handler of a command (in lower case) whose first key is `key` and which has at least one key of the view.
+        The result is cached. The handler raises NotHandled for a command that `read` serves, Error to refuse one."""
 
     def read(self, context: Context, key: bytes) -> Entry | None:
-        """The value shown under that key, for commands that only read."""
+        """The value of a key, for commands that only read."""
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        """All keys shown. Taken in slices: the engine's state may change between two of them."""
+        """All keys of the view. They are consumed in slices, and the engine's state may change between two slices."""
 
-    def page(self, context: Context, place: int, count: int) -> Page:
-        """About so many keys from that place on, 0 at first, and the place of the next page; 0: that was the last. A
-        key that is shown all the while is in one of them. `hashed` does for keys that are in no order."""
+    def page(self, context: Context, cursor: int, count: int) -> Page:
+        """About `count` keys from the cursor on (0: from the start), and the next cursor (0: the end). A key that
+        exists during the whole iteration is in one of the pages. `page_by_hash` serves for keys without an order."""
 
     def kind(self, key: bytes) -> Kind:
-        """What a key shown is, without looking at it."""
+        """The type of a key, derived from its name."""
 
 
 class Views:
-    """All views of a door, the longest prefix first."""
+    """All views of the protocol, the longest prefix first."""
 
     def __init__(self, views: tuple[View, ...] = ()) -> None:
         self.all = tuple(sorted(views, key=lambda view: len(view.prefix), reverse=True))
         self._prefixes = tuple(view.prefix for view in self.all)
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._find)
+        self._cached = lru_cache(maxsize=_CACHED)(self._find)
 
     def of(self, key: bytes) -> View | None:
         if not key.startswith(self._prefixes):
@@ -97,10 +98,10 @@ class Views:
         return next((view for view in self.all if key.startswith(view.prefix) and view.owns(key)), None)
 
     def act(self, name: bytes, key: bytes) -> Act | None:
-        """What carries out this command; None: the key is a plain one."""
+        """The handler of a command whose only key this is; None for a plain key."""
         if not key.startswith(self._prefixes):
             return None
-        return self._remembered(name, key) if len(key) <= _SHORT else self._find(name, key)
+        return self._cached(name, key) if len(key) <= _SHORT else self._find(name, key)
 
     def _find(self, name: bytes, key: bytes) -> Act | None:
         view = self.of(key)
@@ -108,7 +109,7 @@ class Views:
 
 
 def find(context: Context, key: bytes) -> Entry | None:
-    """What is under that key, shown or plain."""
+    """The value of a key, from a view or from the key space."""
     view = context.protocol.views.of(key)
     if view is not None:
         return view.read(context, key)
@@ -116,11 +117,11 @@ def find(context: Context, key: bytes) -> Entry | None:
 
 
 def run(context: Context, command: Command, args: list[bytes]) -> Result:
-    """One command: views first, then the plain key space, if it has room. An Error is a result like others."""
+    """Run one command: on a view, or else on the key space if that is not full. An Error is returned, not raised."""
     try:
         if command.first:
             views = context.protocol.views
-            if command.last == 1:  # most have one key, their first word
+            if command.last == 1:  # most commands have one key, the first argument
                 act = views.act(command.name, args[0])
             elif command.name in _DELETES:
                 return _delete(context, command, args)
@@ -130,17 +131,17 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
             if act is not None:
                 try:
                     return act(context, args)
-                except Pass:
-                    return _passed(context, command, args)
-            if command.flags & GROWS:
+                except NotHandled:
+                    return _on_value(context, command, args)
+            if command.flags & DENY_OOM:
                 refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
         return error.reply()
 
 
-def _passed(context: Context, command: Command, args: list[bytes]) -> Result:
-    """What the view does not answer itself is read from what it shows, and not written."""
+def _on_value(context: Context, command: Command, args: list[bytes]) -> Result:
+    """Run a command that the view does not handle on the value that it shows. Writes are refused."""
     if command.flags & WRITE:
         raise _refused(context, command, args)
     return command.act(context, args)
@@ -155,7 +156,7 @@ def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
         keys = [key for key in args if of(key) is view]
         try:
             result = view.act(command.name, keys[0])(context, keys)
-        except Pass:
+        except NotHandled:
             raise _refused(context, command, keys) from None
         if not isinstance(result, int):
             return result
@@ -170,23 +171,23 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def no_place(state: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
-    """Why plain keys cannot grow by so much, None if they can."""
+def key_space_full(state: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
+    """The error if plain keys cannot grow by these words, else None."""
     if keyspace_bytes(state) + sum(map(len, words)) <= limit:
         return None
-    return f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib"
+    return f"OOM the key space has reached its limit of {limit >> 20} MiB; delete keys or raise redis.keys_mib"
 
 
-def refuse_if_no_place(context: Context, words: Iterable[bytes]) -> None:
-    """Before plain keys grow by what is told of jobs that are there already."""
-    full = no_place(context.dispatcher.state, context.protocol.keys_bytes, words)
+def refuse_if_key_space_full(context: Context, words: Iterable[bytes]) -> None:
+    """Raise if plain keys cannot grow by these words. The job limit does not count: no job is added."""
+    full = key_space_full(context.dispatcher.state, context.protocol.keys_bytes, words)
     if full is not None:
         raise Error(full)
 
 
 def refuse_if_full(context: Context, args: list[bytes]) -> None:
-    """Before plain keys grow by so much."""
-    refuse_if_no_place(context, args)
+    """Raise if plain keys cannot grow by these words, or if the server accepts no writes that take space."""
+    refuse_if_key_space_full(context, args)
     no_room = context.dispatcher.no_room(0)
     if no_room is not None:
         raise Error(f"OOM {no_room}")

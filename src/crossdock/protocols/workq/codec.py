@@ -1,4 +1,4 @@
-"""Workq's wire format: replies and errors, words of a command line, times, and the reader of requests."""
+"""Workq's wire format: replies and errors, the words of a command line, times, and the request parser."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ OK: Final = b"+OK\r\n"
 ONE: Final = b"+OK 1\r\n"
 NONE: Final = b"+OK 0\r\n"
 NOT_FOUND: Final = b"-NOT-FOUND\r\n"
-TIMEOUT: Final = b"-TIMEOUT\r\n"  #: a blank behind it would be refused by the Go client
+TIMEOUT: Final = b"-TIMEOUT\r\n"  #: no trailing blank: the Go client would refuse it
 
 
 def client_error(text: str) -> bytes:
@@ -43,7 +43,7 @@ DUPLICATE_RESULT: Final = client_error("Duplicate result")
 
 
 class InvalidCommand(Exception):
-    """A command that is refused; `reply` is what its client hears."""
+    """A command that is refused with `reply`."""
 
     def __init__(self, reply: bytes) -> None:
         super().__init__(reply)
@@ -51,17 +51,17 @@ class InvalidCommand(Exception):
 
 
 def result(ident: str, ok: bool, body: bytes) -> bytes:
-    """How a job ended, told to `run` and `result`."""
+    """The reply to `run` and `result` for a job that has ended."""
     return ONE + b"%b %d %d\r\n%b\r\n" % (ident.encode(), ok, len(body), body)
 
 
-# The words of a command line: flags (page 1.1), numbers (1.2) and names (section 2).
+# The words of a command line: flags (workq.md section 1.1), numbers (section 1.2) and names (section 2).
 
 
 Flags = dict[bytes, bytes]
 NO_FLAGS: Final[Flags] = {}
 
-_FLAGS_AT_MOST: Final = 100  #: of which three are known
+_FLAGS_AT_MOST: Final = 100  #: three are known
 
 NAME_BYTES: Final = 255
 _NAME: Final = re.compile(rb"[A-Za-z0-9_.-]+")
@@ -72,7 +72,8 @@ _UINT64: Final = 2**64 - 1
 
 
 def apart(tokens: list[bytes]) -> tuple[list[bytes], Flags]:
-    """Positional words, and flags wherever they stand. `-priority=1=2` means 1. Raises Invalid."""
+    """Separate positional words from flags, which may stand anywhere. `-priority=1=2` means 1. Raises
+    InvalidCommand."""
     words: list[bytes] = []
     flags: Flags = {}
     for token in tokens:
@@ -87,7 +88,7 @@ def apart(tokens: list[bytes]) -> tuple[list[bytes], Flags]:
 
 
 def unsigned(text: bytes, most: int = _UINT64) -> int | None:
-    """Decimal digits and nothing else, leading zeros allowed; None for anything else, and beyond `most`."""
+    """The value of decimal digits, leading zeros allowed. None for anything else and above `most`."""
     if not text.isdigit():
         return None
     if len(text) > _UINT64_DIGITS:
@@ -99,7 +100,7 @@ def unsigned(text: bytes, most: int = _UINT64) -> int | None:
 
 
 def signed(text: bytes) -> int | None:
-    """Digits behind at most one sign; None for anything else."""
+    """The value of digits with an optional sign. None for anything else."""
     sign = text[:1]
     if sign != b"-" and sign != b"+":
         return unsigned(text)
@@ -108,7 +109,7 @@ def signed(text: bytes) -> int | None:
 
 
 def name(text: bytes) -> str | None:
-    """The name of jobs and of their queue; None if it cannot be one."""
+    """The name of a job and of its queue. None if it is invalid."""
     return _known(text) if len(text) <= NAME_BYTES else None
 
 
@@ -118,16 +119,16 @@ def _known(text: bytes) -> str | None:
 
 
 def spells(text: str) -> bool:
-    """Could this name of a queue, of whatever door, be said here?"""
+    """Is this queue name, from any protocol, valid in Workq?"""
     return len(text) <= NAME_BYTES and _SPELLED.fullmatch(text) is not None
 
 
 def spelled(text: str) -> bytes:
-    """The name with `?` for what cannot be said: a line end in it would begin a line of our reply."""
+    """The name with `?` for invalid characters: a line end in it would break the reply."""
     return (text if spells(text) else _UNSPELLED.sub("?", text)).encode()
 
 
-# Times as Workq reads and writes them: UTC, capital T and Z, no offset (page section 2).
+# Times: UTC, capital T and Z, no offset (workq.md section 2).
 
 
 _STAMP: Final = re.compile(rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
@@ -138,7 +139,7 @@ _LAST: Final = 253_402_300_799
 
 
 def parse(text: bytes) -> float | None:
-    """Seconds since 1970; None unless it is a real date in that one form. A fraction of a second is tolerated."""
+    """Seconds since 1970. None unless it is a valid date in that form. A fraction of a second is allowed."""
     match = _STAMP.fullmatch(text)
     if match is None:
         return None
@@ -153,38 +154,38 @@ def parse(text: bytes) -> float | None:
 
 @lru_cache(maxsize=1_024)
 def stamp(at: float) -> bytes:
-    """Whole seconds. A time beyond the calendar is shown as its first or last second."""
+    """Whole seconds. A time outside the calendar is shown as its first or last second."""
     seconds = min(max(_FIRST, at), _LAST) // 1
     return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19].encode() + b"Z"
 
 
-# Bytes in, commands out: lines that end in CR LF, some followed by a block of announced length (page section 1).
+# The request parser: lines that end in CR LF, some followed by a block of announced length (workq.md section 1).
 #
-# A command that is refused before its block is read leaves the block in the stream, where it is read as the next
-# command: that is how upstream behaves, and what its clients see (1.3).
+# A command that is refused before its block is read leaves the block in the stream, where it is parsed as the next
+# command. Upstream does the same (workq.md section 1.3).
 
 
 BUDGET: Final = 1_058_576  #: bytes of one command, its block and both line ends included
 BLOCK_BYTES: Final = 1_048_576
 
-#: The words of a line, the first of them the command's name; its flags; its block. Bytes: the reply to a refused one.
+#: The words of a line, starting with the command's name, its flags, and its block. Bytes: the reply to an invalid one.
 _Read: TypeAlias = tuple[list[bytes], Flags, bytes] | bytes
 
 _ANY: Final = BUDGET
 
-#: A line with more blanks is refused without a look at its words: `lease` takes a thousand names.
+#: A line with more blanks is refused without splitting it. `lease` takes a thousand names.
 _BLANKS_AT_MOST: Final = 5_000
 
-#: To read so many bytes of a line takes a second.
+#: Bytes of a line that are parsed per second.
 _LINES_A_S: Final = 1e8
 
 
-#: None: the peer broke the grammar for good, and nothing follows.
+#: None: the stream cannot be parsed any further, and nothing follows.
 WorkqRequest: TypeAlias = _Read | Long[_Read] | None
 
 
 class _Shape(NamedTuple):
-    """How many words a command has, its name included; what is said of a wrong size, if a block follows."""
+    """The number of words of a command, including its name, and the reply to a wrong size if a block follows."""
 
     least: int
     most: int
@@ -205,7 +206,7 @@ _SHAPES: Final = {
 
 
 class _Head(NamedTuple):
-    """A line that a block follows."""
+    """A line that is followed by a block."""
 
     words: list[bytes]
     flags: Flags
@@ -214,12 +215,12 @@ class _Head(NamedTuple):
 
 
 class Codec:
-    """Goes over each byte once, whatever the chunks."""
+    """Scans each byte once, for any split into chunks."""
 
     __slots__ = ("_broken", "_head", "_kept", "_need")
 
     def __init__(self) -> None:
-        self._kept = bytearray()  #: the beginning of a line or, behind a `_head`, of its block
+        self._kept = bytearray()  #: the beginning of a line or, after a `_head`, of its block
         self._head: _Head | None = None
         self._need = 0  #: bytes of the block and its line end
         self._broken = False
@@ -270,7 +271,7 @@ class Codec:
         return found
 
     def _break(self, found: list[WorkqRequest]) -> list[WorkqRequest]:
-        """Nothing is said to it (section 1), but what came before is answered."""
+        """The connection closes without a reply (workq.md section 1). Commands before this one are answered."""
         self._broken = True
         self._kept.clear()
         found.append(None)

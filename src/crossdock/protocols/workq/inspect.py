@@ -1,4 +1,4 @@
-"""`inspect` (page 5.8): reads of the engine's state, a page at a time. No flags, one object word."""
+"""`inspect` (workq.md section 5.8): reads of the engine's state, a page at a time. No flags, one object word."""
 
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 LIMIT: Final = 100
 _OFFSET: Final = 2**32 - 1
 
-#: Names of queues looked at in one go.
+#: Queue names per slice.
 SLICE: Final = 1_000
 
-#: Of a page of jobs: a longer one is sent in parts of so much, or of one job. A hundred jobs may have 100 MiB.
+#: A longer page of jobs is sent in parts of this size, at least a job each. A hundred jobs may have 100 MiB.
 PART_BYTES: Final = 64 * 1024
 
 Words = list[bytes]
 
 
 def inspect(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words, flags: Flags) -> Answer:
-    """`inspect <object> …`. Raises Invalid."""
+    """`inspect <object> …`. Raises InvalidCommand."""
     known = _OBJECTS.get(words[1])
     if known is None:
         raise InvalidCommand(codec.UNKNOWN_COMMAND)
@@ -49,7 +49,7 @@ def inspect(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words, fla
 
 
 def _server(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
-    """Three keys, and three announced: upstream says two (section 10, row 3)."""
+    """Three keys. Upstream announces two (workq.md section 10, row 3)."""
     return codec.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         protocol.connections,
         totals(dispatcher.state).evicted,
@@ -62,7 +62,7 @@ def _queue(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> b
 
 
 def _queues(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
-    """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
+    """In byte order. Queues with names that are invalid in Workq are not listed (model.md section 7)."""
     offset, limit = _page(words)
     names = [queue.name for queue in listed_queues(dispatcher.state)]
     if len(names) <= SLICE:
@@ -71,7 +71,7 @@ def _queues(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> 
 
 
 def _in_slices(dispatcher: Dispatcher, names: list[str], offset: int, limit: int) -> Slices:
-    """To sort what is sorted in long pieces takes a fraction of the time."""
+    """Slices are sorted one by one: sorting their concatenation then takes a fraction of the time."""
     found: list[str] = []
     for first in range(0, len(names), SLICE):
         found += _spelled(names[first : first + SLICE])
@@ -84,7 +84,7 @@ def _spelled(names: list[str]) -> list[str]:
 
 
 def _page_of_queues(dispatcher: Dispatcher, names: list[str], offset: int, limit: int) -> bytes:
-    """One that was forgotten meanwhile has no row."""
+    """A queue that was removed meanwhile is left out."""
     queues = queues_by_name(dispatcher.state)
     listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
     return _replies([_lengths(dispatcher, queue) for queue in listed])
@@ -96,13 +96,13 @@ def _lengths(dispatcher: Dispatcher, queue: Queue) -> bytes:
 
 
 def _jobs(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
-    """Ready ones alone, in the order they will be leased (row 23)."""
+    """Ready jobs only, in the order of leasing (workq.md section 10, row 23)."""
     queue, offset, limit = _page_of(dispatcher, words)
     return _page_of_jobs(page_of_ready(dispatcher.state, queue, offset, offset + limit))
 
 
 def _scheduled_jobs(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> Answer:
-    """Of higher priority first, then by time (5.8)."""
+    """By priority, then by time (workq.md section 5.8)."""
     queue, offset, limit = _page_of(dispatcher, words)
     if not scheduled_count(dispatcher.state, queue.name):
         return codec.NONE
@@ -116,8 +116,8 @@ def _page_of_jobs(jobs: list[Job]) -> Answer:
 
 
 def _in_parts(jobs: list[Job]) -> Slices:
-    """Each job as it was when it was asked for, whatever becomes of it while the peer reads: as many were announced. A
-    copy shares the payload with its job."""
+    """Send copies of the jobs: the number of jobs was announced, and a job may change while the peer reads. A copy
+    shares the payload with its job."""
     part = b"+OK %d\r\n" % len(jobs)
     jobs.reverse()
     while jobs:
@@ -129,7 +129,7 @@ def _in_parts(jobs: list[Job]) -> Slices:
 
 
 def _job(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> bytes:
-    """Any UUID will do to ask."""
+    """Accepts any UUID."""
     ident = workq_job.parse(words[2])
     if ident is None:
         raise InvalidCommand(codec.INVALID_ID)
@@ -138,7 +138,7 @@ def _job(protocol: "WorkqProtocol", dispatcher: Dispatcher, words: Words) -> byt
 
 
 def find(dispatcher: Dispatcher, ident: str) -> Job | None:
-    """The job this door shows under that id: the newest of that jid, or the one of that number."""
+    """The job that Workq shows under that ID: the newest of that jid, or the one of that number."""
     state = dispatcher.state
     job = newest_job(state, ident)
     if job is not None:
@@ -175,7 +175,7 @@ def _page(words: Words) -> tuple[int, int]:
 
 
 def _page_of(dispatcher: Dispatcher, words: Words) -> tuple[Queue, int, int]:
-    """The queue is looked up last: a bad page of an unknown queue is a bad page."""
+    """The queue is looked up last: an invalid page is reported before an unknown queue."""
     queue, (offset, limit) = _named(words[2]), _page(words)
     return _known(dispatcher, queue), offset, limit
 
@@ -185,7 +185,7 @@ def _replies(found: Iterable[bytes]) -> bytes:
     return b"+OK %d\r\n%b" % (len(each), b"".join(each))
 
 
-#: The number of words, `inspect` and the object included, and what to show.
+#: The number of words, including `inspect` and the object, and the function.
 _OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqProtocol", Dispatcher, Words], Answer]]]] = {
     b"server": (2, _server),
     b"queue": (3, _queue),

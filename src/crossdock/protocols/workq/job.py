@@ -1,4 +1,4 @@
-"""The Workq job: ids, from the words of `add`, `schedule` and `run` to a `Spec`, and as `inspect` shows it."""
+"""The Workq job: IDs, from the words of `add`, `schedule` and `run` to a `Spec`, and as `inspect` shows it."""
 
 import re
 from functools import lru_cache
@@ -14,17 +14,17 @@ from crossdock.protocols.workq.codec import NO_FLAGS, Flags, InvalidCommand, nam
 
 DAY_MS: Final = 86_400_000  #: the longest TTR, and the longest wait
 TRIES: Final = 255
-LEASE_S: Final = 60.0  #: of a job that came by another door and says nothing
+LEASE_S: Final = 60.0  #: of a job from another protocol that has no lease time
 LOWEST: Final = -(2**31)
 HIGHEST: Final = 2**31 - 1
 _SCHEDULED_BAND: Final = 2
-_SHORT: Final = 300  #: bytes; longer words are not worth remembering
-_RAW: Final = Form.RAW  #: looked up once: a member of an enumeration costs as much as a call
+_SHORT: Final = 300  #: bytes; longer words are not cached
+_RAW: Final = Form.RAW  #: a module constant: looking up an enumeration's member costs as much as a call
 _ANY_ID: Final = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 
 
 def added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
-    """`add <id> <name> <ttr> <ttl> <payload-size>`. Raises Invalid."""
+    """`add <id> <name> <ttr> <ttl> <payload-size>`. Raises InvalidCommand."""
     _, raw, named, ttr, ttl, _ = words
     ident = parse(raw)
     if not flags and ident is not None and sound(ident) and len(named) + len(ttr) + len(ttl) <= _SHORT:
@@ -37,7 +37,7 @@ def added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
 
 @lru_cache(maxsize=4_096)
 def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Policy, Extra] | None:
-    """Clients add jobs of one kind again and again. None: something is wrong, and what comes first is to be told."""
+    """The parts that jobs with the same words share. None: a word is invalid; `_added` finds the first one."""
     words = [b"add", _ANY_ID, named, ttr, ttl, b"0"]
     try:
         one = _added(words, NO_FLAGS, b"")
@@ -58,8 +58,8 @@ def _added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
 
 
 def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spec:
-    """`schedule <id> <name> <ttr> <ttl> <time> <payload-size>`. A time that has passed will do while its TTL has not.
-    Raises Invalid."""
+    """`schedule <id> <name> <ttr> <ttl> <time> <payload-size>`. A past time is valid until its TTL has passed.
+    Raises InvalidCommand."""
     ident, ttr, ttl = _begin(words, flags), _digits(words[3], codec.INVALID_TTR), _ttl(words[4])
     time = codec.parse(words[5])
     if time is None:
@@ -76,7 +76,7 @@ def scheduled(words: list[bytes], flags: Flags, payload: bytes, now: Now) -> Spe
 
 
 def foreground(words: list[bytes], flags: Flags, payload: bytes) -> tuple[Spec, int]:
-    """`run <id> <name> <ttr> <wait-timeout> <payload-size>`: its job, and how long to wait (ms). Raises Invalid."""
+    """`run <id> <name> <ttr> <wait-timeout> <payload-size>`: its job, and the wait in ms. Raises InvalidCommand."""
     ident = _begin(words, flags, 1)
     ttr = _digits(words[3], codec.INVALID_TTR)
     priority = _priority(flags)
@@ -93,7 +93,7 @@ def timeout(text: bytes) -> int:
 
 
 def _begin(words: list[bytes], flags: Flags, most_flags: int = 3) -> str:
-    """What is checked first: unknown flags pass, too many do not."""
+    """The first checks: the number of flags, unknown ones included, and the ID."""
     if len(flags) > most_flags:
         raise InvalidCommand(codec.INVALID_ARGS)
     ident = parse(words[1])
@@ -103,7 +103,7 @@ def _begin(words: list[bytes], flags: Flags, most_flags: int = 3) -> str:
 
 
 def _end(ident: str, named: bytes, ttr: int) -> str:
-    """What is checked once all can be read; the name."""
+    """The last checks, once every word is readable. Returns the queue's name."""
     if not sound(ident):
         raise InvalidCommand(codec.INVALID_ID)
     queue = name(named)
@@ -122,12 +122,12 @@ def _digits(text: bytes, wrong: bytes) -> int:
 
 
 def _ttl(text: bytes) -> int:
-    """Up to 2^64 - 1 ms, as the seed has it (section 10, row 7)."""
+    """Up to 2^64 - 1 ms, as in the original protocol document (workq.md section 10, row 7)."""
     return _digits(text, codec.INVALID_TTL)
 
 
 def _options(flags: Flags) -> tuple[int, int, int]:
-    """Attempts, fails, priority; each 0 unless given."""
+    """Attempts, fails and priority, each 0 by default."""
     attempts = unsigned(flags.get(b"max-attempts", b"0"), TRIES)
     if attempts is None:
         raise InvalidCommand(codec.INVALID_MAX_ATTEMPTS)
@@ -146,7 +146,8 @@ def _priority(flags: Flags) -> int:
 
 @lru_cache(maxsize=1_024)
 def _policy(ttr: int, attempts: int, fails: int) -> Policy:
-    """A `fail` is final unless max-fails allows more (6.3); a TTR that ends costs an attempt and nothing else (6.1)."""
+    """A `fail` is final unless max-fails allows more (workq.md section 6.3). An expired TTR only counts as an attempt
+    (section 6.1)."""
     return Policy(
         max(fails - 1, 0),
         attempts,
@@ -161,23 +162,23 @@ def _policy(ttr: int, attempts: int, fails: int) -> Policy:
 
 @lru_cache(maxsize=1_024)
 def _run_policy(ttr: int) -> Policy:
-    """One attempt, and nothing is kept: its result goes to whoever runs it (5.3)."""
+    """One attempt. The result goes to the client that runs it and is not kept (workq.md section 5.3)."""
     return Policy(0, 0, ttr / 1_000, Backoff.NONE, lease_expiry=LeaseExpiry.DROP)
 
 
 @lru_cache(maxsize=1_024)
 def _extra(ttl: int, time: float, fails: int) -> Extra:
-    """Jobs added alike share it."""
+    """Shared by jobs with the same values."""
     return Extra(protocol_data=WorkqData(ttl, time, fails), links=Links(ttl_s=ttl / 1_000))
 
 
 _FOREGROUND: Final = Extra(protocol_data=WorkqData(), links=Links(foreground=True))
 
 
-# Job ids (page section 3): read leniently (section 10, rows 8 and 9), shown in canonical form.
+# Job IDs (workq.md section 3): accepted in several forms (section 10, rows 8 and 9), shown in canonical form.
 #
-# A job of another door whose jid Workq could not spell is shown as a UUID made from its number (MODEL section 9), and
-# that UUID is understood again.
+# A job of another protocol whose jid is no valid ID is shown as a UUID made from its number (model.md section 9).
+# Requests accept that UUID.
 
 
 _CANONICAL: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -186,13 +187,13 @@ _LENIENT: Final = re.compile(
     re.IGNORECASE,
 )
 
-#: Version 4 and the variant of RFC 4122; what a client draws at random begins like this once in 2**56 times.
+#: Version 4 and the variant of RFC 4122. A random UUID has this prefix with a probability of 2**-56.
 MADE_UP: Final = "c205d0c0-0000-400"
 _MADE_UP: Final = re.compile(MADE_UP + "([0-9a-f])-8([0-9a-f]{3})-([0-9a-f]{12})")
 
 
 def parse(text: bytes) -> str | None:
-    """The canonical form of what can be read as a UUID, else None."""
+    """The canonical form of a UUID in any accepted form, else None."""
     if _CANONICAL.fullmatch(text):
         return text.decode()
     match = _LENIENT.fullmatch(text)
@@ -200,18 +201,18 @@ def parse(text: bytes) -> str | None:
 
 
 def sound(ident: str) -> bool:
-    """Is this canonical UUID one of RFC 4122, or of its successor? The nil UUID and others are not."""
+    """Is this canonical UUID one of RFC 4122 or RFC 9562? The nil UUID is not."""
     return ident[14] in "12345678" and ident[19] in "89ab"
 
 
 def read(text: bytes) -> str | None:
-    """`parse` and `sound` in one, where nothing is checked in between."""
+    """`parse` and `sound` in one."""
     ident = parse(text)
     return ident if ident is not None and sound(ident) else None
 
 
 def shown(job: Job) -> str:
-    """A jid as it is if this door would take it as an id."""
+    """The jid if it is a valid ID, else an ID made from the job's number."""
     jid = job.jid
     if len(jid) == 36 and jid.isascii() and _CANONICAL.fullmatch(jid.encode()) and sound(jid):
         return jid
@@ -220,17 +221,17 @@ def shown(job: Job) -> str:
 
 
 def number(ident: str) -> Number:
-    """The number a made-up id was made from; 0: it is none."""
+    """The job number in an ID that was made from one, 0 for other IDs."""
     match = _MADE_UP.fullmatch(ident)
     return 0 if match is None else int("".join(match.groups()), 16)
 
 
-# A job as `inspect` shows it (page 5.8), of whatever door; and its result, if it has ended.
+# A job of any protocol as `inspect` shows it (workq.md section 5.8), and its result.
 
 
 _NEW, _COMPLETED, _FAILED, _PENDING, _LEASED = range(5)
 
-#: Where attempts do not tell the difference: one that was tried before, or failed without, is pending and not new.
+#: States that do not depend on attempts. Other jobs are new, or pending after an attempt or a failure.
 _STATES: Final = {
     State.LEASED: _LEASED,
     State.RETRYING: _PENDING,
@@ -269,7 +270,7 @@ def record(job: Job) -> bytes:
 
 
 def outcome(job: Job) -> tuple[bool, bytes] | None:
-    """Success and result of a job that has ended and is kept; None: it has not ended."""
+    """Success and result of a job that has ended and is kept. None: it has not ended."""
     if job.state is State.COMPLETE or job.state is State.FAILED:
         result = job.extra.result if job.extra is not None else None
         return job.state is State.COMPLETE, b"" if result is None else result.body

@@ -1,8 +1,9 @@
-"""The Workq door: what its sessions share. It has no password, so it is never opened beyond loopback."""
+"""The Workq protocol: the state that its sessions share. It has no password, so it listens on loopback only."""
 
 from collections.abc import Callable
 
 from crossdock.protocols.base import Dispatcher
+from crossdock.protocols.worker_names import WorkerNames
 from crossdock.protocols.workq.session import VIA, WorkqSession
 
 
@@ -11,7 +12,8 @@ class WorkqProtocol:
     handshake_s = 0.0  #: there is none
 
     def __init__(self, *, lease_ttr: bool = False) -> None:
-        self.lease_ttr = lease_ttr  #: a lease tells the TTR, as Workq 0.2.0 and later do (section 10, row 1)
+        self.lease_ttr = lease_ttr  #: add the TTR to a lease, as Workq 0.2.0 and later do (workq.md section 10, row 1)
+        self.worker_names = WorkerNames(VIA)
         self.connections = 0
         self.started = 0.0  #: wall
 

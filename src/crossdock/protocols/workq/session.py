@@ -1,4 +1,4 @@
-"""One Workq connection: a reply a command, in order; `lease`, `result` and `run` may wait (page section 5)."""
+"""One Workq connection: a reply to each command, in order. Some commands may wait (workq.md section 5)."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -12,10 +12,10 @@ from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, JobResult, Wait, again, give_back
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, JobResult, Wait, ask_again, give_back
 from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.payload import as_bytes
-from crossdock.protocols.rejection_delay import Long, rested
+from crossdock.protocols.rejection_delay import Long, answer_long
 from crossdock.protocols.workq import codec
 from crossdock.protocols.workq import job as workq_job
 from crossdock.protocols.workq.codec import OK, TIMEOUT, Codec, Flags, InvalidCommand, WorkqRequest, name
@@ -30,10 +30,10 @@ NAMES_AT_MOST: Final = 1_000  #: in one lease
 _NAMES_KEPT: Final = 64
 MESSAGE_BYTES: Final = 1_000
 
-#: Naming a queue makes it known, as upstream does; beyond so many it does not, for they never go away.
+#: A lease registers the queues that it names, as upstream does. Above this number it does not: they stay forever.
 QUEUES_AT_MOST: Final = 100_000
 TERMS: Final = LeaseTerms(LEASE_S, 0.001, DAY_MS / 1_000, registers=True)
-_TERMS_WHEN_MANY: Final = LeaseTerms(LEASE_S, 0.001, DAY_MS / 1_000)
+_TERMS_WITHOUT_REGISTERING: Final = LeaseTerms(LEASE_S, 0.001, DAY_MS / 1_000)
 
 _FREE: Final = Claim(VIA, "", free=True)
 _ALL: Final = frozenset(State) - {State.GONE}
@@ -51,8 +51,9 @@ class WorkqSession:
         self._dispatcher = dispatcher
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
-        self._given = IssuedLeases()
-        self._running: Number = 0  #: the foreground job this connection waits for
+        self._leases = IssuedLeases()
+        self._worker = ""  #: the name in its leases, from the first lease on
+        self._running: Number = 0  #: the foreground job that this connection waits for
 
     def greeting(self) -> bytes:
         return b""
@@ -63,7 +64,7 @@ class WorkqSession:
         if isinstance(request, bytes):
             return request
         if isinstance(request, Long):
-            return rested(self._dispatcher, self.handle, request)
+            return answer_long(self._dispatcher, self.handle, request)
         words, flags, block = request
         try:
             return _VERBS[words[0]](self, words, flags, block)
@@ -71,18 +72,20 @@ class WorkqSession:
             return refused.reply
 
     def broken(self) -> None:
-        """The codec tells of it at its place among the requests."""
+        """Nothing: the codec reports it in order, as a request of None."""
 
     def crowded(self, connections: int) -> Close:
         return Close(codec.server_error(f"Too many connections: {connections}"))
 
     def farewell(self) -> bytes:
-        """Nothing: a client would take it for the reply to its next command."""
+        """Nothing: a client would read it as the reply to its next command."""
         return b""
 
     def closed(self) -> None:
-        """Nobody will hear of the job it ran; a worker that has it may go on (docs/explain/doors.md, question 15)."""
+        """Remove the job of an unfinished `run`, whose result has no receiver. A worker that has leased it may go
+        on."""
         self._protocol.connections -= 1
+        self._protocol.worker_names.free(self._worker)
         if self._running:
             self._remove(self._running, "abandoned", _UNLEASED)
 
@@ -93,7 +96,7 @@ class WorkqSession:
         return self._enqueue(scheduled(words, flags, block, self._dispatcher.now)) or OK
 
     def _enqueue(self, spec: Spec) -> bytes | None:
-        """Why it was not taken in; None: it was."""
+        """The error reply, None if the job was accepted."""
         if spec.jid.startswith(workq_job.MADE_UP) and find(self._dispatcher, spec.jid) is not None:
             return codec.DUPLICATE_JOB
         no_room = self._dispatcher.no_room(1)
@@ -102,7 +105,7 @@ class WorkqSession:
         return codec.DUPLICATE_JOB if self._dispatcher.do(Enqueue(VIA, [spec], unless_live=True)) else None
 
     def _run(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
-        """Wait for a worker, then for its result; a lease that ends ends it all (section 10, row 12)."""
+        """Wait for a worker, then for its result. An expired lease ends the wait (workq.md section 10, row 12)."""
         spec, wait = foreground(words, flags, block)
         refused = self._enqueue(spec)
         if refused is not None:
@@ -111,21 +114,21 @@ class WorkqSession:
         job = find(self._dispatcher, ident)
         number = self._running = 0 if job is None else job.number
 
-        def told(ended: JobResult) -> Answer:
+        def on_result(ended: JobResult) -> Answer:
             self._running = 0
             if ended.settled:
                 return codec.result(ident, ended.ok, ended.body)
-            return TIMEOUT if ended.lapsed else codec.NOT_FOUND
+            return TIMEOUT if ended.lease_expired else codec.NOT_FOUND
 
-        def late(_: bool) -> Answer:
+        def at_deadline(_: bool) -> Answer:
             job = job_by_number(self._dispatcher.state, number)
             if job is not None and job.lease is not None and job.lease.end > self._dispatcher.now.steady:
-                return Wait((), job.lease.end, late, number, told)
+                return Wait((), job.lease.end, at_deadline, number, on_result)
             self._running = 0
             self._remove(number, "abandoned", _ALL)
             return TIMEOUT
 
-        return Wait((), self._dispatcher.now.steady + wait / 1_000, late, number, told)
+        return Wait((), self._dispatcher.now.steady + wait / 1_000, at_deadline, number, on_result)
 
     def _result(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
@@ -139,25 +142,27 @@ class WorkqSession:
         if not wait:
             return TIMEOUT
 
-        def told(ended: JobResult) -> Answer:
+        def on_result(ended: JobResult) -> Answer:
             return codec.result(ident, ended.ok, ended.body) if ended.settled else codec.NOT_FOUND
 
-        return Wait((), self._dispatcher.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
+        return Wait((), self._dispatcher.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, on_result)
 
     def _lease(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         if flags or len(words) > NAMES_AT_MOST + 2:
             return codec.INVALID_ARGS
         wait = timeout(words[-1])
+        if not self._worker:
+            self._worker = self._protocol.worker_names.take()
         return self._try_lease(_names(words[1:-1]), self._dispatcher.now.steady + wait / 1_000, not wait)
 
     def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         dispatcher = self._dispatcher
-        terms = TERMS if queue_count(dispatcher.state) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
-        command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
+        terms = TERMS if queue_count(dispatcher.state) < QUEUES_AT_MOST else _TERMS_WITHOUT_REGISTERING
+        command = LeaseNext(VIA, queues, self._worker, terms, len(queues) > 1)
         job = dispatcher.do(command)
         if job is None or job.lease is None:
             if more_candidates(dispatcher.state, command, dispatcher.now):
-                return again(dispatcher, until, partial(self._try_lease, queues, until))
+                return ask_again(dispatcher, until, partial(self._try_lease, queues, until))
             return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         leases = [(job.number, job.lease.token)]
         try:
@@ -167,11 +172,11 @@ class WorkqSession:
             raise
 
     def _leased(self, job: Job, lease: Lease) -> bytes:
-        if job.origin == VIA and qless_data(job) is None:  # a recurring job of qless may have come by this very lease
+        if job.origin == VIA and qless_data(job) is None:  # this lease may have created the job of a qless schedule
             ident, payload = job.jid, job.payload
         else:
             ident, payload = workq_job.shown(job), as_bytes(job)
-        self._given.remember(ident, job, self._dispatcher)
+        self._leases.remember(ident, job, self._dispatcher)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._protocol.lease_ttr else b""
         return codec.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
@@ -187,9 +192,9 @@ class WorkqSession:
         return self._settled(ident, self._dispatcher.do(Fail(jid, claim, "failed", message, result=block)))
 
     def _claim(self, ident: str) -> tuple[str, Claim]:
-        """Who asks, for which jid. The lease counts that this connection was given; once it is over, Workq's freedom
-        goes as far as no other door has the job."""
-        held = self._given.newest(ident)
+        """The jid and the claim for that ID. A lease of this connection is claimed. Without one Workq may settle any
+        job that is not leased through another protocol."""
+        held = self._leases.newest(ident)
         number = 0
         if (
             ident.startswith(workq_job.MADE_UP)
@@ -201,11 +206,11 @@ class WorkqSession:
 
     def _settled(self, ident: str, verdict: Verdict) -> bytes:
         if verdict is Verdict.DONE:
-            self._given.forget(ident)
+            self._leases.forget(ident)
         return _SETTLED[verdict]
 
     def _delete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
-        """Any UUID will do; one that no job can have is not found (section 10, row 17)."""
+        """Accepts any UUID. One that no job can have is not found (workq.md section 10, row 17)."""
         if flags:
             return codec.INVALID_ARGS
         ident = workq_job.parse(words[1])
@@ -224,7 +229,7 @@ class WorkqSession:
 
 
 def _ident(words: list[bytes], flags: Flags) -> str:
-    """Of `complete`, `fail` and `result`: no flags, then the id."""
+    """The ID in `complete`, `fail` and `result`, which take no flags. Raises InvalidCommand."""
     if flags:
         raise InvalidCommand(codec.INVALID_ARGS)
     ident = workq_job.read(words[1])
@@ -234,13 +239,13 @@ def _ident(words: list[bytes], flags: Flags) -> str:
 
 
 def _names(words: list[bytes]) -> tuple[str, ...]:
-    """Workers ask for the same names over and over; very many of them are not remembered."""
+    """Cached, because workers send the same names with each lease. Long lists are not cached."""
     return _read_names(tuple(words)) if len(words) <= _NAMES_KEPT else _read_names.__wrapped__(tuple(words))
 
 
 @lru_cache(maxsize=256)
 def _read_names(words: tuple[bytes, ...]) -> tuple[str, ...]:
-    """Each once, so that each is as likely as the others."""
+    """Without duplicates, so that each queue is equally likely."""
     found: dict[str, None] = {}
     for word in words:
         queue = name(word)

@@ -1,9 +1,9 @@
-"""The numbers of a jid, and how its parts share them."""
+"""The numbers of a jid, and how jids are spread over the parts."""
 
 from crossdock.engine.index.job_table import JidIndex
 
 
-def test_one_number_of_a_jid() -> None:
+def test_a_jid_with_one_number_is_found_and_removed() -> None:
     jids = JidIndex()
     jids.add("a", 1)
     assert "a" in jids
@@ -24,7 +24,7 @@ def test_several_numbers_of_a_jid_are_listed_oldest_first() -> None:
     assert (jids.all("a"), jids.newest("a")) == ((3,), 3)
 
 
-def test_no_part_has_much_more_than_its_share() -> None:
+def test_jids_are_spread_evenly_over_the_parts() -> None:
     jids = JidIndex()
     for number in range(64_000):
         jids.add(f"job-{number}", number)

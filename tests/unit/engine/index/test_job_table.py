@@ -1,4 +1,4 @@
-"""Jobs by number, over the edges of their blocks."""
+"""Jobs by number, across the borders of blocks."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_jobs_are_found_by_number_and_walked_in_its_order() -> None:
     assert 32_767 in jobs
 
 
-def test_what_is_not_there() -> None:
+def test_a_missing_job_is_not_found_and_cannot_be_taken() -> None:
     jobs = JobTable()
     jobs.add(job(7))
     for number in (8, 40_000):
@@ -37,7 +37,7 @@ def test_what_is_not_there() -> None:
     assert len(jobs) == 1
 
 
-def test_an_empty_block_is_given_up() -> None:
+def test_an_empty_block_is_removed() -> None:
     jobs = JobTable()
     jobs.add(job(7))
     jobs.add(job(70_000))

@@ -1,4 +1,4 @@
-"""`SortedList` beside a plain sorted list, however its ways are mixed: the quick ones must agree with the slow ones."""
+"""`SortedList` compared with a plain sorted list, for any mix of operations: fast paths and slow paths must agree."""
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Any
@@ -12,13 +12,13 @@ from crossdock.engine.index.sorted_list import SortedList
 
 Key = tuple[int]
 
-#: Few enough that equal values meet.
+#: Few values, so that equal ones occur.
 small = st.tuples(st.integers(0, 40))
 spots = st.integers(0, 10_000)
 
 
 class OrderBesideList(RuleBasedStateMachine):
-    """The lists inside hold at most `load` values here, so that a handful of values is many lists."""
+    """The internal lists hold at most `load` values here, so that a few values make many lists."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class OrderBesideList(RuleBasedStateMachine):
     @precondition(lambda self: self.plain)
     @rule(spot=spots, many=st.sampled_from([1, 63, 64, 200]))
     def take_all(self, spot: int, many: int) -> None:
-        """Values that are there, and their like with them: in the engine no two are alike."""
+        """Take existing values with all equal ones: in the engine no two values are equal."""
         at = spot % len(self.plain)
         gone = set(self.plain[at : at + many])
         taken = [value for value in self.plain if value in gone]
@@ -56,7 +56,7 @@ class OrderBesideList(RuleBasedStateMachine):
 
     @rule(many=st.integers(1, 12))
     def append(self, many: int) -> None:
-        """As arrivals do: each at the end."""
+        """Like pushes: each at the end."""
         for _ in range(many):
             self.highest += 1
             self.order.add((self.highest,))
@@ -64,7 +64,7 @@ class OrderBesideList(RuleBasedStateMachine):
 
     @rule(many=st.sampled_from([255, 256, 600]), gap=st.integers(-1, 1))
     def append_at_once(self, many: int, gap: int) -> None:
-        """As leases that are sorted in: behind all others, or all but."""
+        """Like sorted bulk inserts: after all others, or all but a few."""
         first = self.highest + gap
         values = [(number,) for number in range(first, first + many)]
         self.highest = first + many
@@ -74,7 +74,7 @@ class OrderBesideList(RuleBasedStateMachine):
     @precondition(lambda self: self.plain)
     @rule(many=st.integers(1, 12))
     def take_first(self, many: int) -> None:
-        """As leases do: each at the front."""
+        """Like leases: each at the front."""
         for _ in range(min(many, len(self.plain))):
             assert self.order.first() == self.plain[0]
             self.order.take(self.plain.pop(0))
@@ -95,7 +95,7 @@ class OrderBesideList(RuleBasedStateMachine):
     @precondition(lambda self: self.plain)
     @rule(spot=spots)
     def look_by_index(self, spot: int) -> None:
-        """Builds the index inside, which later changes must throw away."""
+        """Builds the internal index, which later changes must discard."""
         spot %= len(self.plain)
         assert self.order[spot] == self.plain[spot]
         assert self.order.index(self.plain[spot]) == bisect_left(self.plain, self.plain[spot])
@@ -130,14 +130,14 @@ TestOrder = OrderBesideList.TestCase
 TestOrder.settings = settings(stateful_step_count=40)
 
 
-def test_many_of_which_one_is_not_there_are_refused() -> None:
+def test_taking_many_values_fails_if_one_is_missing() -> None:
     order: SortedList[Key] = SortedList((number,) for number in range(100))
     with pytest.raises(ValueError, match="not all"):
         order.take_all([(number,) for number in range(1, 101)])
     assert len(order) == 100
 
 
-def test_a_value_that_is_not_there_is_refused_and_nothing_is_lost() -> None:
+def test_taking_a_missing_value_fails_and_keeps_all_others() -> None:
     """Recovery turns these errors into `Damaged`."""
     order: SortedList[Key] = SortedList([(1,), (3,), (5,)])
     for value in (0, 2, 4, 6):
@@ -150,7 +150,7 @@ def test_a_value_that_is_not_there_is_refused_and_nothing_is_lost() -> None:
         SortedList[Key]().first()
 
 
-def test_many_values_through_the_front() -> None:
+def test_values_appended_at_the_end_are_taken_in_order_from_the_front() -> None:
     order: SortedList[Key] = SortedList()
     for value in range(20_000):
         order.add((value,))

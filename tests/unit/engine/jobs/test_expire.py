@@ -1,4 +1,4 @@
-"""Time to live, foreground jobs, names in use, queues at random, and the bands of due jobs."""
+"""Time to live, foreground jobs, jids in use, random choice of queues, and the bands of due jobs."""
 
 from collections import Counter
 
@@ -37,10 +37,10 @@ def push(
 # Time to live
 
 
-@pytest.mark.parametrize("where", ["ready", "leased", "complete", "lapsed"])
-def test_gone_in_whatever_state(bench: Bench, where: str) -> None:
+@pytest.mark.parametrize("where", ["ready", "leased", "complete", "expired"])
+def test_a_job_is_removed_at_its_end_in_every_state(bench: Bench, where: str) -> None:
     number = push(bench, "a", ttl=100.0)
-    if where in ("leased", "lapsed"):
+    if where in ("leased", "expired"):
         bench.after(60.0 if where == "leased" else 0.0)
         bench.lease("q")
     if where == "complete":
@@ -58,7 +58,7 @@ def test_gone_in_whatever_state(bench: Bench, where: str) -> None:
 
 
 @pytest.mark.parametrize("late", [0.0, 0.004])
-def test_a_job_is_not_leased_at_its_end_though_the_timer_is_late(bench: Bench, late: float) -> None:
+def test_a_job_is_not_leased_after_its_end_even_if_the_timer_is_late(bench: Bench, late: float) -> None:
     push(bench, "a", ttl=100.0)
     push(bench, "b", ttl=200.0)
     bench.clock.pass_by(100.0 + late)
@@ -68,7 +68,7 @@ def test_a_job_is_not_leased_at_its_end_though_the_timer_is_late(bench: Bench, l
     assert bench.state.counters.evicted == 1, "as if the timer had removed it"
 
 
-def test_nor_by_a_pop_of_qless(bench: Bench) -> None:
+def test_qless_pop_does_not_lease_a_job_after_its_end(bench: Bench) -> None:
     push(bench, "a", ttl=100.0)
     push(bench, "b", ttl=200.0)
     bench.clock.pass_by(100.0)
@@ -77,7 +77,7 @@ def test_nor_by_a_pop_of_qless(bench: Bench) -> None:
     assert [(event.why, len(event.rows)) for event in bench.events if isinstance(event, Removed)] == [("ttl", 1)]
 
 
-def test_one_that_expired_beside_one_that_ended(bench: Bench) -> None:
+def test_a_lease_removes_expired_jobs_and_jobs_past_their_end_separately(bench: Bench) -> None:
     push(bench, "a", ttl=100.0)
     bench.do(Enqueue("faktory", [spec("b", links=Links(expires=bench.now.wall + 50.0))]))
     bench.clock.pass_by(100.0)
@@ -86,7 +86,7 @@ def test_one_that_expired_beside_one_that_ended(bench: Bench) -> None:
     assert [(event.why, [row.jid for row in event.rows]) for event in removed] == [("ttl", ["a"]), ("expired", ["b"])]
 
 
-def test_it_goes_on_over_a_restart(bench: Bench) -> None:
+def test_time_to_live_continues_over_a_restart(bench: Bench) -> None:
     push(bench, "a", ttl=100.0)
     bench.clock.pass_by(70.0)
     bench.restart()
@@ -102,7 +102,7 @@ def test_the_time_of_a_scheduled_job_begins_when_it_is_due(bench: Bench) -> None
     assert bench.after(5.0).ended == 1
 
 
-def test_also_when_it_was_settled_before(bench: Bench) -> None:
+def test_the_time_of_a_job_settled_early_begins_when_it_would_be_due(bench: Bench) -> None:
     number = push(bench, "a", ttl=10.0, due=bench.now.wall + 60.0)
     bench.clock.pass_by(20.0)
     bench.do(Succeed("a", FREE, b"early"))
@@ -110,33 +110,33 @@ def test_also_when_it_was_settled_before(bench: Bench) -> None:
     assert bench.after(50.0).ended == 1
 
 
-def test_and_of_one_that_was_due_when_it_came(bench: Bench) -> None:
+def test_the_time_of_a_job_pushed_late_began_when_it_was_due(bench: Bench) -> None:
     number = push(bench, "a", ttl=10.0, due=bench.now.wall - 4.0)
     assert bench.job(number).end == bench.now.steady + 6.0
 
 
-def test_what_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
+def test_a_job_that_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
     push(bench, "a", ttl=60.0)
     bench.lease("q")
     push(bench, "b", ttl=60.0, foreground=True, policy=FOREGROUND)
     bench.lease("q")
     done = bench.after(60.0)
-    assert (done.ended, done.lapsed) == (2, 0)
+    assert (done.ended, done.expired) == (2, 0)
     assert bench.state.counters.evicted == 1, "a foreground job is not counted"
 
 
 # Foreground
 
 
-def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
+def test_a_foreground_job_is_removed_when_its_lease_expires(bench: Bench) -> None:
     push(bench, "a", foreground=True, policy=FOREGROUND)
     bench.lease("q")
     bench.after(60.0)
     assert isinstance(bench.last, Removed)
-    assert (bench.last.why, list(bench.state.jobs), bench.state.foreground) == ("lapsed", [], {})
+    assert (bench.last.why, list(bench.state.jobs), bench.state.foreground) == ("lease-expired", [], {})
 
 
-def test_and_with_a_restart(bench: Bench) -> None:
+def test_a_foreground_job_is_removed_at_a_restart(bench: Bench) -> None:
     push(bench, "a", foreground=True, policy=FOREGROUND)
     push(bench, "b", foreground=True, policy=FOREGROUND)
     kept = push(bench, "c")
@@ -146,17 +146,17 @@ def test_and_with_a_restart(bench: Bench) -> None:
     assert bench.state.foreground == {}
 
 
-# Names
+# Jids in use
 
 
-def test_a_name_in_use_is_refused(bench: Bench) -> None:
+def test_a_jid_in_use_is_refused(bench: Bench) -> None:
     bench.push("a")
     refused = bench.do(Enqueue("workq", [spec("a"), spec("b"), spec("b"), spec("c")], unless_live=True))
     assert refused == [Refused.DUPLICATE, None, Refused.DUPLICATE, None]
     assert bench.do(Enqueue("workq", [spec("b")])) == ()
 
 
-# Queues at random
+# Random choice of queues
 
 
 def at_random(bench: Bench, *queues: str) -> str | None:
@@ -167,7 +167,7 @@ def at_random(bench: Bench, *queues: str) -> str | None:
     return job.queue
 
 
-def test_each_queue_with_work_is_as_likely(bench: Bench) -> None:
+def test_queues_with_jobs_are_chosen_with_equal_probability(bench: Bench) -> None:
     for queue in ("a", "b", "c", "paused", "full"):
         bench.do(Enqueue("workq", [spec(f"{queue}{n}", queue) for n in range(3 if queue == "a" else 1)]))
     bench.do(PauseQueues(["paused"]))
@@ -177,7 +177,7 @@ def test_each_queue_with_work_is_as_likely(bench: Bench) -> None:
     assert all(850 < times < 1_150 for times in drawn.values())
 
 
-def test_a_lease_that_registers_makes_every_name_known(bench: Bench) -> None:
+def test_a_lease_that_registers_queues_registers_every_name(bench: Bench) -> None:
     bench.do(Enqueue("workq", [spec("a", "a")]))
     assert at_random(bench, "a", "new", "newer", "new") == "a"
     assert sorted(bench.state.queues) == ["a", "new", "newer"]
@@ -186,7 +186,7 @@ def test_a_lease_that_registers_makes_every_name_known(bench: Bench) -> None:
 # Bands
 
 
-def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
+def test_due_jobs_are_leased_in_the_order_of_their_bands(bench: Bench) -> None:
     wall = bench.now.wall
     bench.do(
         Enqueue(
@@ -210,7 +210,7 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
     assert bench.work_order("q") == ["m past", "m later", "plain", "m plain", "w early", "w late", "w later"]
 
 
-def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
+def test_a_retried_masenko_job_comes_before_undelayed_jobs(bench: Bench) -> None:
     number = push(bench, "a", policy=MASENKO)
     bench.lease("q")
     bench.fail("a")
@@ -223,15 +223,15 @@ def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
 # Leases without an end
 
 
-def test_a_lease_may_last_for_ever(bench: Bench) -> None:
+def test_a_lease_without_an_end_never_expires(bench: Bench) -> None:
     push(bench, "a", policy=MASENKO)
     job = bench.lease("q", terms=FOR_EVER)
     assert bench.engine.due_in(bench.now) is None
-    assert bench.after(1e9).lapsed == 0
+    assert bench.after(1e9).expired == 0
     assert bench.succeed("a", "w", held(job))
 
 
-def test_by_queue_it_is_known_what_waits(bench: Bench) -> None:
+def test_waiting_and_leased_jobs_are_counted_by_queue(bench: Bench) -> None:
     for jid, priority, due in (("a", 0, 9.0), ("b", 5, 8.0), ("c", 5, 7.0)):
         bench.push(jid, queue="q", priority=priority, due=bench.now.wall + due)
     bench.push("leased", "failed", queue="q")

@@ -1,4 +1,4 @@
-"""Which job comes next: priority, then first come first served; due times; and the old place that a lease keeps."""
+"""The order of leases: priority, then push order, due times, and the sort key that a lease keeps."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from tests.model.bench import Bench, held
 RETURNS = Policy(3, 0, 0, Backoff.NONE, Disposition.DEAD, lease_expiry=LeaseExpiry.RETURN)
 
 
-def test_first_come_first_served(bench: Bench) -> None:
+def test_jobs_are_leased_in_push_order(bench: Bench) -> None:
     for jid in "abc":
         bench.push(jid)
         bench.clock.pass_by(1.0)
@@ -22,7 +22,7 @@ def test_first_come_first_served(bench: Bench) -> None:
     assert bench.work_order() == ["a", "b", "c", "d", "e"]
 
 
-def test_first_come_first_served_when_the_clock_goes_back(bench: Bench) -> None:
+def test_jobs_are_leased_in_push_order_when_the_clock_goes_back(bench: Bench) -> None:
     bench.push("a")
     bench.clock.jump(-3_600.0)
     bench.push("b")
@@ -31,7 +31,7 @@ def test_first_come_first_served_when_the_clock_goes_back(bench: Bench) -> None:
     assert bench.work_order() == ["a", "b", "c"]
 
 
-def test_higher_priority_first_whatever_the_arrival(bench: Bench) -> None:
+def test_a_higher_priority_is_leased_first(bench: Bench) -> None:
     for jid, priority in (("low", -4), ("normal", 0), ("half", 0.5), ("high", 4), ("normal too", 0)):
         bench.push(jid, priority=priority)
         bench.clock.pass_by(1.0)
@@ -39,7 +39,7 @@ def test_higher_priority_first_whatever_the_arrival(bench: Bench) -> None:
 
 
 @given(st.lists(st.sampled_from([-4, 0, 0.5, 4]), max_size=30))
-def test_order_is_that_of_a_stable_sort(priorities: list[float]) -> None:
+def test_jobs_of_equal_priority_keep_push_order(priorities: list[float]) -> None:
     bench = Bench()
     for n, priority in enumerate(priorities):
         bench.push(str(n), priority=priority)
@@ -73,7 +73,7 @@ def test_nothing_is_leased_before_it_is_due(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("due_in", [0.0, -1.0, -86_400.0])
-def test_what_is_due_already_is_ready_at_once_at_the_end(bench: Bench, due_in: float) -> None:
+def test_a_job_that_is_already_due_is_ready_at_the_tail(bench: Bench, due_in: float) -> None:
     bench.push("first")
     bench.push("past", due=bench.now.wall + due_in)
     assert bench.work_order() == ["first", "past"]
@@ -105,7 +105,7 @@ def test_a_due_job_waits_since_its_due_time_however_late_the_timer(bench: Bench)
     assert bench.work_order() == ["due", "pushed meanwhile"]
 
 
-def test_a_flood_of_due_jobs_goes_in_slices(bench: Bench) -> None:
+def test_many_due_jobs_become_ready_in_slices(bench: Bench) -> None:
     bench.push(*(str(n) for n in range(25)), due=bench.now.wall + 1.0)
     bench.clock.pass_by(1.0)
     ticks = [bench.tick(10) for _ in range(3)]
@@ -119,14 +119,14 @@ def test_schedules_follow_the_wall_clock_and_leases_the_steady_one(bench: Bench)
     bench.lease()
     bench.clock.jump(7_200.0)
     ticked = bench.tick()
-    assert (ticked.scheduled, ticked.lapsed) == (1, 0), "the clock was set: an hour of leases has not passed"
+    assert (ticked.scheduled, ticked.expired) == (1, 0), "the clock was set: an hour of leases has not passed"
     bench.clock.jump(-7_200.0)
     ticked = bench.after(1_800.0)
-    assert (ticked.scheduled, ticked.lapsed) == (0, 1)
+    assert (ticked.scheduled, ticked.expired) == (0, 1)
 
 
 def test_a_job_scheduled_after_the_clock_was_set_back_waits_for_its_time(bench: Bench) -> None:
-    """By the clock as it is now, though events are still dated by the time it showed before."""
+    """By the clock as it is now, even though events are still dated by the time it showed before."""
     bench.push("now")
     bench.clock.jump(-3_600.0)
     [number] = bench.push("in half an hour", due=bench.now.wall + 1_800.0)
@@ -136,7 +136,7 @@ def test_a_job_scheduled_after_the_clock_was_set_back_waits_for_its_time(bench: 
     assert bench.after(1.0).scheduled == 1
 
 
-def test_due_in_says_when_to_look_again(bench: Bench) -> None:
+def test_due_in_returns_the_seconds_until_the_next_deadline(bench: Bench) -> None:
     assert bench.engine.due_in(bench.now) is None
     bench.push("scheduled", due=bench.now.wall + 5_000.0)
     assert bench.engine.due_in(bench.now) == 5_000.0
@@ -147,26 +147,26 @@ def test_due_in_says_when_to_look_again(bench: Bench) -> None:
     assert bench.engine.due_in(bench.now) == 0.0
 
 
-# The old place
+# The sort key that a lease keeps
 
 Bring = str
 
 
 def bring_back(bench: Bench, how: Bring) -> None:
-    """Lease the next job and let it come back without a failure."""
-    terms = LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION if how == "restart" else LeaseBinding.NOBODY)
+    """Lease the next job and return it without a failure."""
+    terms = LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION if how == "restart" else LeaseBinding.UNBOUND)
     job = bench.lease(terms=terms)
     if how == "give back":
         bench.give_back(held(job))
-    elif how == "lapse":
-        assert bench.after(1_800.0).lapsed == 1
+    elif how == "expire":
+        assert bench.after(1_800.0).expired == 1
     else:
         bench.restart()
 
 
-@pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
-def test_what_comes_back_without_a_failure_stands_where_it_stood(bench: Bench, how: Bring) -> None:
-    """Before those that came after it, behind those of a higher priority that came meanwhile."""
+@pytest.mark.parametrize("how", ["give back", "expire", "restart"])
+def test_a_job_that_returns_without_a_failure_keeps_its_order(bench: Bench, how: Bring) -> None:
+    """Before the jobs that were pushed later, after jobs of a higher priority that were pushed meanwhile."""
     bench.push("a", policy=RETURNS)
     bench.clock.pass_by(1.0)
     bench.push("b", policy=RETURNS)
@@ -179,9 +179,9 @@ def test_what_comes_back_without_a_failure_stands_where_it_stood(bench: Bench, h
 
 @pytest.mark.parametrize(
     ("how", "attempts"),
-    [("give back", 1), ("restart", 1), ("lapse", 2)],  # by its next lease
+    [("give back", 1), ("restart", 1), ("expire", 2)],  # at its next lease
 )
-def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how: Bring, attempts: int) -> None:
+def test_only_a_received_lease_counts_as_an_attempt(bench: Bench, how: Bring, attempts: int) -> None:
     bench.push("a", policy=RETURNS)
     bring_back(bench, how)
     assert bench.job(1).lease is None
@@ -189,7 +189,7 @@ def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how:
     assert bench.lease().attempts == attempts
 
 
-@pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
+@pytest.mark.parametrize("how", ["give back", "expire", "restart"])
 def test_a_job_that_returns_registers_its_queue_again(bench: Bench, how: Bring) -> None:
     """Its queue was forgotten while it was leased."""
     bench.push("a", policy=RETURNS)
@@ -198,14 +198,14 @@ def test_a_job_that_returns_registers_its_queue_again(bench: Bench, how: Bring) 
     assert "default" not in bench.state.queues
     if how == "give back":
         bench.give_back(held(job))
-    elif how == "lapse":
+    elif how == "expire":
         bench.after(1_800.0)
     else:
         bench.restart()
     assert bench.work_order() == ["a"]
 
 
-def test_what_was_requeued_stands_at_the_end(bench: Bench) -> None:
+def test_a_requeued_job_joins_the_tail(bench: Bench) -> None:
     [number] = bench.push("scheduled", due=bench.now.wall + 9_999.0)
     bench.push("ready")
     bench.clock.pass_by(1.0)
@@ -215,7 +215,7 @@ def test_what_was_requeued_stands_at_the_end(bench: Bench) -> None:
     assert bench.work_order() == ["ready", "scheduled"]
 
 
-def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
+def test_a_retried_job_is_ordered_by_its_due_time(bench: Bench) -> None:
     bench.push("a", policy=Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD))
     bench.push("b")
     bench.lease()
@@ -225,7 +225,7 @@ def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
     assert bench.work_order() == ["b", "a", "c"]
 
 
-def test_the_oldest_is_found_among_all_priorities(bench: Bench) -> None:
+def test_the_longest_waiting_job_is_found_among_all_priorities(bench: Bench) -> None:
     begin = bench.now.wall
     assert bench.state.queue("default", begin).oldest(bench.state.jobs) is None
     for priority in (0, 4, -4):

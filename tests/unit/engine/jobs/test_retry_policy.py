@@ -1,4 +1,4 @@
-"""Failures: how long until the next try, when tries end, and what a lease that ran out means."""
+"""Failures: how long until the next try, when tries end, and what an expired lease means."""
 
 from random import Random
 
@@ -20,14 +20,14 @@ DAY = 86_400.0
 
 
 @given(st.integers(0, 1_000), st.integers(0, 29))
-def test_faktorys_delay(count: int, jitter: int) -> None:
+def test_faktory_backoff_grows_with_the_fourth_power_of_failures(count: int, jitter: int) -> None:
     die = Die()
     die.value = jitter
     assert delay(Backoff.POLYNOMIAL, count, die) == count**4 + 15 + jitter * (count + 1)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 24])
-def test_faktorys_jitter_is_0_to_29_and_all_of_it(count: int) -> None:
+def test_faktory_jitter_takes_every_value_from_0_to_29(count: int) -> None:
     random = Random(1)
     found = {delay(Backoff.POLYNOMIAL, count, random) for _ in range(2_000)}
     assert found == {float(count**4 + 15 + jitter * (count + 1)) for jitter in range(30)}
@@ -40,7 +40,7 @@ def test_faktorys_jitter_is_0_to_29_and_all_of_it(count: int) -> None:
     (Backoff.QUARTIC, 1, 16.0),
     (Backoff.QUARTIC, 4, 625.0),
 ])  # fmt: skip
-def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
+def test_backoff_of_masenko_and_workq(backoff: Backoff, count: int, seconds: float) -> None:
     assert delay(backoff, count, Random(1)) == seconds
 
 
@@ -51,7 +51,9 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
     (Policy(0, exhausted=Disposition.GONE), 0, State.GONE),  # Faktory `retry` 0
     (Policy(-1, exhausted=Disposition.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
 ])  # fmt: skip
-def test_so_many_retries_and_no_more(bench: Bench, policy: Policy, failures: int, end: State) -> None:
+def test_a_job_is_retried_as_often_as_its_policy_allows(
+    bench: Bench, policy: Policy, failures: int, end: State
+) -> None:
     [number] = bench.push("poison", policy=policy)
     bench.push("next in line")
     for attempt in range(1, failures + 1):
@@ -98,7 +100,7 @@ def test_a_dead_job_that_is_requeued_and_fails_again_is_dead_again(bench: Bench)
     assert bench.lease().attempts == 3
 
 
-def test_what_an_error_leaves_behind(bench: Bench) -> None:
+def test_a_failure_records_its_error_and_its_times(bench: Bench) -> None:
     begin = bench.now.wall
     bench.die.value = 2
     [number] = bench.push("a", policy=Policy(1, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD))
@@ -121,7 +123,7 @@ def test_what_an_error_leaves_behind(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("jump", [-3_600.0, 3_600.0])
-def test_a_retry_waits_by_the_clock_as_it_is(bench: Bench, jump: float) -> None:
+def test_a_retry_waits_by_the_steady_clock(bench: Bench, jump: float) -> None:
     bench.push("a")
     bench.clock.jump(jump)
     bench.lease()
@@ -130,14 +132,14 @@ def test_a_retry_waits_by_the_clock_as_it_is(bench: Bench, jump: float) -> None:
     assert bench.after(0.001).retried == 1
 
 
-# Leases that run out
+# Expired leases
 
 
 def test_a_lease_ends_at_its_end_and_not_before(bench: Bench) -> None:
     bench.push("a")
     bench.lease()
-    assert bench.after(1_799.999).lapsed == 0
-    assert bench.after(0.001).lapsed == 1
+    assert bench.after(1_799.999).expired == 0
+    assert bench.after(0.001).expired == 1
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_a_lease_lasts_as_the_job_asks_within_the_protocols_limits(bench: Bench,
     assert job.lease.end - bench.now.steady == lasts
 
 
-def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) -> None:
+def test_an_expired_lease_is_a_lost_failure(bench: Bench) -> None:
     [number] = bench.push("a")
     bench.lease()
     bench.after(1_800.0)
@@ -162,7 +164,7 @@ def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) ->
     assert (bench.state.counters.processed, bench.state.counters.failures) == (1, 1)
 
 
-def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
+def test_an_expired_lease_is_no_failure_if_the_policy_returns_the_job(bench: Bench) -> None:
     [number] = bench.push("a", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     bench.lease()
     bench.after(1_800.0)
@@ -173,7 +175,7 @@ def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("lease_expiry", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])
-def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lease_expiry: LeaseExpiry) -> None:
+def test_expired_leases_end_a_job_after_max_attempts(bench: Bench, lease_expiry: LeaseExpiry) -> None:
     [number] = bench.push(
         "a", policy=Policy(9, 2, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD, lease_expiry=lease_expiry)
     )
@@ -186,7 +188,7 @@ def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lease_ex
     assert states == [State.RETRYING if lease_expiry is LeaseExpiry.FAILURE else State.READY, State.DEAD]
 
 
-def test_a_worker_that_answers_after_its_lease_expired_has_lost_it(bench: Bench) -> None:
+def test_a_worker_cannot_settle_after_its_lease_expired(bench: Bench) -> None:
     bench.push("a", policy=Policy(3, lease_expiry=LeaseExpiry.RETURN))
     late = held(bench.lease(worker="slow"))
     bench.after(1_800.0)
@@ -197,9 +199,9 @@ def test_a_worker_that_answers_after_its_lease_expired_has_lost_it(bench: Bench)
 
 
 def test_a_late_worker_still_settles_before_the_expiry_is_evaluated(bench: Bench) -> None:
-    """The timer decides that a lease is over, not the clock alone."""
+    """The timer decides that a lease has expired, not the clock alone."""
     bench.push("a")
     mine = held(bench.lease())
     bench.clock.pass_by(2_000.0)
     assert bench.succeed("a", "w", mine)
-    assert bench.tick().lapsed == 0
+    assert bench.tick().expired == 0

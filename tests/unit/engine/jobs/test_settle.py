@@ -1,4 +1,4 @@
-"""Who may settle (MODEL section 6): every row of its paragraph, and what a settlement does."""
+"""Which claims may settle a job (model.md section 6), and what a settlement does."""
 
 from typing import Final
 
@@ -17,25 +17,25 @@ def terms(bound: LeaseBinding) -> LeaseTerms:
     return LeaseTerms(1_800.0, 60.0, 86_400.0, bound)
 
 
-N, W, C = LeaseBinding.NOBODY, LeaseBinding.WORKER, LeaseBinding.CONNECTION
+N, W, C = LeaseBinding.UNBOUND, LeaseBinding.WORKER, LeaseBinding.CONNECTION
 
-#: To whom the lease of worker "holder" is bound · who settles, under what name · with what token · may it
+#: The binding of the lease of worker "holder" · the worker that settles · its token · whether it may settle
 FENCES: Final = [
-    # One that was given a token names it, and that is enough, whatever the lease is bound to.
+    # A claim with the token of the lease may settle, whatever the lease is bound to.
     (N, "holder", "current", True),
     (W, "holder", "current", True),
     (C, "holder", "current", True),
     (N, "", "current", True),
     (C, "", "current", True),
-    # A token of a lease that is over: nothing changes, though the job is leased, to anybody at all.
+    # The token of an ended lease: nothing changes, whichever worker has the job leased.
     (N, "holder", "older", False),
     (N, "before", "older", False),
     (W, "holder", "older", False),
     (C, "holder", "older", False),
     (N, "", "older", False),
-    # A token of a lease of another job that is gone.
+    # The token of a lease of another job, which was removed.
     (N, "holder", "gone", False),
-    # One that was given none may settle what is bound to nobody, or to the name it gives.
+    # A claim without a token may settle an unbound lease, or one of the worker it names.
     (N, "other", None, True),
     (N, "", None, True),
     (N, "holder", None, True),
@@ -44,7 +44,7 @@ FENCES: Final = [
     (W, "", None, False),
     (C, "other", None, False),
     (C, "", None, False),
-    (C, "holder", None, False),  # bound to a connection: a name does not open it
+    (C, "holder", None, False),  # bound to a connection: the name of the worker is not enough
 ]
 
 
@@ -74,7 +74,7 @@ def test_a_settlement_is_fenced_by_token_name_and_binding(
 
 
 @pytest.mark.parametrize("state", ["never pushed", "ready", "scheduled", "retrying", "dead", "gone"])
-def test_what_is_not_leased_cannot_be_settled(bench: Bench, state: str) -> None:
+def test_a_job_that_is_not_leased_cannot_be_settled(bench: Bench, state: str) -> None:
     if state == "scheduled":
         bench.push("jid", due=bench.now.wall + 99.0)
     elif state != "never pushed":
@@ -118,7 +118,7 @@ def test_a_lease_named_twice_is_given_back_once(bench: Bench) -> None:
     assert bench.lease().attempts == 1
 
 
-def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
+def test_giving_back_an_ended_lease_changes_nothing(bench: Bench) -> None:
     bench.push("jid")
     older = held(bench.lease())
     bench.give_back(older)
@@ -139,7 +139,7 @@ def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
     ("then", "state"),
     [(Disposition.GONE, None), (Disposition.COMPLETE, State.COMPLETE), (Disposition.DEAD, State.DEAD)],
 )
-def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
+def test_a_success_moves_the_job_as_its_policy_says(bench: Bench, then: Disposition, state: State | None) -> None:
     [number] = bench.push("a", policy=Policy(success=then))
     mine = held(bench.lease())
     assert bench.succeed("a", "w", mine)
@@ -153,7 +153,9 @@ def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, st
 @pytest.mark.parametrize(
     ("then", "state"), [(Disposition.GONE, None), (Disposition.FAILED, State.FAILED), (Disposition.DEAD, State.DEAD)]
 )
-def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
+def test_the_last_failure_moves_the_job_as_its_policy_says(
+    bench: Bench, then: Disposition, state: State | None
+) -> None:
     [number] = bench.push("a", policy=Policy(-1, exhausted=then))
     bench.lease()
     assert bench.fail("a")
@@ -163,7 +165,7 @@ def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Dispositio
         assert bench.state.jobs == {}
 
 
-# One jid, several jobs
+# Several jobs of one jid
 
 
 def test_a_jid_may_be_pushed_again_while_the_first_is_alive(bench: Bench) -> None:
@@ -180,7 +182,7 @@ def test_a_jid_may_be_pushed_again_while_the_first_is_alive(bench: Bench) -> Non
     assert list(bench.state.jids) == []
 
 
-def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:
+def test_of_several_jobs_the_one_leased_to_that_worker_is_settled(bench: Bench) -> None:
     bench.push("twin", "twin", "twin")
     for worker in ("a", "b", "c"):
         bench.lease(worker=worker)
@@ -188,17 +190,17 @@ def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:
     assert [job.number for job in bench.state.named("twin")] == [1, 3]
 
 
-def test_else_the_one_that_was_leased_first(bench: Bench) -> None:
+def test_of_several_jobs_without_a_matching_worker_the_first_leased_is_settled(bench: Bench) -> None:
     bench.push("twin", "twin")
     first = held(bench.lease(worker="a"))
     bench.lease(worker="b")
     bench.give_back(first)
-    bench.lease(worker="a")  # the older job now has the younger lease
-    assert bench.succeed("twin", "somebody")
+    bench.lease(worker="a")  # the older job has the newer lease now
+    assert bench.succeed("twin", "other")
     assert [job.number for job in bench.state.named("twin")] == [1]
 
 
-def test_of_several_a_token_says_exactly_which(bench: Bench) -> None:
+def test_of_several_jobs_the_token_decides_which_is_settled(bench: Bench) -> None:
     bench.push("twin", "twin")
     bench.lease()
     second = held(bench.lease())
@@ -209,7 +211,7 @@ def test_of_several_a_token_says_exactly_which(bench: Bench) -> None:
 # What is counted
 
 
-def test_what_a_settlement_books(bench: Bench) -> None:
+def test_a_settlement_counts_wait_run_and_failures(bench: Bench) -> None:
     bench.push("good", "bad", "given back")
     bench.clock.pass_by(2.0)
     bench.lease()

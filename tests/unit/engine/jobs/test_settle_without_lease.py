@@ -1,4 +1,4 @@
-"""Workq's freedom: settled in any live state, late or in another's place; results, attempts, fails."""
+"""Settling without a lease (Workq): in any live state, late, or in place of the holder; results, attempts, failures."""
 
 import pytest
 
@@ -50,13 +50,13 @@ def result(bench: Bench, number: Number) -> Result | None:
 
 
 @pytest.mark.parametrize("success", [True, False])
-@pytest.mark.parametrize("where", ["ready", "scheduled", "leased", "leased by another", "lapsed"])
-def test_any_live_state(bench: Bench, where: str, success: bool) -> None:
+@pytest.mark.parametrize("where", ["ready", "scheduled", "leased", "leased by another", "expired"])
+def test_workq_settles_a_job_in_any_live_state(bench: Bench, where: str, success: bool) -> None:
     number = push(bench, "a", due=bench.now.wall + 60.0 if where == "scheduled" else 0.0)
     given = None
-    if where in ("leased", "leased by another", "lapsed"):
+    if where in ("leased", "leased by another", "expired"):
         given = held(lease(bench))
-    if where in ("leased by another", "lapsed"):
+    if where in ("leased by another", "expired"):
         bench.after(60.0)
         assert isinstance(bench.last, LeaseExpired)
     if where == "leased by another":
@@ -76,7 +76,7 @@ def test_any_live_state(bench: Bench, where: str, success: bool) -> None:
     assert result(bench, number) == Result(success, b"result")
 
 
-def test_nobody_else_is_that_free(bench: Bench) -> None:
+def test_other_protocols_need_a_lease_to_settle(bench: Bench) -> None:
     push(bench, "a")
     assert bench.do(Succeed("a", Claim("faktory", "w"))) is Verdict.UNKNOWN
     assert bench.do(Succeed("a", Claim("workq", "w"))) is Verdict.UNKNOWN
@@ -144,7 +144,7 @@ def test_the_last_lease_expiry_leaves_an_empty_result_and_counts_no_failure(benc
 
 
 @pytest.mark.parametrize("where", ["ready", "scheduled"])
-def test_a_fail_of_a_job_nobody_has_counts_and_moves_nothing(bench: Bench, where: str) -> None:
+def test_failing_an_unleased_job_counts_and_keeps_its_state(bench: Bench, where: str) -> None:
     number = push(bench, "a", policy(max_fails=2), due=bench.now.wall + 60.0 if where == "scheduled" else 0.0)
     before = bench.job(number).state, bench.job(number).sort_key, bench.job(number).due
     assert fail(bench, "a") is Verdict.DONE

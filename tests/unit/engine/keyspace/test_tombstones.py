@@ -1,4 +1,4 @@
-"""Keys that are there no longer: what whoever watched one of them is told."""
+"""Tombstones: the last change of removed keys, for clients that watch them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from crossdock.engine.keyspace.tombstones import Tombstones
 from crossdock.model.commands.keyspace import Kind
 
 
-def test_the_last_change_of_the_latest_ones_is_known() -> None:
+def test_the_last_change_of_the_latest_keys_is_known() -> None:
     keys = Tombstones()
     for change in range(1, tombstones.AT_MOST + 1):
         keys.note(b"key %d" % change, change)
@@ -16,7 +16,7 @@ def test_the_last_change_of_the_latest_ones_is_known() -> None:
     assert keys.last_change(b"never there") == 0
 
 
-def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
+def test_the_last_change_of_older_keys_is_never_too_early() -> None:
     keys = Tombstones()
     keys.note(b"kept by being noted again", 1)
     keys.note(b"old", 7)
@@ -29,12 +29,12 @@ def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_all_at_once(monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
+def test_removing_all_keys_at_once_records_their_last_change(monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
     monkeypatch.setattr(tombstones, "AT_MOST", 2 if few else 1)
     keys = KeyStore()
     for change, key in enumerate((b"a", b"b"), 1):
         keys.add(key, Entry(Kind.SET))
         keys.changes = keys.entries[key].version = change
-    after = keys.emptied().gone
+    after = keys.emptied().tombstones
     assert (after.last_change(b"a"), after.last_change(b"b")) == ((1, 2) if few else (2, 2))
     assert after.last_change(b"never there") == (0 if few else 2)

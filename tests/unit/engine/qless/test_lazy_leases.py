@@ -1,4 +1,4 @@
-"""Lazy deadlines and places of qless' jobs, in the engine itself."""
+"""Lazy deadlines, sort keys and retention of qless jobs in the engine."""
 
 from math import inf
 
@@ -22,7 +22,7 @@ def pop(bench: Bench, t: float = 2.0, count: int = 1, term: float = 60.0) -> lis
     return [job.jid for job in bench.do(m.Pop("qless", t, "default", "w", count, term))]
 
 
-def test_of_two_put_at_one_time_the_greater_name_comes_first(bench: Bench) -> None:
+def test_jobs_put_at_the_same_time_pop_in_reverse_byte_order_of_jid(bench: Bench) -> None:
     for jid in ("b", "a", "c", "10", "9", "1"):
         put(bench, jid)
     assert pop(bench, count=9) == ["c", "b", "a", "9", "10", "1"]
@@ -36,10 +36,10 @@ def test_sort_keys_of_all_protocols_compare(bench: Bench) -> None:
     assert bench.job(2).sort_key == (0, 1, bench.now.wall, b"", 2)
 
 
-def test_a_job_put_off_is_behind_every_timer(bench: Bench) -> None:
+def test_a_delayed_job_becomes_ready_by_a_lease_and_not_by_a_timer(bench: Bench) -> None:
     number = put(bench, "j", delay=30.0)
     assert list(bench.state.by_state[State.SCHEDULED]) == [(inf, number)]
-    assert bench.engine.due_in(bench.now) == 30.0, "whoever waits is to be asked then"
+    assert bench.engine.due_in(bench.now) == 30.0, "waiting clients are woken then"
     assert bench.after(31.0).scheduled == 0
     assert bench.ready_queues == ("default",)
     assert bench.engine.due_in(bench.now) is None
@@ -48,7 +48,7 @@ def test_a_job_put_off_is_behind_every_timer(bench: Bench) -> None:
     assert bench.lease().jid == "j"
 
 
-def test_deadlines_go_on_after_a_restart(bench: Bench) -> None:
+def test_deadlines_survive_a_restart(bench: Bench) -> None:
     put(bench, "j", delay=30.0)
     bench.clock.pass_by(31.0)
     bench.restart()
@@ -57,21 +57,21 @@ def test_deadlines_go_on_after_a_restart(bench: Bench) -> None:
     assert bench.lease().jid == "j"
 
 
-def test_a_lease_without_end_by_the_clock_is_lazy_through_any_protocol(bench: Bench) -> None:
+def test_a_lease_of_a_qless_job_expires_lazily_in_every_protocol(bench: Bench) -> None:
     number = put(bench, "j", retries=0)
     job = bench.lease()
     assert job.lease is not None
     assert (job.lease.end, job.lease.late, job.lease.until) == (inf, bench.now.steady + 1_800.0, None)
     bench.after(1_801.0)
-    assert bench.job(number).state is State.LEASED, "nothing happens by itself"
-    assert pop(bench, t=1e12) == [], "warned of by the server's clock, not by the caller's"
+    assert bench.job(number).state is State.LEASED, "no timer ends the lease"
+    assert pop(bench, t=1e12) == [], "the lease expires by the server's clock, not by the caller's"
     assert bench.job(number).extra is not None
     bench.clock.pass_by(10.5)
     assert pop(bench) == []
     assert bench.job(number).state is State.FAILED
 
 
-def test_a_connection_that_is_lost_leaves_no_trace_of_its_lease(bench: Bench) -> None:
+def test_a_lease_given_back_at_a_restart_is_not_in_the_history(bench: Bench) -> None:
     number = put(bench, "j")
     terms = c.LeaseTerms(inf, inf, inf, LeaseBinding.CONNECTION)
     assert bench.do(c.LeaseNext("masenko", ["default"], "", terms)) is not None
@@ -82,7 +82,7 @@ def test_a_connection_that_is_lost_leaves_no_trace_of_its_lease(bench: Bench) ->
     assert len(extra.history) == 1
 
 
-def test_a_time_to_live_ends_with_the_rules_it_came_by(bench: Bench) -> None:
+def test_a_put_removes_the_time_to_live_of_another_protocol(bench: Bench) -> None:
     [number] = bench.push("j", policy=WORKQ, links=Links(ttl_s=5.0))
     put(bench, "j")
     bench.after(6.0)
@@ -90,7 +90,7 @@ def test_a_time_to_live_ends_with_the_rules_it_came_by(bench: Bench) -> None:
     invariants.check(bench.state)
 
 
-def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
+def test_completed_jobs_are_limited_by_count_and_age(bench: Bench) -> None:
     bench.do(m.Configure("jobs-history-count", "2"))
     for each in range(5):
         put(bench, f"j{each}", t=each)
@@ -104,20 +104,20 @@ def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
     assert not bench.state.qless.completed
 
 
-def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
-    """So that nobody pays for one at a time: one more for each 500 may be there."""
+def test_the_oldest_completed_jobs_are_removed_together(bench: Bench) -> None:
+    """Removing one at a time costs more, so the limit may be exceeded by one job per 500."""
     bench.do(m.Configure("jobs-history-count", "1000"))
-    kept = []
+    counts = []
     for each in range(1_006):
         put(bench, f"j{each}", t=each)
         [jid] = pop(bench, t=each)
         bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
-        kept.append(len(bench.state.qless.completed))
-    assert kept[-7:] == [1_000, 1_001, 1_002, 1_000, 1_001, 1_002, 1_000]
+        counts.append(len(bench.state.qless.completed))
+    assert counts[-7:] == [1_000, 1_001, 1_002, 1_000, 1_001, 1_002, 1_000]
     assert bench.state.qless.completed.first()[1] == "j6"
 
 
-def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
+def test_a_setting_limits_the_days_of_statistics(bench: Bench) -> None:
     bench.do(m.Configure("stats-history", "2"))
     for day in range(4):
         put(bench, f"j{day}", t=day * 86_400.0)
@@ -125,11 +125,11 @@ def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
     assert sorted(bench.state.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
 
 
-def test_leases_are_listed_in_order_however_many_there_are(bench: Bench) -> None:
+def test_locks_are_sorted_also_when_there_are_many(bench: Bench) -> None:
     numbers = {f"j{each}": put(bench, f"j{each}") for each in range(2_500)}
     leased = [jid for each in range(0, 2_500, 500) for jid in pop(bench, 2.0 + each % 3, 500, 60.0 + each % 7)]
     assert sorted(leased) == sorted(numbers)
-    for jid in leased[::3]:  # some were sorted in by now, and some were not
+    for jid in leased[::3]:  # some are sorted already, and some are not
         job = bench.job(numbers[jid])
         assert job.lease is not None
         claim = c.Claim("qless", "w", (job.number, job.lease.token))
@@ -141,9 +141,9 @@ def test_leases_are_listed_in_order_however_many_there_are(bench: Bench) -> None
     invariants.check(bench.state)
 
 
-def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
-    """When the next lease ends is known from below: a guess that was too early is made anew, and a later one is not
-    passed over."""
+def test_an_alarm_of_an_ended_lease_is_replaced_by_the_next_one(bench: Bench) -> None:
+    """The alarm of a queue may be too early. It is computed again then, and no later deadline is
+    skipped."""
     for jid in ("first", "second"):
         put(bench, jid)
     pop(bench)
@@ -153,7 +153,7 @@ def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
     token, number = min((job.lease.token, job.number) for job in bench.state.jobs.values() if job.lease is not None)
     assert bench.do(c.Succeed("", c.Claim("qless", "w", (number, token)), t=33.0)) is c.Verdict.DONE
     bench.after(31.0)
-    assert not bench.ready_queues, "nobody's lease has ended"
+    assert not bench.ready_queues, "no lease has expired"
     assert bench.engine.due_in(bench.now) == 29.0
     bench.after(29.0)
     assert bench.ready_queues == ("default",)

@@ -1,4 +1,4 @@
-"""Groups and their callbacks, rule by rule."""
+"""Faktory batches and their callbacks."""
 
 import pytest
 
@@ -16,7 +16,7 @@ KEPT = Policy(1, success=Disposition.COMPLETE)
 BOTH = (Callback.COMPLETE, Callback.SUCCESS)
 
 
-def open_group(bench: Bench, name: str, *calls: Callback, parent: str = "") -> None:
+def open_batch(bench: Bench, name: str, *calls: Callback, parent: str = "") -> None:
     complete, success = (callback(name, call) if call in calls else None for call in Callback)
     assert bench.do(OpenBatch(name, "faktory", parent, "", complete, success))
 
@@ -33,9 +33,9 @@ def work_off(bench: Bench, *, succeed: bool = True) -> list[str]:
     return done
 
 
-def test_complete_then_success_each_once(bench: Bench) -> None:
-    open_group(bench, "g", *BOTH)
-    bench.push("a", "b", links=Links(group="g"))
+def test_complete_and_success_are_called_once_in_this_order(bench: Bench) -> None:
+    open_batch(bench, "g", *BOTH)
+    bench.push("a", "b", links=Links(batch="g"))
     bench.do(CommitBatch("g"))
     assert called(bench) == []
     assert work_off(bench) == ["a", "b", "COMPLETE of g", "SUCCESS of g"]
@@ -43,8 +43,8 @@ def test_complete_then_success_each_once(bench: Bench) -> None:
 
 
 def test_callbacks_wait_for_the_commit(bench: Bench) -> None:
-    open_group(bench, "g", Callback.SUCCESS)
-    bench.push("a", links=Links(group="g"))
+    open_batch(bench, "g", Callback.SUCCESS)
+    bench.push("a", links=Links(batch="g"))
     work_off(bench)
     assert called(bench) == []
     bench.do(CommitBatch("g"))
@@ -52,8 +52,8 @@ def test_callbacks_wait_for_the_commit(bench: Bench) -> None:
     assert list(bench.ready_queues) == ["mail"]
 
 
-def test_an_empty_group_calls_at_once(bench: Bench) -> None:
-    open_group(bench, "g", Callback.COMPLETE)
+def test_an_empty_batch_calls_back_at_once(bench: Bench) -> None:
+    open_batch(bench, "g", Callback.COMPLETE)
     bench.do(CommitBatch("g"))
     assert called(bench) == [("g", "COMPLETE")]
     assert bench.do(CommitBatch("g"))
@@ -61,9 +61,9 @@ def test_an_empty_group_calls_at_once(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["failed", "removed", "buried"])
-def test_one_that_did_not_succeed_completes_and_keeps_success_away(bench: Bench, how: str) -> None:
-    open_group(bench, "g", *BOTH)
-    [number] = bench.push("a", links=Links(group="g"), due=bench.now.wall + 1.0)
+def test_a_member_without_success_allows_complete_and_prevents_success(bench: Bench, how: str) -> None:
+    open_batch(bench, "g", *BOTH)
+    [number] = bench.push("a", links=Links(batch="g"), due=bench.now.wall + 1.0)
     bench.do(CommitBatch("g"))
     if how == "failed":
         bench.after(1.0)
@@ -78,8 +78,8 @@ def test_one_that_did_not_succeed_completes_and_keeps_success_away(bench: Bench,
 
 
 def test_a_member_that_succeeds_after_all_lets_the_success_callback_run(bench: Bench) -> None:
-    open_group(bench, "g", *BOTH)
-    [number] = bench.push("a", links=Links(group="g"))
+    open_batch(bench, "g", *BOTH)
+    [number] = bench.push("a", links=Links(batch="g"))
     bench.do(CommitBatch("g"))
     work_off(bench, succeed=False)
     assert called(bench) == [("g", "COMPLETE")]
@@ -89,27 +89,27 @@ def test_a_member_that_succeeds_after_all_lets_the_success_callback_run(bench: B
 
 
 def test_a_parent_waits_for_the_callbacks_of_its_child(bench: Bench) -> None:
-    open_group(bench, "parent", Callback.SUCCESS)
-    open_group(bench, "child", Callback.SUCCESS, parent="parent")
-    bench.push("a", links=Links(group="child"))
+    open_batch(bench, "parent", Callback.SUCCESS)
+    open_batch(bench, "child", Callback.SUCCESS, parent="parent")
+    bench.push("a", links=Links(batch="child"))
     bench.do(CommitBatch("parent"))
     bench.do(CommitBatch("child"))
     assert work_off(bench) == ["a", "SUCCESS of child", "SUCCESS of parent"]
 
 
-def test_a_group_that_does_not_exist_has_no_members_and_no_children(bench: Bench) -> None:
-    assert list(bench.do(Enqueue("faktory", [spec("a", links=Links(group="no"))]))) == [Refused.NO_GROUP]
+def test_a_batch_that_does_not_exist_accepts_no_members_and_no_children(bench: Bench) -> None:
+    assert list(bench.do(Enqueue("faktory", [spec("a", links=Links(batch="no"))]))) == [Refused.NO_BATCH]
     assert not bench.do(OpenBatch("child", "faktory", "no", "", None, None))
     assert not bench.do(CommitBatch("no"))
     assert bench.events == []
 
 
-def test_how_long_groups_are_remembered(bench: Bench) -> None:
-    open_group(bench, "uncommitted", Callback.SUCCESS)
-    open_group(bench, "committed", Callback.SUCCESS)
-    open_group(bench, "done", Callback.SUCCESS)
+def test_batches_are_forgotten_after_their_time(bench: Bench) -> None:
+    open_batch(bench, "uncommitted", Callback.SUCCESS)
+    open_batch(bench, "committed", Callback.SUCCESS)
+    open_batch(bench, "done", Callback.SUCCESS)
     for name in ("committed", "done"):
-        bench.push(name, links=Links(group=name))
+        bench.push(name, links=Links(batch=name))
         bench.do(CommitBatch(name))
     bench.lease()
     bench.lease()
@@ -123,9 +123,9 @@ def test_how_long_groups_are_remembered(bench: Bench) -> None:
     assert bench.state.batches == {}
 
 
-def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) -> None:
-    open_group(bench, "g", *BOTH)
-    kept, _ = bench.push("kept", "waits", policy=KEPT, links=Links(group="g", tracked=True))
+def test_removing_a_kept_member_does_not_change_the_counts(bench: Bench) -> None:
+    open_batch(bench, "g", *BOTH)
+    kept, _ = bench.push("kept", "waits", policy=KEPT, links=Links(batch="g", tracked=True))
     bench.do(CommitBatch("g"))
     bench.lease()
     bench.succeed("kept")
@@ -135,30 +135,30 @@ def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) ->
     assert work_off(bench) == ["waits", "COMPLETE of g", "SUCCESS of g"]
 
 
-def test_a_child_that_was_forgotten_no_longer_holds_up_complete(bench: Bench) -> None:
-    open_group(bench, "parent", *BOTH)
+def test_a_forgotten_child_does_not_block_complete(bench: Bench) -> None:
+    open_batch(bench, "parent", *BOTH)
     bench.do(CommitBatch("parent"))
     assert called(bench) == [("parent", "COMPLETE")]
-    open_group(bench, "next parent", *BOTH)
-    open_group(bench, "child", Callback.SUCCESS, parent="next parent")
+    open_batch(bench, "next parent", *BOTH)
+    open_batch(bench, "child", Callback.SUCCESS, parent="next parent")
     bench.do(CommitBatch("next parent"))
     assert ("next parent", "COMPLETE") not in called(bench)
     bench.after(1_800.0)
     assert ("next parent", "COMPLETE") in called(bench)
 
 
-def test_a_group_is_looked_at_when_a_member_that_failed_before_is_pushed(bench: Bench) -> None:
-    open_group(bench, "parent", Callback.COMPLETE)
-    open_group(bench, "child", Callback.SUCCESS, parent="parent")
+def test_pushing_a_member_that_failed_before_can_complete_a_batch(bench: Bench) -> None:
+    open_batch(bench, "parent", Callback.COMPLETE)
+    open_batch(bench, "child", Callback.SUCCESS, parent="parent")
     bench.do(CommitBatch("parent"))
     bench.do(CommitBatch("child"))
-    bench.push("a", links=Links(group="child"), failures=1)
+    bench.push("a", links=Links(batch="child"), failures=1)
     assert bench.state.batches["child"].finished == Callback.COMPLETE
     assert ("parent", "COMPLETE") in called(bench)
 
 
-def test_a_name_is_opened_once(bench: Bench) -> None:
-    open_group(bench, "g", Callback.COMPLETE)
+def test_a_batch_name_can_be_opened_once(bench: Bench) -> None:
+    open_batch(bench, "g", Callback.COMPLETE)
     bench.clock.pass_by(1.0)
     assert not bench.do(OpenBatch("g", "faktory", "", "", None, callback("g", Callback.SUCCESS)))
     assert bench.state.batches["g"].complete is not None

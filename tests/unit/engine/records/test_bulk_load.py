@@ -1,4 +1,4 @@
-"""Loads: each job of a run goes in once, however often it is brought."""
+"""Bulk loads: each job of a run is enqueued once, however often it is sent."""
 
 import pytest
 
@@ -14,18 +14,18 @@ def load(bench: Bench, *jids: str, run: str = "run", once: bool = False) -> Load
     return bench.do(LoadJobs("crossdock", run, [spec(jid) for jid in jids], once))
 
 
-def test_a_jid_goes_in_once(bench: Bench) -> None:
+def test_a_jid_is_enqueued_once_per_run(bench: Bench) -> None:
     assert load(bench, "one", "two") == Loaded(2, 0, 2, 0)
     assert load(bench, "two", "three") == Loaded(1, 1, 3, 1)
     assert bench.work_order() == ["one", "two", "three"]
 
 
-def test_two_of_one_jid_in_one_call(bench: Bench) -> None:
+def test_of_two_jobs_of_one_jid_in_a_call_one_is_enqueued(bench: Bench) -> None:
     assert load(bench, "one", "one", "two", "one") == Loaded(2, 2, 2, 2)
     assert bench.work_order() == ["one", "two"]
 
 
-def test_whether_or_not_the_job_is_still_alive(bench: Bench) -> None:
+def test_a_jid_is_enqueued_once_even_if_its_job_has_ended(bench: Bench) -> None:
     load(bench, "one")
     bench.lease()
     assert bench.succeed("one")
@@ -39,7 +39,7 @@ def test_another_run_adds_its_own_jobs(bench: Bench) -> None:
     assert bench.work_order() == ["one", "one"]
 
 
-def test_by_jid_alone_another_run_adds_no_known_job(bench: Bench) -> None:
+def test_a_once_load_adds_no_job_that_another_run_added(bench: Bench) -> None:
     bench.push("pushed")
     assert load(bench, "one", "two", "pushed", run="a", once=True) == Loaded(2, 1, 2, 1)
     bench.do(CloseLoad("a"))
@@ -53,7 +53,7 @@ def test_by_jid_alone_another_run_adds_no_known_job(bench: Bench) -> None:
     assert load(bench, "one", "two", run="named") == Loaded(2, 0, 2, 0), "a run by itself asks for its own"
 
 
-def test_what_came_by_jid_alone_is_remembered_for_a_time_and_the_newest_of_it(
+def test_jids_of_once_loads_are_remembered_for_a_time_and_up_to_a_number(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def over(*jids: str) -> None:
@@ -75,12 +75,12 @@ def test_what_came_by_jid_alone_is_remembered_for_a_time_and_the_newest_of_it(
     assert load(bench, "one", "two", "three", run="f", once=True) == Loaded(1, 2, 1, 2)
 
 
-def test_nothing_opens_a_load(bench: Bench) -> None:
+def test_a_call_without_jobs_opens_a_load(bench: Bench) -> None:
     assert load(bench) == Loaded(0, 0, 0, 0)
     assert list(bench.state.loads.by_run) == ["run"]
 
 
-def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
+def test_a_closed_load_accepts_no_jobs_and_keeps_its_totals(bench: Bench) -> None:
     load(bench, "one", "one", "two")
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
     assert load(bench, "three") == Loaded(0, 0, 2, 1, LoadRefusal.CLOSED)
@@ -89,22 +89,22 @@ def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
     assert bench.work_order() == ["one", "two"]
 
 
-def test_one_that_never_was_is_closed_from_the_beginning(bench: Bench) -> None:
+def test_closing_an_unknown_run_creates_a_closed_load(bench: Bench) -> None:
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 0, 0)
     assert load(bench, "one") == Loaded(0, 0, 0, 0, LoadRefusal.CLOSED)
 
 
-def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
+def test_an_idle_load_is_closed_by_the_timer(bench: Bench) -> None:
     load(bench, "one")
     bench.after(IDLE_S - 10)
     assert load(bench, "two").new == 1
     bench.after(IDLE_S - 10)
     assert load(bench, "three").new == 1
     bench.after(IDLE_S + 1)
-    assert load(bench, "four").refused is LoadRefusal.LAPSED, "not all of it may have come"
+    assert load(bench, "four").refused is LoadRefusal.LAPSED, "it was closed before it was complete"
 
 
-def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_open_loads_is_limited(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "OPEN_AT_MOST", 2)
     load(bench, "one", run="a")
     load(bench, "one", run="b")
@@ -114,7 +114,7 @@ def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyP
     assert load(bench, "one", run="c").new == 1
 
 
-def test_nor_more_than_so_many_jids(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_jids_is_limited(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "JIDS_AT_MOST", 3)
     load(bench, "one", "two", run="a")
     assert load(bench, "one", "two", run="b") == Loaded(0, 0, 0, 0, LoadRefusal.TOO_MANY_JIDS)
@@ -123,7 +123,7 @@ def test_nor_more_than_so_many_jids(bench: Bench, monkeypatch: pytest.MonkeyPatc
     assert load(bench, "one", "two", run="b").new == 2
 
 
-def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_closed_loads_are_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "CLOSED_AT_MOST", 2)
     load(bench, "one", run="c")
     for run in "abc":
@@ -132,13 +132,13 @@ def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytes
     assert list(bench.state.loads.by_run) == ["b", "c"]
 
 
-def test_a_flush_forgets_them(bench: Bench) -> None:
+def test_a_flush_forgets_loads(bench: Bench) -> None:
     load(bench, "one", once=True)
     bench.do(Flush("faktory"))
     assert load(bench, "one", once=True) == Loaded(1, 0, 1, 0)
 
 
-def test_all_of_it_outlives_a_restart(bench: Bench) -> None:
+def test_loads_survive_a_restart(bench: Bench) -> None:
     load(bench, "one", "two")
     load(bench, "one", run="closed")
     load(bench, "by jid", run="closed", once=True)
@@ -150,7 +150,7 @@ def test_all_of_it_outlives_a_restart(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("jid", ["a" * 32, "A" * 32, "aA" * 16, " " + "a" * 31, "a" * 31, "z" * 32, "0 " * 16])
-def test_no_two_jids_have_one_digest(jid: str) -> None:
+def test_different_jids_have_different_digests(jid: str) -> None:
     others = {jid.lower(), jid.upper(), jid.strip(), jid.replace(" ", ""), jid + "a"} - {jid}
     assert len(digest(jid)) == 16
     assert digest(jid) not in {digest(other) for other in others}

@@ -1,4 +1,6 @@
-"""Cron (pages 9.6 and 15): each run once, over restarts and clock changes; runs missed are made up for by one."""
+"""Cron (faktory.md sections 9.6 and 15): each run once, over restarts and clock changes. Missed runs are made up
+for by one.
+"""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -13,7 +15,7 @@ from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import SetSchedules
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
-from crossdock.server.static_config import BadOrder, schedules
+from crossdock.server.static_config import InvalidEntry, schedules
 from crossdock.settings.schema import CronEntry, CronJob, Settings
 from tests.support.conversation import ClockedFaktory, worker
 from tests.support.dispatcher import BEGIN, PlainDispatcher
@@ -48,7 +50,7 @@ def moment(text: str) -> Now:
     return Now(at(text), 1_000.0)
 
 
-def test_a_run_is_a_job_as_the_entry_has_it() -> None:
+def test_a_run_pushes_the_job_of_its_entry() -> None:
     dispatcher = begun(SWEEP)  # at 17:55:45
     dispatcher.advance(254)
     assert jobs(dispatcher) == []
@@ -103,21 +105,21 @@ def test_a_clock_that_is_set_back_repeats_no_run() -> None:
     assert len(runs(dispatcher)) == 2
 
 
-def test_a_flush_leaves_cron_as_it_is() -> None:
+def test_a_flush_keeps_cron_entries() -> None:
     dispatcher = begun(SWEEP)
     dispatcher.do(Flush("faktory"))
     dispatcher.advance(255)
     assert [job.kind for job in jobs(dispatcher)] == ["sweep"]
 
 
-def test_an_entry_that_is_taken_out_runs_no_more() -> None:
+def test_a_removed_entry_does_not_run() -> None:
     dispatcher = begun(SWEEP)
     dispatcher.do(orders())
     dispatcher.advance(3_600)
     assert jobs(dispatcher) == []
 
 
-def test_another_schedule_counts_from_now() -> None:
+def test_a_changed_schedule_counts_from_now() -> None:
     dispatcher = begun(SWEEP)
     dispatcher.do(orders(CronEntry("0 20 * * *", SWEEP.job, SWEEP.name)))
     dispatcher.advance(3_600)
@@ -127,7 +129,7 @@ def test_another_schedule_counts_from_now() -> None:
 
 
 def test_a_run_missed_while_its_job_was_changed_is_made_up_for() -> None:
-    """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
+    """At 17:55:45 nothing is due. The server is down over 18:00 and starts with other args."""
     dispatcher = begun(CronEntry("0 * * * *", CronJob("sweep", args=[1]), "sweeper"))
     dispatcher.now = Now(dispatcher.now.wall + 600, dispatcher.now.steady + 600)
     dispatcher.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper")))
@@ -135,7 +137,7 @@ def test_a_run_missed_while_its_job_was_changed_is_made_up_for() -> None:
     assert [job.payload for job in jobs(dispatcher)] == [b"[2]"]
 
 
-def test_the_same_orders_again_change_nothing() -> None:
+def test_setting_the_same_entries_again_changes_nothing() -> None:
     dispatcher = begun(SWEEP)
     before = len(dispatcher.events)
     dispatcher.do(orders(SWEEP))
@@ -148,19 +150,19 @@ def test_the_same_orders_again_change_nothing() -> None:
         ("UTC", "0 3 * * *", "2026-10-25T00:00:00+00:00", "2026-10-25T03:00:00+00:00"),
         ("Europe/Berlin", "0 3 * * *", "2026-07-01T00:00:00+00:00", "2026-07-01T01:00:00+00:00"),
         ("Asia/Kolkata", "0 3 * * *", "2026-07-01T00:00:00+00:00", "2026-07-01T21:30:00+00:00"),
-        # The hour that a spring night leaves out: at its end
+        # The hour that is skipped in spring: at its end
         ("Europe/Berlin", "30 2 * * *", "2026-03-29T00:00:00+00:00", "2026-03-29T01:00:00+00:00"),
-        # The hour that an autumn night has twice: the first time
+        # The hour that occurs twice in autumn: the first time
         ("Europe/Berlin", "30 2 * * *", "2026-10-25T00:00:00+00:00", "2026-10-25T00:30:00+00:00"),
         ("Europe/Berlin", "30 2 * * *", "2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"),
         # … and not again when the second time is near
         ("Europe/Berlin", "30 2 * * *", "2026-10-25T01:10:00+00:00", "2026-10-26T01:30:00+00:00"),
-        # What runs every hour runs in both
+        # An hourly entry runs in both
         ("Europe/Berlin", "15 * * * *", "2026-10-25T00:15:00+00:00", "2026-10-25T01:15:00+00:00"),
         ("UTC", "0 0 29 2 *", "2026-03-01T00:00:00+00:00", "2028-02-29T00:00:00+00:00"),
     ],
 )
-def test_next_run(zone: str, schedule: str, after: str, expected: str) -> None:
+def test_next_run_follows_the_zone_and_its_clock_changes(zone: str, schedule: str, after: str, expected: str) -> None:
     assert next_run(schedule, zone, at(after)) == at(expected)
 
 
@@ -180,7 +182,7 @@ fields = st.tuples(
     st.datetimes(datetime(2017, 1, 1), datetime(2036, 1, 1), timezones=st.sampled_from(ZONES).map(ZoneInfo)),  # noqa: DTZ001
 )
 def test_the_next_run_is_always_later(schedule: str, zone: str, after: datetime) -> None:
-    """Else a timer would find it due again and again, and push as fast as it can."""
+    """Otherwise the timer would find it due again at once, and push without end."""
     start = after.timestamp()
     for _ in range(5):
         run = next_run(schedule, zone, start)
@@ -188,8 +190,8 @@ def test_the_next_run_is_always_later(schedule: str, zone: str, after: datetime)
         start = run
 
 
-def test_an_autumn_night_has_no_storm_of_runs() -> None:
-    """A server that starts in the hour that comes twice, with a run in that hour that it missed."""
+def test_a_repeated_autumn_hour_runs_a_missed_entry_once() -> None:
+    """The server starts in the hour that occurs twice, and missed a run in that hour."""
     entry = CronEntry("30 2 * * *", CronJob("nightly"), timezone="Europe/Berlin")
     dispatcher = begun(entry, now=moment("2026-10-24T20:00:00+00:00")).restarted()
     dispatcher.now = moment("2026-10-25T01:10:00+00:00")
@@ -201,14 +203,14 @@ def test_an_autumn_night_has_no_storm_of_runs() -> None:
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        (CronEntry("61 * * * *", CronJob("T")), 'cron "T 61 .*": schedule .* is wrong: Bad minute; write five fields'),
-        (CronEntry("* * * *", CronJob("T")), "is wrong: it has 4 fields; write five fields"),
-        (CronEntry("0 * * * * *", CronJob("T")), "is wrong: it has 6 fields; write five fields"),
-        (CronEntry("", CronJob("T")), "is wrong: it has 0 fields; write five fields"),
-        (CronEntry("0 0 31 2 *", CronJob("T")), "is wrong: Bad day-of-month"),
-        (CronEntry("* * * * *", CronJob("T"), timezone="Mars/Olympus"), 'time zone "Mars/Olympus" is wrong'),
-        (CronEntry("* * * * *", CronJob("T"), timezone="Europe"), 'time zone "Europe" is wrong'),
-        (CronEntry("* * * * *", CronJob("T"), timezone="../etc/passwd"), 'time zone "../etc/passwd" is wrong'),
+        (CronEntry("61 * * * *", CronJob("T")), 'cron "T 61 .*": schedule .* is invalid: Bad minute; use five fields'),
+        (CronEntry("* * * *", CronJob("T")), "is invalid: it has 4 fields; use five fields"),
+        (CronEntry("0 * * * * *", CronJob("T")), "is invalid: it has 6 fields; use five fields"),
+        (CronEntry("", CronJob("T")), "is invalid: it has 0 fields; use five fields"),
+        (CronEntry("0 0 31 2 *", CronJob("T")), "is invalid: Bad day-of-month"),
+        (CronEntry("* * * * *", CronJob("T"), timezone="Mars/Olympus"), 'time zone "Mars/Olympus" is invalid'),
+        (CronEntry("* * * * *", CronJob("T"), timezone="Europe"), 'time zone "Europe" is invalid'),
+        (CronEntry("* * * * *", CronJob("T"), timezone="../etc/passwd"), 'time zone "../etc/passwd" is invalid'),
         (CronEntry("* * * * *", CronJob("")), "jobs must have a jobtype parameter"),
         (CronEntry("* * * * *", CronJob("T", "no blanks")), 'cannot get "no blanks" queue'),
         (CronEntry("* * * * *", CronJob("T", reserve_for=86_401)), "cannot be reserved for more than one day"),
@@ -219,13 +221,13 @@ def test_an_autumn_night_has_no_storm_of_runs() -> None:
         (CronEntry("* * * * *", CronJob("T", unique_for=1, unique_until="end")), 'must be "success" or "start"'),
     ],
 )
-def test_an_entry_that_is_wrong(entry: CronEntry, sentence: str) -> None:
-    with pytest.raises(BadOrder, match=sentence):
+def test_an_invalid_entry_is_rejected(entry: CronEntry, sentence: str) -> None:
+    with pytest.raises(InvalidEntry, match=sentence):
         orders(entry)
 
 
-def test_two_entries_of_one_name() -> None:
-    with pytest.raises(BadOrder, match='cron "sweeper" stands twice; give each entry a name of its own'):
+def test_two_entries_of_one_name_are_rejected() -> None:
+    with pytest.raises(InvalidEntry, match='cron "sweeper" is defined twice; give each entry its own name'):
         orders(SWEEP, SWEEP)
 
 
@@ -259,7 +261,7 @@ def test_a_pushed_job_and_a_run_are_unique_together() -> None:
     assert peer.ask(line) == b"-NOTUNIQUE Job not unique\r\n"
 
 
-def test_unique_orders_again_change_nothing() -> None:
+def test_setting_the_same_unique_entries_again_changes_nothing() -> None:
     entry = CronEntry("*/5 * * * *", CronJob("sweep", unique_for=60, expires_in=60), "sweeper")
     dispatcher = begun(entry)
     dispatcher.advance(60)

@@ -1,4 +1,4 @@
-"""Jobs that need others: met in the step that met them, lost in the step that lost them, dead queues."""
+"""Dependencies: met or lost in the change that ends the other job; dead queues."""
 
 from time import process_time
 
@@ -17,7 +17,7 @@ from tests.model.bench import Bench, held
 from tests.support.picture import picture
 from tests.support.steps import steps
 
-#: As Masenko's
+#: A policy of Masenko
 RULES = Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 
 
@@ -65,7 +65,7 @@ def test_a_dependency_that_failed_with_tries_left_still_counts(bench: Bench) -> 
     assert state(bench, b) is State.READY
 
 
-def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
+def test_a_freed_job_with_a_future_due_time_is_scheduled(bench: Bench) -> None:
     a = push(bench, "a")
     b = push(bench, "b", a, due=bench.now.wall + 60.0)
     past = push(bench, "past", a, due=bench.now.wall + 1.0)
@@ -81,7 +81,7 @@ def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["never there", "gone", "complete", "failed", "dead", "in its dead queue"])
-def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) -> None:
+def test_a_job_does_not_wait_for_one_that_cannot_succeed(bench: Bench, how: str) -> None:
     policy = {
         "complete": Policy(0, success=Disposition.COMPLETE),
         "failed": Policy(0, exhausted=Disposition.FAILED),
@@ -120,7 +120,7 @@ def test_dependents_of_a_lost_job_fail_depth_first_in_push_order(bench: Bench) -
     assert (bench.state.counters.processed, bench.state.counters.failures) == (1, 1)
 
 
-def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
+def test_a_job_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
     a = push(bench, "a", deadqueue="dead", policy=Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
     bench.lease()
     bench.fail("a")
@@ -141,7 +141,7 @@ def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["removed", "buried", "expired"])
-def test_gone_without_success_is_lost_too(bench: Bench, how: str) -> None:
+def test_a_removed_job_is_a_lost_dependency(bench: Bench, how: str) -> None:
     due = bench.now.wall + 60.0
     a = push(bench, "a", due=due)
     b = push(bench, "b", a)
@@ -162,7 +162,7 @@ def test_gone_without_success_is_lost_too(bench: Bench, how: str) -> None:
     assert (bench.job(c).queue, state(bench, c)) == ("dead", State.READY)
 
 
-def test_a_blocked_job_can_be_removed_and_nobody_trips_over_it(bench: Bench) -> None:
+def test_a_blocked_job_can_be_removed(bench: Bench) -> None:
     a = push(bench, "a")
     b = push(bench, "b", a)
     c = push(bench, "c", b, a)
@@ -186,7 +186,7 @@ def test_a_restart_in_between_changes_nothing(bench: Bench) -> None:
 
 
 def test_a_long_chain_fails_to_its_end(bench: Bench) -> None:
-    """Far longer than the interpreter's stack is deep; and looking at all jobs for each would take minutes."""
+    """Far longer than the interpreter's stack is deep. Looking at all jobs for each of them would take minutes."""
     linked = Extra(links=Links(depends_on=(-1,)))
     specs = [
         Spec(f"j{n}", "default", "kind", b"", Form.NONE, 0, RULES, 0.0, linked if n else None) for n in range(20_000)
@@ -204,7 +204,7 @@ def test_a_long_chain_fails_to_its_end(bench: Bench) -> None:
 @pytest.mark.parametrize("others", [0, 500], ids=["all that are blocked", "a few of them"])
 @pytest.mark.parametrize("ends", ["met", "lost"])
 def test_a_hundred_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends: str, others: int) -> None:
-    """In the order they came, from several queues; who waits for another job waits on."""
+    """In push order, from several queues. Jobs that wait for another job keep waiting."""
     a, z = push(bench, "a"), push(bench, "z")
     for n in range(others):
         push(bench, f"other{n}", z)
@@ -248,7 +248,7 @@ def test_a_ready_job_may_go_to_its_dead_queue_as_well(bench: Bench) -> None:
     assert bench.lease("dead").number == a
 
 
-def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> None:
+def test_a_freed_job_comes_after_jobs_pushed_at_the_same_time(bench: Bench) -> None:
     a = push(bench, "a", deadqueue="default")
     b = push(bench, "b")
     push(bench, "met", b)
@@ -265,7 +265,7 @@ def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> N
 def test_a_job_that_is_freed_with_many_others_costs_little(
     protocol: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one change, in which nobody else is served."""
+    """All in one change, during which no other request is served."""
     monkeypatch.setattr(dependents, "AT_ONCE", 1_000)
     few, many = (_steps_to_free(protocol, waiting) for waiting in (200, 700))
     assert (many - few) / 500 < most

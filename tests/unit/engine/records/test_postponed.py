@@ -1,4 +1,4 @@
-"""Very many dependents of one job: they follow in slices, and nothing that happens between two slices goes wrong."""
+"""Very many dependents of one job are resolved in slices, and other changes may come between two slices."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from tests.model.rig import fold
 from tests.support.picture import picture
 from tests.support.steps import steps
 
-#: As Masenko's
+#: A policy of Masenko
 RULES = Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 
 ANY = frozenset(State)
@@ -33,7 +33,7 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def push(bench: Bench, jid: str, *depends_on: Number, deadqueue: str = "", many: int = 1) -> list[Number]:
-    """Numbers of `many` jobs that need these."""
+    """Push `many` jobs with these dependencies, and return their numbers."""
     extra = Extra(links=Links(depends_on=depends_on), deadqueue=deadqueue)
     names = [jid] if many == 1 else [f"{jid}{n}" for n in range(many)]
     specs = [Spec(name, "default", "kind", b"", Form.NONE, 0, RULES, 0.0, extra) for name in names]
@@ -43,7 +43,7 @@ def push(bench: Bench, jid: str, *depends_on: Number, deadqueue: str = "", many:
 
 
 def slice_of(bench: Bench, limit: int = 4) -> int:
-    """After each of them the state is sound, and what the journal and a snapshot give back is the same."""
+    """Resolve a slice. The state is consistent after it, and the journal and a snapshot give the same state."""
     looked = bench.do(ResolveDependents(limit))
     check(bench)
     return looked
@@ -77,7 +77,7 @@ def complete(bench: Bench, jid: str, t: float = 3.0) -> None:
     bench.do(Succeed(jid, Claim("qless", "w", held(bench.job(number))), t=t))
 
 
-def test_a_success_with_many_dependents_is_a_batch_of_its_own(bench: Bench) -> None:
+def test_a_success_with_many_dependents_is_a_journal_entry_of_its_own(bench: Bench) -> None:
     [a] = push(bench, "a")
     many = push(bench, "j", a, many=10)
     bench.lease()
@@ -88,7 +88,7 @@ def test_a_success_with_many_dependents_is_a_batch_of_its_own(bench: Bench) -> N
     assert bench.engine.due_in(bench.now) == 0.0, "the timer goes on with them"
     assert slice_of(bench) == 4
     assert states(bench, many) == [State.READY] * 4 + [State.BLOCKED] * 6
-    assert bench.ready_queues == ("default",), "those who wait for a job are asked"
+    assert bench.ready_queues == ("default",), "clients that wait for a job are woken"
     events = decode_entry(bench.batches[-1]).events
     assert [type(event) for event in events] == [DependentsResolved, Readied]
     assert finish(bench) == 2
@@ -96,7 +96,7 @@ def test_a_success_with_many_dependents_is_a_batch_of_its_own(bench: Bench) -> N
     assert bench.do(ResolveDependents(4)) == 0
 
 
-def test_as_many_as_may_follow_at_once_follow_in_the_same_batch(bench: Bench) -> None:
+def test_up_to_the_limit_dependents_follow_in_the_same_journal_entry(bench: Bench) -> None:
     [a] = push(bench, "a")
     many = push(bench, "j", a, many=3)
     bench.lease()
@@ -231,7 +231,7 @@ def test_a_restart_between_two_slices_goes_on_with_the_rest(bench: Bench, how: s
 
 
 @pytest.mark.parametrize("act", ["remove", "bury", "reroute", "succeed", "fail", "flush"])
-def test_a_dependent_that_is_dealt_with_before_its_slice_is_passed_over(bench: Bench, act: str) -> None:
+def test_a_dependent_that_changed_before_its_slice_is_left_alone(bench: Bench, act: str) -> None:
     [a] = push(bench, "a")
     many = push(bench, "j", a, many=10)
     [last] = push(bench, "last", many[7])

@@ -1,11 +1,9 @@
-"""Tracks: how far a job is, told by whoever works on it."""
+"""Progress that workers report."""
 
 import pytest
 
 from crossdock.model.commands.admin import Requeue
 from crossdock.model.commands.core import LeaseTerms, SetProgress
-from crossdock.model.events import AnyEvent, ProgressDated
-from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 from crossdock.model.job import LeaseBinding, Links, Number
 from crossdock.model.policies import Disposition, LeaseExpiry, Policy
 from tests.model.bench import Bench, held
@@ -18,7 +16,7 @@ def shown(bench: Bench, jid: str = "a") -> str | None:
     return track.state if track else None
 
 
-def test_a_track_follows_its_job(bench: Bench) -> None:
+def test_progress_follows_its_job(bench: Bench) -> None:
     policy = Policy(1, exhausted=Disposition.DEAD)
     seen = [shown(bench)]
     bench.push("a", links=Links(tracked=True), policy=policy)
@@ -36,20 +34,20 @@ def test_a_track_follows_its_job(bench: Bench) -> None:
     assert seen == [None, "enqueued", "working", "failed", "working", "dead", "success"]
 
 
-@pytest.mark.parametrize("how", ["given back", "lapsed", "restarted"])
-def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str) -> None:
+@pytest.mark.parametrize("how", ["given back", "expired", "restarted"])
+def test_progress_follows_a_job_that_returns_to_its_queue(bench: Bench, how: str) -> None:
     bench.push("a", links=Links(tracked=True), policy=Policy(1, lease_expiry=LeaseExpiry.RETURN))
     job = bench.lease(terms=LeaseTerms(60.0, 60.0, 60.0, LeaseBinding.CONNECTION))
     if how == "given back":
         bench.give_back(held(job))
-    elif how == "lapsed":
+    elif how == "expired":
         bench.after(60.0)
     else:
         bench.restart()
     assert shown(bench) == "enqueued"
 
 
-def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> None:
+def test_progress_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> None:
     bench.push("a", links=Links(tracked=True))
     bench.clock.pass_by(1_000.0)
     bench.do(SetProgress("a", 50, None))
@@ -60,7 +58,7 @@ def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> Non
     assert shown(bench) is None
 
 
-def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> None:
+def test_progress_is_forgotten_even_if_the_clock_was_set_back(bench: Bench) -> None:
     bench.push("dated by a wrong clock")
     bench.clock.jump(-DAY)
     bench.do(SetProgress("a", 50, None))
@@ -68,7 +66,7 @@ def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> Non
     assert bench.state.progress == {}
 
 
-def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:
+def test_a_clock_set_forward_forgets_no_progress(bench: Bench) -> None:
     bench.push("a", links=Links(tracked=True))
     bench.clock.jump(DAY)
     bench.after(1_799.0)
@@ -77,21 +75,8 @@ def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:
     assert shown(bench) is None
 
 
-def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(bench: Bench) -> None:
-    """Its events did not say until when by the steady clock."""
-    bench.push("a", links=Links(tracked=True))
-    old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, ProgressDated)]
-    bench.batches = [encode_entry(JournalEntry(EVENT_VERSION, bench.now.wall, bench.now.steady, old))]
-    bench.clock.jump(-DAY)
-    bench.restart()
-    bench.after(1_799.0)
-    assert shown(bench) == "enqueued"
-    bench.after(1.0)
-    assert shown(bench) is None
-
-
-def test_a_track_outlives_its_lease(bench: Bench) -> None:
-    """A lease lasts 1,800 s and so does a track: one tick finds both over, and notes the failure in the track."""
+def test_progress_outlives_the_lease(bench: Bench) -> None:
+    """Both last 1,800 s: one tick ends both, and the failure is written into the progress."""
     bench.push("a", links=Links(tracked=True))
     bench.lease()
     bench.after(1_800.0)
@@ -102,9 +87,9 @@ def test_a_track_outlives_its_lease(bench: Bench) -> None:
     assert shown(bench) is None
 
 
-def test_anybody_may_track_any_name(bench: Bench) -> None:
-    bench.do(SetProgress("nobody", None, "text"))
-    assert shown(bench, "nobody") == "unknown"
+def test_progress_can_be_set_for_an_unknown_jid(bench: Bench) -> None:
+    bench.do(SetProgress("no job", None, "text"))
+    assert shown(bench, "no job") == "unknown"
 
 
 @pytest.mark.parametrize(("until", "end"), [(60.0, 1_800.0), (3_600.0, 3_600.0), (9 * DAY, DAY)])
@@ -114,5 +99,5 @@ def test_a_lease_is_extended_never_cut_and_by_a_day_at_most(bench: Bench, until:
     bench.do(SetProgress("a", None, None, bench.now.wall + until))
     assert job.lease is not None
     assert job.lease.end - bench.now.steady == end
-    assert bench.after(end - 0.001).lapsed == 0
-    assert bench.after(0.001).lapsed == 1
+    assert bench.after(end - 0.001).expired == 0
+    assert bench.after(0.001).expired == 1

@@ -1,4 +1,4 @@
-"""The registry of queues, and moves of many jobs by hand."""
+"""The registry of queues, and changes of many jobs by operators and clients."""
 
 from random import Random
 
@@ -36,14 +36,14 @@ def test_naming_a_queue_registers_it_only_where_the_protocol_says_so(bench: Benc
     assert isinstance(bench.last, QueueSeen)
 
 
-def test_what_is_not_known_cannot_be_paused(bench: Bench) -> None:
+def test_an_unknown_queue_cannot_be_paused(bench: Bench) -> None:
     bench.do(PauseQueues(["later"]))
     bench.push("a", queue="later")
     assert bench.lease("later").jid == "a"
     assert not any(isinstance(event, QueuePaused) for event in bench.events)
 
 
-def test_pausing_twice_is_pausing_once(bench: Bench) -> None:
+def test_pausing_a_paused_queue_changes_nothing(bench: Bench) -> None:
     bench.push("a")
     bench.do(PauseQueues(["default"]))
     so_far = len(bench.events)
@@ -51,7 +51,7 @@ def test_pausing_twice_is_pausing_once(bench: Bench) -> None:
     assert len(bench.events) == so_far
 
 
-def test_all_of_them(bench: Bench) -> None:
+def test_all_queues_can_be_paused_and_resumed(bench: Bench) -> None:
     for name in "ab":
         bench.push(name, queue=name)
     bench.do(PauseQueues(None))
@@ -70,7 +70,7 @@ def test_a_queue_with_ready_jobs_is_not_forgotten(bench: Bench) -> None:
     assert bench.state.queues == {}
 
 
-def test_its_pause_is_forgotten_with_it(bench: Bench) -> None:
+def test_the_pause_of_a_forgotten_queue_is_forgotten(bench: Bench) -> None:
     bench.push("a", due=bench.now.wall + 9.0)
     bench.do(PauseQueues(["default"]))
     bench.do(ForgetQueue("default"))
@@ -78,7 +78,7 @@ def test_its_pause_is_forgotten_with_it(bench: Bench) -> None:
     assert bench.work_order() == ["a"]
 
 
-def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
+def test_a_flush_keeps_nothing_but_numbers(bench: Bench) -> None:
     bench.push("a", "b", "c")
     late = held(bench.lease())
     bench.lease()
@@ -95,7 +95,7 @@ def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
     assert bench.engine.due_in(bench.now) == 1_800.0
 
 
-# By hand
+# Changes of many jobs
 
 
 def everywhere(bench: Bench) -> dict[State, Number]:
@@ -116,14 +116,14 @@ def everywhere(bench: Bench) -> dict[State, Number]:
     }
 
 
-def test_requeue_takes_what_rests(bench: Bench) -> None:
+def test_requeue_readies_scheduled_retrying_and_dead_jobs(bench: Bench) -> None:
     jobs = everywhere(bench)
     assert bench.do(Requeue("faktory", [*jobs.values(), Number(99)])) == 3
     states = {state: bench.job(number).state for state, number in jobs.items()}
     assert states == {state: State.LEASED if state is State.LEASED else State.READY for state in jobs}
 
 
-def test_bury_takes_all_but_the_leased(bench: Bench) -> None:
+def test_bury_moves_all_waiting_jobs(bench: Bench) -> None:
     jobs = everywhere(bench)
     assert bench.do(Bury("faktory", [*jobs.values(), Number(99)])) == 4
     states = {state: bench.job(number).state for state, number in jobs.items()}
@@ -131,7 +131,7 @@ def test_bury_takes_all_but_the_leased(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("state", EVERYWHERE, ids=lambda state: state.name)
-def test_remove_takes_what_is_in_the_states_named(bench: Bench, state: State) -> None:
+def test_remove_removes_jobs_in_the_named_states(bench: Bench, state: State) -> None:
     jobs = everywhere(bench)
     assert bench.do(Remove("faktory", "discarded", list(jobs.values()), frozenset({state}))) == 1
     assert set(bench.state.jobs) == set(jobs.values()) - {jobs[state]}
@@ -145,7 +145,7 @@ def test_a_job_named_twice_counts_once(bench: Bench) -> None:
     assert bench.state.jobs == {}
 
 
-def test_nothing_to_do_is_no_event(bench: Bench) -> None:
+def test_a_command_without_effect_makes_no_event(bench: Bench) -> None:
     so_far = len(bench.events)
     assert bench.do(Enqueue("faktory", [])) == ()
     assert bench.do(Requeue("faktory", [Number(7)])) == 0
@@ -157,7 +157,7 @@ def test_nothing_to_do_is_no_event(bench: Bench) -> None:
 
 
 def test_the_counts_of_a_queue_agree_with_a_count_of_all_jobs() -> None:
-    """However many priorities and bands there are; parts of the row that are alike are passed over."""
+    """For any number of priorities and bands, although parts of the index are skipped."""
     random = Random(3)
     for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):
         queue, jobs = Queue("q", 0.0), dict[int, Job]()

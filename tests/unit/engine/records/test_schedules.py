@@ -1,4 +1,4 @@
-"""Recurrences of the configuration: a job at each time of a schedule."""
+"""Configured schedules: a job is pushed at each time of a schedule."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def lock(bench: Bench) -> Links:
     return Links(LockTerms("lock", bench.now.steady + 9e9, LockRelease.SUCCESS))
 
 
-def test_a_job_at_each_time_of_the_schedule(bench: Bench) -> None:
+def test_a_job_is_pushed_at_each_time_of_the_schedule(bench: Bench) -> None:
     bench.do(SetSchedules([cron()]))
     first = (bench.now.wall // 3_600 + 1) * 3_600
     assert bench.after(first - bench.now.wall - 0.001).spawned == 0
@@ -67,7 +67,7 @@ def test_a_clock_set_back_runs_nothing_twice(bench: Bench) -> None:
     assert bench.after(3_599.0).spawned == 0
 
 
-def test_what_did_not_change_keeps_its_next_run(bench: Bench) -> None:
+def test_an_unchanged_schedule_keeps_its_next_run(bench: Bench) -> None:
     bench.do(SetSchedules([cron()]))
     so_far = len(bench.events)
     bench.clock.pass_by(3 * DAY)

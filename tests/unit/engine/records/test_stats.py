@@ -1,4 +1,4 @@
-"""Statistics: the streaming sums, the histogram's buckets, and what is kept how long."""
+"""Statistics: streaming sums, the buckets of the histogram, and how long they are kept."""
 
 import statistics
 from copy import deepcopy
@@ -67,7 +67,7 @@ MINUTE, HOUR = 60.0, 3_600.0
         (1_000.0 * DAY, 1_256),
     ],
 )
-def test_buckets_are_as_the_seed_has_them(value: float, bucket: int) -> None:
+def test_buckets_are_those_of_the_original_protocol_document(value: float, bucket: int) -> None:
     assert bucket_of(value) == bucket
     assert moments([value]).histogram == {bucket: 1}
 
@@ -89,7 +89,7 @@ def test_buckets_are_as_the_seed_has_them(value: float, bucket: int) -> None:
         (1_000.0 * DAY, 1_141),
     ],
 )
-def test_what_clients_know_is_made_of_it(value: float, bucket: int) -> None:
+def test_the_histogram_of_qless_clients_follows_from_the_fine_one(value: float, bucket: int) -> None:
     assert coarse(bucket_of(value)) == bucket
 
 
@@ -99,7 +99,7 @@ def test_a_longer_time_is_never_in_a_lower_bucket(one: float, other: float) -> N
     assert bucket_of(low) <= bucket_of(high)
 
 
-def test_each_thing_is_booked_on_its_own_page() -> None:
+def test_values_are_counted_by_queue_day_and_kind() -> None:
     stats = Stats()
     stats.book("a", 0.0, WAIT, 1.0)
     stats.book("a", DAY - 0.001, RUN, 2.0)
@@ -126,7 +126,7 @@ def test_thirty_days_are_kept_and_seven_of_them_with_a_histogram() -> None:
 
 
 def test_days_are_counted_back_from_the_newest_of_that_queue() -> None:
-    """A queue that rests keeps what it has; days without bookings count."""
+    """An idle queue keeps its days. Days without values count."""
     stats = Stats()
     stats.book("rests", 0.0, WAIT, 1.0)
     stats.book("busy", 0.0, WAIT, 1.0)
@@ -144,11 +144,12 @@ bookings = st.tuples(
 
 
 @given(st.lists(bookings, max_size=40), st.data())
-def test_when_the_sums_are_looked_at_does_not_change_them(
+def test_the_sums_do_not_depend_on_when_they_are_read(
     booked: list[tuple[str, int, int, float]], data: st.DataObject
 ) -> None:
-    """A snapshot adds them up earlier than a server that goes on: both must come to the same to the last bit, whatever
-    callers' clocks say, how long pages are kept, and how many queues have some."""
+    """A snapshot adds values earlier than a running server does. Both must give the same bits, for any clocks of
+    callers, any retention and any number of queues.
+    """
     looked, not_looked = Stats(), Stats()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine_stats, "QUEUES_AT_MOST", 3)
@@ -163,8 +164,8 @@ def test_when_the_sums_are_looked_at_does_not_change_them(
 
 
 @pytest.mark.parametrize("looked", [False, True])
-def test_what_is_gone_stays_gone_when_more_is_kept(looked: bool) -> None:
-    """The pipeline forgets by the same rule: a page begun anew would hold less than the events say."""
+def test_forgotten_days_do_not_come_back_when_more_is_kept(looked: bool) -> None:
+    """The pipeline forgets by the same rule. A day that begins again would hold less than the events say."""
     stats = Stats()
     for day in (0, 20, 40):
         stats.book("q", day * DAY + 1.0, WAIT, 1.0)
@@ -193,8 +194,8 @@ def test_less_is_kept_from_the_moment_it_is_set() -> None:
     assert list(stats.days["q"]) == [5 * DAY, 9 * DAY]
 
 
-def test_a_caller_ahead_of_the_others_takes_their_histogram_for_good() -> None:
-    """It was cleared, and filled again by what came after, where the tables had none."""
+def test_a_caller_with_a_later_clock_removes_older_histograms_for_good() -> None:
+    """It was cleared, and later values must not fill it again, because the tables have none."""
     stats = Stats()
     for day in (0, 8, 0):
         stats.book("q", day * DAY + 1.0, WAIT, 1.0)
@@ -204,15 +205,15 @@ def test_a_caller_ahead_of_the_others_takes_their_histogram_for_good() -> None:
     }
 
 
-def test_pages_are_of_days_that_a_calendar_has() -> None:
-    """As in the tables: some callers count milliseconds."""
+def test_times_after_the_calendar_count_on_its_last_day() -> None:
+    """As in the tables: some callers send milliseconds."""
     stats = Stats()
     stats.book("q", 1.8e12, WAIT, 1.0)
     stats.book("q", 1.9e12, WAIT, 1.0)
     assert {day // DAY: page.wait.n for day, page in stats.days["q"].items()} == {2_932_896: 2}
 
 
-def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_queues_with_statistics_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_stats, "QUEUES_AT_MOST", 3)
     stats = Stats()
     for queue in "abc":
@@ -223,14 +224,14 @@ def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {queue: list(days) for queue, days in stats.days.items()} == {"a": [0, DAY], "d": [DAY], "e": [DAY]}
 
 
-def test_a_histogram_has_so_many_buckets() -> None:
-    """Whatever callers' clocks say, and whatever came first."""
+def test_the_number_of_buckets_is_limited() -> None:
+    """For any clocks of callers and any first value."""
     found = moments([-float(n) for n in range(1, 2_001)] + [5.0] + [float(n) * DAY for n in range(1_700, 4_000)])
     assert (found.n, found.histogram[-1], found.histogram[5]) == (4_301, 2_000, 1)
     assert (max(found.histogram), found.histogram[1_998]) == (1_998, 4_000 - 1_742)
 
 
-def test_a_look_at_the_sums_changes_nothing() -> None:
+def test_reading_the_sums_changes_nothing() -> None:
     stats = Stats()
     for value in (1.0, 2.0, 70.0):
         stats.book("q", 1.0, WAIT, value)

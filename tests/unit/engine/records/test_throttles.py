@@ -1,7 +1,8 @@
-"""Throttles of the configuration: how many jobs of a queue at a time."""
+"""Configured throttles: how many jobs of a queue are leased at a time."""
 
 import pytest
 
+from crossdock.engine.decision import FollowUps
 from crossdock.engine.records.throttles import throttles_set
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Flush, Remove
@@ -13,7 +14,7 @@ from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
 
-def test_at_most_so_many_of_a_queue_at_a_time(bench: Bench) -> None:
+def test_a_throttle_limits_the_leases_of_a_queue(bench: Bench) -> None:
     bench.do(SetThrottles([("default", 2, Per.QUEUE, 0.0)]))
     bench.push("a", "b", "c", "d")
     first = held(bench.lease(worker="w1"))
@@ -33,7 +34,7 @@ def test_at_most_so_many_of_a_queue_at_a_time(bench: Bench) -> None:
     assert not bench.nothing_to_lease()
 
 
-def test_for_each_worker(bench: Bench) -> None:
+def test_a_throttle_can_limit_the_leases_of_each_worker(bench: Bench) -> None:
     bench.do(SetThrottles([("default", 1, Per.WORKER, 0.0)]))
     bench.push("a", "b", "c")
     bench.lease(worker="w1")
@@ -57,12 +58,12 @@ def test_leases_from_before_the_throttle_count(bench: Bench) -> None:
     bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
     assert bench.nothing_to_lease()
     bench.do(SetThrottles([]))
-    assert list(bench.ready_queues) == ["default"], "who waits is asked again"
+    assert list(bench.ready_queues) == ["default"], "waiting clients are woken"
     assert not bench.nothing_to_lease()
 
 
 @pytest.mark.parametrize("how", ["flushed", "removed", "restarted"])
-def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
+def test_an_ended_lease_does_not_count(bench: Bench, how: str) -> None:
     bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
     [number] = bench.push("a")
     bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
@@ -72,22 +73,23 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
         bench.do(Remove("faktory", "discarded", [number], frozenset({State.LEASED})))
     else:
         bench.restart()
-    assert how != "removed" or list(bench.ready_queues) == ["default"], "who waits is asked again"
+    assert how != "removed" or list(bench.ready_queues) == ["default"], "waiting clients are woken"
     bench.push("b")
     assert not bench.nothing_to_lease()
     assert bench.nothing_to_lease()
 
 
 def test_throttles_that_are_waited_for_keep_their_order_when_the_configuration_drops_them() -> None:
-    """Of a set it would differ from one process to the next, and so a recovered state from the live one."""
+    """A set would have another order in each process, so a recovered state would differ from the live one."""
     queues = [f"q{n}" for n in range(20)]
     state = EngineState()
-    throttles_set(state, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
+    follow_ups: FollowUps = []
+    throttles_set(state, follow_ups, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
     for throttle in state.throttles.values():
         throttle.pending["x"] = 1.0
-    throttles_set(state, ThrottlesSet(2.0, []))
+    throttles_set(state, follow_ups, ThrottlesSet(2.0, []))
     assert list(state.throttles) == [OF_QUEUE + queue for queue in queues]
-    assert [each.throttle for each in state.follow_ups] == list(state.throttles)
+    assert [each.throttle for each in follow_ups] == list(state.throttles)
 
 
 def test_other_queues_are_not_throttled(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Transactions: all steps or none, later ones see earlier ones, numbers drawn stay drawn."""
+"""Transactions: all steps or none, later steps see earlier ones, and used numbers stay used."""
 
 from time import process_time
 
@@ -53,7 +53,7 @@ def ack(job: Job) -> Succeed:
     return Succeed(job.jid, Claim("masenko", "", held(job)))
 
 
-def test_the_steps_are_one_batch_in_their_order(bench: Bench) -> None:
+def test_the_steps_are_one_journal_entry_in_their_order(bench: Bench) -> None:
     bench.do(Transaction("masenko", [spec("a")]))
     a = lease(bench)
     assert transact(bench, spec("b"), spec("c"), ack(a), spec("d")) == Transacted([2, 3, 4])
@@ -116,7 +116,7 @@ def test_the_same_success_twice_is_done_once(bench: Bench) -> None:
     assert transact(bench) == Transacted([])
 
 
-def test_numbers_can_be_drawn(bench: Bench) -> None:
+def test_drawn_numbers_are_not_used_for_jobs(bench: Bench) -> None:
     bench.do(DrawNumbers(3))
     bench.do(DrawNumbers(0))
     assert transact(bench, spec("a")) == Transacted([4])
@@ -124,7 +124,7 @@ def test_numbers_can_be_drawn(bench: Bench) -> None:
     assert bench.state.counters.number == 4
 
 
-def test_twenty_thousand_steps(bench: Bench) -> None:
+def test_a_transaction_of_twenty_thousand_steps_succeeds(bench: Bench) -> None:
     transact(bench, *(spec(f"a{n}") for n in range(10_000)))
     jobs = [lease(bench) for _ in range(10_000)]
     started = process_time()

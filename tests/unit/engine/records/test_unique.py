@@ -1,4 +1,4 @@
-"""Locks that let one job in, and jobs that expire before anybody leases them."""
+"""Unique locks, and jobs that expire before they are leased."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def is_locked(bench: Bench) -> bool:
     return list(refused) == [Refused.NOT_UNIQUE]
 
 
-def test_a_lock_lets_one_in(bench: Bench) -> None:
+def test_a_lock_admits_one_job(bench: Bench) -> None:
     bench.push("a", links=lock(bench))
     assert is_locked(bench)
     assert len(bench.state.jobs) == 1
@@ -29,7 +29,7 @@ def test_a_lock_lets_one_in(bench: Bench) -> None:
     assert len(bench.state.jobs) == 2
 
 
-def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
+def test_of_two_jobs_in_one_push_the_first_gets_the_lock(bench: Bench) -> None:
     specs = [spec("a", links=lock(bench)), spec("b"), spec("c", links=lock(bench))]
     assert list(bench.do(Enqueue("faktory", specs))) == [None, None, Refused.NOT_UNIQUE]
     assert [job.jid for job in bench.state.jobs.values()] == ["a", "b"]
@@ -49,7 +49,7 @@ def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
         (LockRelease.START, "failed", False),
     ],
 )
-def test_what_frees_a_lock(bench: Bench, freed: LockRelease, when: str, locked: bool) -> None:
+def test_a_lock_is_freed_as_its_terms_say(bench: Bench, freed: LockRelease, when: str, locked: bool) -> None:
     [number] = bench.push("a", links=lock(bench, freed=freed))
     lease = held(bench.lease())
     if when == "given back":
@@ -97,7 +97,7 @@ def test_a_lock_until_start_that_is_over_is_not_in_the_way_of_the_next_ones(benc
     bench.clock.pass_by(5.0)
     [new] = bench.push("new", links=lock(bench, 600.0, LockRelease.START))
     leases.append(held(bench.lease(terms=bound)))
-    if back == "one by one":  # the first still has its time, when it comes back
+    if back == "one by one":  # the time of the first is not over when it returns
         bench.give_back(leases.pop(0))
         assert bench.state.locks["lock"].end == bench.now.steady + 5.0
     bench.clock.pass_by(6.0)
@@ -148,7 +148,7 @@ def test_a_queue_of_expired_jobs_is_empty(bench: Bench) -> None:
     assert bench.nothing_to_lease()
 
 
-def test_a_queue_of_expired_jobs_that_is_named_twice(bench: Bench) -> None:
+def test_a_queue_of_expired_jobs_named_twice_is_emptied_once(bench: Bench) -> None:
     bench.push("old", links=Links(expires=bench.now.wall + 10.0))
     bench.push("next queue", queue="other")
     bench.clock.pass_by(10.0)
@@ -156,7 +156,7 @@ def test_a_queue_of_expired_jobs_that_is_named_twice(bench: Bench) -> None:
     assert len(bench.state.jobs) == 1
 
 
-def test_it_is_leased_until_then(bench: Bench) -> None:
+def test_a_job_is_leased_until_it_expires(bench: Bench) -> None:
     bench.push("a", links=Links(expires=bench.now.wall + 10.0))
     bench.clock.pass_by(9.999)
     assert bench.lease().jid == "a"

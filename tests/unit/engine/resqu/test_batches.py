@@ -1,4 +1,4 @@
-"""Resqu's batches: all at once or never, in order, sources in turn, one active a source and pool."""
+"""Resqu's batches: committed as a whole, worked in order, sources in turn, one active batch per source and pool."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def lease(bench: ResquBench, queue: str = "batch") -> str | None:
     return job.jid if job is not None else None
 
 
-def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> None:
+def test_a_batch_is_invisible_until_it_is_committed(bench: ResquBench) -> None:
     bench.batch("b", "1", "2", "3", commit=False)
     assert lease(bench) is None
     assert queries.committed(bench.state, "b") is None
@@ -41,25 +41,25 @@ def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> 
     assert bench.ready_queues == ("batch",)
     assert queries.length(bench.state, "b") == 3
     assert [lease(bench) for _ in range(4)] == ["1", "2", "3", None]
-    assert queries.committed(bench.state, "b") is None, "its list is gone when the last job was taken"
+    assert queries.committed(bench.state, "b") is None, "a batch ends when its last job is leased"
 
 
-def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
+def test_a_commit_is_one_event_for_any_number_of_jobs(bench: ResquBench) -> None:
     bench.batch("b", *map(str, range(50)), commit=False)
     so_far = len(bench.events)
     bench.do(r.CommitResquBatch("b"))
     assert [type(event) for event in bench.events[so_far:]] == [ResquBatchCommitted]
 
 
-def test_the_lake_has_the_jobs_of_a_batch_where_they_are_worked(bench: ResquBench) -> None:
+def test_the_lake_has_the_jobs_of_a_batch_in_the_queue_of_their_pool(bench: ResquBench) -> None:
     bench.batch("b", "1", "2")
     assert lease(bench) == "1"
     rows = rows_of([bench.events])
-    told = [(row["event"], row["queue"]) for row in rows if row["number"] is not None]
-    assert told == [("pushed", "batch"), ("pushed", "batch"), ("leased", "batch")]
+    found = [(row["event"], row["queue"]) for row in rows if row["number"] is not None]
+    assert found == [("pushed", "batch"), ("pushed", "batch"), ("leased", "batch")]
 
 
-def test_a_commit_comes_once_and_only_of_what_is_there(bench: ResquBench) -> None:
+def test_only_an_uncommitted_batch_can_be_committed_or_pushed_to(bench: ResquBench) -> None:
     bench.batch("b", "1")
     assert bench.do(r.CommitResquBatch("b")) == 0
     assert bench.do(r.CommitResquBatch("unknown")) == 0
@@ -75,7 +75,7 @@ def test_a_repeated_push_adds_nothing(bench: ResquBench) -> None:
     assert bench.do(r.PushToResquBatch("resqu", "b", job_spec("2"))) == 2
 
 
-def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquBench) -> None:
+def test_an_abandoned_batch_ends_at_once_and_its_jobs_are_removed_in_slices(bench: ResquBench) -> None:
     bench.batch("b", *map(str, range(5)), commit=False)
     assert bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     assert bench.engine.due_in(bench.now) == pytest.approx(10)
@@ -90,10 +90,10 @@ def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquB
     assert not bench.state.jobs
     assert not bench.state.resqu.batches
     assert bench.engine.due_in(bench.now) is None
-    assert bench.enqueue("0") == 0, "what was never seen is no repeat"
+    assert bench.enqueue("0") == 0, "the jid of an invisible job may be pushed again"
 
 
-def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
+def test_each_push_may_extend_the_time_to_live(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
     bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     bench.after(9)
@@ -102,16 +102,16 @@ def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
     bench.after(9)
     assert bench.do(r.CommitResquBatch("b")) == 2
     bench.after(1e7)
-    assert queries.length(bench.state, "b") == 2, "a committed one does not expire"
+    assert queries.length(bench.state, "b") == 2, "a committed batch does not expire"
 
 
-def test_one_that_is_never_kept_ends_after_a_day(bench: ResquBench) -> None:
+def test_a_batch_without_a_time_to_live_ends_after_a_day(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
     bench.after(86_401)
     assert not bench.state.jobs
 
 
-def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) -> None:
+def test_sources_are_served_in_turn_with_one_active_batch_each(bench: ResquBench) -> None:
     bench.batch("a1", "a1-1", "a1-2", "a1-3", source="a")
     bench.batch("a2", "a2-1", "a2-2", source="a")
     bench.batch("b1", "b1-1", "b1-2", source="b")
@@ -126,7 +126,7 @@ def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) 
     assert bench.state.queues["batch"].lanes is None
 
 
-def test_pools_are_apart(bench: ResquBench) -> None:
+def test_each_pool_leases_its_own_batches(bench: ResquBench) -> None:
     bench.mapped(b="other")
     bench.batch("a1", "a1-1", source="a")
     bench.batch("b1", "b1-1", source="b")
@@ -134,7 +134,7 @@ def test_pools_are_apart(bench: ResquBench) -> None:
     assert lease(bench, "batch") == "a1-1"
 
 
-def test_a_lost_job_comes_back_to_its_batch_in_its_place(bench: ResquBench) -> None:
+def test_a_job_given_back_returns_to_its_batch_in_order(bench: ResquBench) -> None:
     bench.batch("b", "1", "2", "3")
     first = bench.lease("batch")
     assert lease(bench) == "2"
@@ -143,7 +143,7 @@ def test_a_lost_job_comes_back_to_its_batch_in_its_place(bench: ResquBench) -> N
     assert [lease(bench) for _ in range(2)] == ["1", "3"]
 
 
-def test_and_to_the_queue_when_its_batch_is_over(bench: ResquBench) -> None:
+def test_a_job_given_back_after_its_batch_ended_goes_to_the_queue(bench: ResquBench) -> None:
     bench.batch("b", "1")
     last = bench.lease("batch")
     bench.give_back(held(last))
@@ -158,11 +158,11 @@ def test_a_failed_job_leaves_its_batch(bench: ResquBench) -> None:
     bench.fail("1")
     assert bench.jids("batch") == ["1"]
     bench.give_back(held(bench.lease("batch")))
-    assert bench.jids("batch") == ["1"], "it does not come back to it"
+    assert bench.jids("batch") == ["1"], "it does not return to the batch"
     assert [lease(bench) for _ in range(3)] == ["2", "1", None]
 
 
-def test_batches_look_at_no_unique_id(bench: ResquBench) -> None:
+def test_batches_ignore_unique_ids(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     assert bench.do(r.OpenResquBatch("resqu", "b", "acc", "Import", job_spec("1", "u")))
     bench.do(r.CommitResquBatch("b"))
@@ -171,18 +171,18 @@ def test_batches_look_at_no_unique_id(bench: ResquBench) -> None:
     assert bench.lock_state("u") == "queued"
 
 
-def test_a_removed_job_is_not_waited_for(bench: ResquBench) -> None:
+def test_a_batch_ends_when_its_remaining_jobs_are_removed(bench: ResquBench) -> None:
     bench.batch("a1", "1", "2", source="a")
     bench.batch("a2", "3", source="a")
     bench.batch("a3", "4", source="a")
     numbers = {job.jid: number for number, job in bench.state.jobs.items()}
-    gone = [numbers["1"], numbers["2"], numbers["3"]]
-    assert bench.do(admin.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
+    removed = [numbers["1"], numbers["2"], numbers["3"]]
+    assert bench.do(admin.Remove("control", "discarded", removed, frozenset({State.HELD}))) == 3
     assert queries.active(bench.state, "batch") == {"a": "a3"}
     assert lease(bench) == "4"
 
 
-def test_paused_pools_and_forgotten_ones(bench: ResquBench) -> None:
+def test_a_paused_pool_leases_nothing_and_one_with_a_batch_is_not_forgotten(bench: ResquBench) -> None:
     bench.batch("b", "1")
     bench.do(admin.PauseQueues(["batch"]))
     assert lease(bench) is None
@@ -192,7 +192,7 @@ def test_paused_pools_and_forgotten_ones(bench: ResquBench) -> None:
     assert lease(bench) == "1"
 
 
-def test_qless_pops_several_in_turn(bench: ResquBench) -> None:
+def test_a_qless_pop_takes_from_the_batches_in_turn(bench: ResquBench) -> None:
     bench.batch("a", "a-1", "a-2", source="a")
     bench.batch("b", "b-1", "b-2", source="b")
     jobs = bench.do(m.Pop("qless", bench.now.wall, "batch", "w", 3, 60.0))
@@ -206,7 +206,7 @@ def test_workq_leases_at_random_from_pools_with_batches(bench: ResquBench) -> No
     assert job is not None
 
 
-def test_waiting_counts_from_the_commit(bench: ResquBench) -> None:
+def test_the_wait_of_a_batch_job_counts_from_the_commit(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
     bench.clock.pass_by(100)
     bench.do(r.CommitResquBatch("b"))
@@ -218,7 +218,7 @@ def test_waiting_counts_from_the_commit(bench: ResquBench) -> None:
 
 @pytest.fixture
 def by_hand() -> Iterator[ResquBench]:
-    """Without a mapping: allocators say where batches go."""
+    """A bench without a mapping, so that allocators assign batches."""
     bench = ResquBench()
     bench.do(c.Start())
     yield bench
@@ -236,13 +236,13 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     assert bench.do(r.AssignResquBatch("a2", "batch")) == 1
     assert bench.do(r.AssignResquBatch("a2", "batch")) == 0
     assert bench.do(r.AssignResquBatch("unknown", "batch")) == 0
-    job = bench.pop_staged("a1")
+    job = bench.pop_from_batch("a1")
     assert job is not None
     assert job.jid == "1"
-    assert bench.pop_staged("a2", "w2") is None
+    assert bench.pop_from_batch("a2", "w2") is None
     assert lease(bench) == "2"
-    assert bench.pop_staged("a1", "w2") is None
-    assert "a1" in bench.state.resqu.batches, "until its allocator says that it is finished"
+    assert bench.pop_from_batch("a1", "w2") is None
+    assert "a1" in bench.state.resqu.batches, "until its allocator finishes it"
     assert bench.do(r.FinishResquBatch("a1")) == "a2"
     assert bench.do(r.FinishResquBatch("a1")) is None
     assert lease(bench) is None
@@ -251,14 +251,14 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     assert bench.do(r.FinishResquBatch("a2")) is None
 
 
-def test_what_is_left_of_a_finished_batch_is_the_queues(by_hand: ResquBench) -> None:
+def test_jobs_left_in_a_finished_batch_go_to_the_queue(by_hand: ResquBench) -> None:
     by_hand.batch("b", "1", "2")
     by_hand.do(r.AssignResquBatch("b", "batch"))
     by_hand.do(r.FinishResquBatch("b"))
     assert by_hand.jids("batch") == ["1", "2"]
 
 
-def test_a_mapping_that_comes_later_takes_what_waits(by_hand: ResquBench) -> None:
+def test_a_new_mapping_assigns_waiting_jobs_and_batches(by_hand: ResquBench) -> None:
     bench = by_hand
     bench.batch("b", "1")
     bench.enqueue("j")
@@ -272,7 +272,7 @@ def test_a_mapping_that_comes_later_takes_what_waits(by_hand: ResquBench) -> Non
     assert bench.jids("unassigned") == ["k"]
 
 
-def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand: ResquBench) -> None:
+def test_a_batch_that_a_mapping_assigns_ends_without_its_allocator(by_hand: ResquBench) -> None:
     bench = by_hand
     for name in ("b1", "b2"):
         bench.batch(name, name)
@@ -283,7 +283,7 @@ def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand
     assert "b2" not in bench.state.resqu.batches
 
 
-def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
+def test_a_flush_removes_batches_and_keeps_the_mapping(bench: ResquBench) -> None:
     bench.batch("b", "1", "2")
     bench.batch("c", "3", commit=False)
     bench.enqueue("j", "u")
@@ -291,14 +291,14 @@ def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
     assert lease(bench) is None
     assert not bench.state.resqu.batches
     assert bench.enqueue("j", "u") == 0
-    assert bench.jids("static") == ["j"], "the mapping is the configuration's"
+    assert bench.jids("static") == ["j"], "the mapping belongs to the configuration"
 
 
-def test_after_a_restart_turns_go_on(bench: ResquBench) -> None:
+def test_the_order_of_sources_survives_a_restart(bench: ResquBench) -> None:
     bench.batch("a", "a-1", "a-2", source="a")
     bench.batch("b", "b-1", "b-2", source="b")
-    given: list[LeaseRef] = [held(bench.lease("batch"))]
+    leases: list[LeaseRef] = [held(bench.lease("batch"))]
     bench.adopt(bench.through_snapshot())
     bench.do(c.Start())
     assert [lease(bench) for _ in range(3)] == ["b-1", "a-2", "b-2"]
-    assert given
+    assert leases

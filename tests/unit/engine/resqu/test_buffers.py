@@ -1,4 +1,4 @@
-"""Resqu's workers and allocators: a job popped into a buffer is a lease, and what the child says ends it."""
+"""Buffers of Resqu's workers and allocators: a worker's buffer is a lease, which ends as its child process reports."""
 
 from collections.abc import Iterator
 
@@ -22,11 +22,11 @@ def bench() -> Iterator[ResquBench]:
     bench.sound()
 
 
-def again(bench: ResquBench, jid: str, uid: str, *, due: float = 0.0, failures: int = 0, by: int = 50) -> Pushing:
+def push_again(bench: ResquBench, jid: str, uid: str, *, due: float = 0.0, failures: int = 0, by: int = 50) -> Pushing:
     return bench.do(resqu.PushJob("resqu", by, job_spec(jid, uid, due=due, failures=failures, stamped=not due)))
 
 
-def test_a_job_popped_and_not_heard_of_succeeded(bench: ResquBench) -> None:
+def test_a_job_without_a_report_succeeds_when_its_buffer_is_emptied(bench: ResquBench) -> None:
     bench.enqueue("j")
     job = bench.pop()
     assert job is not None
@@ -37,11 +37,11 @@ def test_a_job_popped_and_not_heard_of_succeeded(bench: ResquBench) -> None:
     assert bench.rpop() is None
 
 
-def test_a_final_failure(bench: ResquBench) -> None:
+def test_a_deleted_lock_is_a_final_failure_when_the_buffer_is_emptied(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     assert bench.delete("u") == 1
-    assert bench.state.jobs, "it may yet be a retry"
+    assert bench.state.jobs, "the child may still push a retry"
     bench.rpop()
     assert not bench.state.jobs
     assert bench.lock_state("u") is None
@@ -55,28 +55,28 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     assert bench.delete("u", by=13) == 2
     assert not bench.do(resqu.Reserve("u", 14))
     assert bench.do(resqu.Reserve("u", 13))
-    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
+    assert push_again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
     job = bench.job(number)
     assert (job.jid, job.state, job.failures, job.attempts) == ("j-2", State.READY, 1, 1)
     assert bench.lock_state("u") == "queued"
-    assert bench.rpop() == job_spec("j", "u").extra.protocol_data.text, "as it was popped"  # type: ignore[union-attr]
+    assert bench.rpop() == job_spec("j", "u").extra.protocol_data.text, "the text is the one that was popped"  # type: ignore[union-attr]
     assert bench.jids("static") == ["j-2"]
-    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.REPEATED
-    assert again(bench, "j", "u", by=13) is Pushing.REPEATED
+    assert push_again(bench, "j-2", "u", failures=1, by=13) is Pushing.REPEATED
+    assert push_again(bench, "j", "u", by=13) is Pushing.REPEATED
     bench.pop()
     bench.finalise("u", by=15)
     bench.do(resqu.Release(15))
-    assert bench.jids("static") == ["d"], "what was deferred waited for the last end"
+    assert bench.jids("static") == ["d"], "the deferred job waited for the end of the last try"
 
 
 @pytest.mark.parametrize("end", ["done", "cancelled"])
-def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, end: str) -> None:
+def test_tags_follow_a_job_to_its_new_jid(bench: ResquBench, end: str) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     (number,) = bench.state.jobs
     bench.do(qless.EditTags("qless", 1.0, number, ("red", "blue")))
     bench.delete("u", by=13)
-    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
+    assert push_again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
     bench.rpop()
     assert list(bench.state.tags.jobs["red"]) == [(1.0, "j-2", number)]
     bench.restart()
@@ -89,8 +89,8 @@ def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, e
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_retry_that_was_announced_is_not_taken_over_by_another_job(bench: ResquBench, restarted: bool) -> None:
-    """After a restart nobody knows who said that the job is over: who pushes that job is believed, and nobody else."""
+def test_only_the_same_job_continues_an_announced_retry(bench: ResquBench, restarted: bool) -> None:
+    """After a restart the connection that reported the end is unknown. A push of the same job continues it."""
     bench.enqueue("j", "u", args=1)
     bench.pop()
     bench.delete("u", by=13)
@@ -103,14 +103,14 @@ def test_a_retry_that_was_announced_is_not_taken_over_by_another_job(bench: Resq
     assert bench.jids("static") == ["j-2"]
 
 
-def test_a_job_given_once_more_is_running_and_not_over_any_more(bench: ResquBench) -> None:
+def test_a_job_marked_as_running_again_is_not_failed_any_more(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.delete("u", by=13)
     bench.do(c.Start())
     assert bench.do(resqu.Mark("u", 14, running=True)), "the next child"
     assert not bench.do(resqu.Reserve("u", 15))
-    assert again(bench, "j-2", "u", by=15) is Pushing.NOT_UNIQUE
+    assert push_again(bench, "j-2", "u", by=15) is Pushing.NOT_UNIQUE
     bench.rpop()
     assert bench.state.counters.failures == 0
     assert not bench.state.jobs
@@ -125,7 +125,7 @@ def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None
     assert bench.do(resqu.Unlock("u", 16, False, True)) == 0
     assert not bench.do(resqu.Reserve("u", 16))
     due = bench.now.wall + delay if delay else 0.0
-    assert again(bench, "j-2", "u", due=due, by=16) is Pushing.CONTINUED
+    assert push_again(bench, "j-2", "u", due=due, by=16) is Pushing.CONTINUED
     bench.rpop()
     assert bench.state.counters.failures == 0
     assert bench.enqueue("k", "u", by=2) is None
@@ -134,7 +134,7 @@ def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None
     assert bench.job(1).failures == 0
 
 
-def test_a_monitored_job_is_shown_under_each_of_its_ids(bench: ResquBench) -> None:
+def test_a_monitored_job_has_progress_under_each_of_its_jids(bench: ResquBench) -> None:
     bench.enqueue("j", "u", monitored=True)
     bench.pop()
     bench.delete("u")
@@ -143,7 +143,7 @@ def test_a_monitored_job_is_shown_under_each_of_its_ids(bench: ResquBench) -> No
     assert bench.state.progress["j-2"].state == "enqueued"
 
 
-def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBench) -> None:
+def test_a_job_of_a_dead_worker_is_requeued_and_its_late_child_is_ignored(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.do(r.LoseBuffer("resqu", "worker:w1"))
@@ -158,14 +158,14 @@ def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBe
     assert bench.lock_state("u") is None
 
 
-def test_a_worker_that_is_gone_when_its_buffer_is_emptied(bench: ResquBench) -> None:
+def test_emptying_the_buffer_of_a_lost_worker_requeues_its_job(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     assert bench.rpop(lost=True) is not None
     assert bench.jids("static") == ["j"]
 
 
-def test_a_buffer_that_is_filled_again_has_lost_what_was_in_it(bench: ResquBench) -> None:
+def test_filling_a_full_buffer_requeues_its_first_job(bench: ResquBench) -> None:
     bench.enqueue("1")
     bench.enqueue("2")
     bench.pop()
@@ -175,7 +175,7 @@ def test_a_buffer_that_is_filled_again_has_lost_what_was_in_it(bench: ResquBench
     assert bench.jids("static") == ["1"]
 
 
-def test_a_lease_outlives_the_server_and_what_was_said_too(bench: ResquBench) -> None:
+def test_a_lease_and_its_report_survive_a_restart(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.delete("u", by=13)
@@ -183,22 +183,22 @@ def test_a_lease_outlives_the_server_and_what_was_said_too(bench: ResquBench) ->
     bench.do(c.Start())
     bench.after(1e6)
     assert bench.job(1).state is State.LEASED
-    assert bench.do(resqu.Reserve("u", 3)), "by whatever connection the child has now"
-    assert again(bench, "j-2", "u", failures=1, by=3) is Pushing.CONTINUED
+    assert bench.do(resqu.Reserve("u", 3)), "on the child's new connection"
+    assert push_again(bench, "j-2", "u", failures=1, by=3) is Pushing.CONTINUED
     bench.rpop()
     assert bench.jids("static") == ["j-2"]
 
 
-def test_a_child_that_said_again_and_pushed_nothing(bench: ResquBench) -> None:
+def test_an_announced_next_run_that_is_never_pushed_requeues_the_job(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.do(resqu.Mark("u", 16, False))
     bench.rpop()
-    assert bench.jids("static") == ["j"], "nothing is lost"
+    assert bench.jids("static") == ["j"], "the job is not lost"
 
 
-class TestJobsOfOtherDoors:
-    """Shown under their number, so that the child has something to report through."""
+class TestJobsOfOtherProtocols:
+    """They are shown with a unique id made of their number, through which the child reports."""
 
     @pytest.fixture
     def uid(self, bench: ResquBench) -> str:
@@ -218,10 +218,10 @@ class TestJobsOfOtherDoors:
         assert bench.job(1).state is State.DEAD
         assert bench.job(1).failures == 0
 
-    def test_retry_goes_by_its_own_rules(self, bench: ResquBench, uid: str) -> None:
+    def test_a_retry_follows_its_own_policy(self, bench: ResquBench, uid: str) -> None:
         bench.delete(uid, by=9)
         assert bench.do(resqu.Reserve(uid, 9))
-        assert again(bench, "whatever", uid, failures=1, by=9) is Pushing.CONTINUED
+        assert push_again(bench, "whatever", uid, failures=1, by=9) is Pushing.CONTINUED
         job = bench.job(1)
         assert (job.jid, job.state, job.failures) == ("f", State.RETRYING, 1)
         bench.rpop()
@@ -229,16 +229,16 @@ class TestJobsOfOtherDoors:
 
     def test_reschedule(self, bench: ResquBench, uid: str) -> None:
         bench.do(resqu.Mark(uid, 9, False))
-        assert again(bench, "whatever", uid, due=bench.now.wall + 5, by=9) is Pushing.CONTINUED
+        assert push_again(bench, "whatever", uid, due=bench.now.wall + 5, by=9) is Pushing.CONTINUED
         assert (bench.job(1).jid, bench.job(1).payload, bench.job(1).state) == ("f", b"[]", State.SCHEDULED)
         bench.rpop()
         bench.after(6)
         assert bench.jids("static") == ["f"]
 
-    def test_a_child_of_a_lost_lease_adds_nothing(self, bench: ResquBench, uid: str) -> None:
+    def test_a_push_after_a_lost_lease_adds_nothing(self, bench: ResquBench, uid: str) -> None:
         bench.do(r.LoseBuffer("resqu", "worker:w1"))
         bench.lease("static") if bench.jids("static") else None
-        assert again(bench, "whatever", uid, failures=1) is Pushing.REPEATED
+        assert push_again(bench, "whatever", uid, failures=1) is Pushing.REPEATED
         assert not bench.do(resqu.Mark(f"{resqu.SHOWN_AS}99", 9, True))
         assert not bench.do(resqu.Mark(f"{resqu.SHOWN_AS}many", 9, True))
 
@@ -258,7 +258,7 @@ class TestAllocators:
         assert job is not None
         bench.do(r.FillBuffer("allocator:n:job-1", job.number, 0, b"text of " + job.jid.encode()))
 
-    def test_a_job_hops_to_its_pools_tail_and_nothing_is_counted(self, unmapped: ResquBench) -> None:
+    def test_a_job_joins_the_tail_of_its_pool_and_no_attempt_is_counted(self, unmapped: ResquBench) -> None:
         bench = unmapped
         self.take(bench)
         assert bench.jids("unassigned") == ["2", "3"]
@@ -271,21 +271,21 @@ class TestAllocators:
         assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) is None
         assert not bench.state.stats.days.get("unassigned")
 
-    def test_a_dead_allocators_job_goes_back_to_the_tail(self, unmapped: ResquBench) -> None:
+    def test_the_job_of_a_dead_allocator_returns_to_the_tail(self, unmapped: ResquBench) -> None:
         bench = unmapped
         self.take(bench)
         bench.clock.pass_by(1)
         bench.do(r.PutOn("resqu", "allocator:n:job-1", resqu.UNASSIGNED))
         assert bench.jids("unassigned") == ["2", "3", "1"]
 
-    def test_what_it_cannot_use_is_removed(self, unmapped: ResquBench) -> None:
+    def test_a_discarded_job_is_removed(self, unmapped: ResquBench) -> None:
         bench = unmapped
         self.take(bench)
         assert not bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"another text"))
         assert bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"text of 1"))
         assert 1 not in bench.state.jobs
 
-    def test_a_restart_leaves_it_in_its_buffer(self, unmapped: ResquBench) -> None:
+    def test_a_restart_leaves_a_job_in_its_buffer(self, unmapped: ResquBench) -> None:
         bench = unmapped
         self.take(bench)
         bench.adopt(bench.through_snapshot())
@@ -293,7 +293,7 @@ class TestAllocators:
         assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) == b"text of 1"
         assert bench.jids("pool") == ["1"]
 
-    def test_an_emptied_one_gives_its_job_back(self, unmapped: ResquBench) -> None:
+    def test_emptying_an_allocators_buffer_returns_its_job(self, unmapped: ResquBench) -> None:
         bench = unmapped
         self.take(bench)
         assert bench.do(r.EmptyBuffer("resqu", "allocator:n:job-1")) == b"text of 1"
@@ -314,7 +314,7 @@ class TestReschedule:
             assert bench.do(command) is c.Verdict.DONE
             assert bench.job(1).failures == failures
             assert bench.lock_state("u") == "queued"
-        assert bench.do(resqu.Reschedule("nobody's", claim, job_spec("k"))) is c.Verdict.UNKNOWN
+        assert bench.do(resqu.Reschedule("unknown", claim, job_spec("k"))) is c.Verdict.UNKNOWN
 
     @pytest.mark.parametrize("failed", [True, False])
     def test_another_job(self, bench: ResquBench, failed: bool) -> None:
@@ -326,7 +326,7 @@ class TestReschedule:
         assert bench.jids("static") == ["k", "d"]
         assert bench.lock_state("other") == bench.lock_state("u") == "queued"
 
-    def test_another_job_with_the_same_id_takes_it_over(self, bench: ResquBench) -> None:
+    def test_another_job_with_the_same_unique_id_takes_it_over(self, bench: ResquBench) -> None:
         bench.enqueue("j", "u")
         bench.lease("static")
         bench.defer("d", "u")
@@ -337,7 +337,7 @@ class TestReschedule:
         bench.rpop()
         assert bench.jids("static") == ["d"]
 
-    def test_another_job_whose_id_is_taken_is_refused_whole(self, bench: ResquBench) -> None:
+    def test_another_job_with_a_taken_unique_id_is_refused(self, bench: ResquBench) -> None:
         bench.enqueue("j", "u")
         bench.enqueue("x", "other")
         bench.lease("static")

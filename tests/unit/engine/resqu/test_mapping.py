@@ -1,4 +1,4 @@
-"""The mapping of (source, name) to pools: how it is written, what is refused, and whose entry counts."""
+"""The mapping of source and name to pools: how it is configured, what is refused, and which entry counts."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.engine.resqu.state import Mapping
 from crossdock.model.commands import core as c
-from crossdock.server.static_config import BadOrder, mapping
+from crossdock.server.static_config import InvalidEntry, mapping
 from crossdock.settings.loading import load
 from crossdock.settings.schema import PoolMapping, Settings
 from tests.model.bench import spec
@@ -33,7 +33,7 @@ default = "batch_1"
         ("default", "default", "static_1"),
     ],
 )
-def test_the_file_says_where_jobs_go(tmp_path: Path, source: str, name: str, pool: str) -> None:
+def test_the_settings_file_maps_jobs_to_pools(tmp_path: Path, source: str, name: str, pool: str) -> None:
     file = tmp_path / "crossdock.toml"
     file.write_text(FILE)
     order = mapping(load({}, {}, file).settings)
@@ -42,29 +42,29 @@ def test_the_file_says_where_jobs_go(tmp_path: Path, source: str, name: str, poo
     assert order.batch == {"default": {"default": "batch_1"}}
 
 
-def test_without_one_there_is_no_pool() -> None:
+def test_without_a_mapping_there_is_no_pool() -> None:
     assert Mapping().pool("a", "b") == "unassigned"
     assert Mapping().batch_pool("a", "b") == ""
     assert mapping(Settings()).static == {}
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("configured", "message"),
     [
-        (PoolMapping(static={"acc": {"Mail": "mail"}}), r"mapping\.static says nothing of the jobs it does not name"),
-        (PoolMapping(batch={"default": {"Mail": "mail"}}), r"mapping\.batch says nothing"),
-        (PoolMapping(static={"default": {"default": "a", "x": ""}}), "is no name of a pool"),
+        (PoolMapping(static={"acc": {"Mail": "mail"}}), r"mapping\.static has no pool for the jobs"),
+        (PoolMapping(batch={"default": {"Mail": "mail"}}), r"mapping\.batch has no pool"),
+        (PoolMapping(static={"default": {"default": "a", "x": ""}}), "is not a pool name"),
         (PoolMapping(static={"default": {"default": "ä" * 200}}), "1 to 255 bytes"),
         (PoolMapping({"default": {"default": "a"}}, {"default": {"default": "a"}}), 'the pool "a" is both'),
-        (PoolMapping(static={"default": {"default": "unassigned"}}), "no pool can be called"),
+        (PoolMapping(static={"default": {"default": "unassigned"}}), "a pool cannot be named"),
     ],
 )
-def test_what_is_wrong_is_said(given: PoolMapping, words: str) -> None:
-    with pytest.raises(BadOrder, match=words):
-        mapping(Settings(mapping=given))
+def test_an_invalid_mapping_is_refused(configured: PoolMapping, message: str) -> None:
+    with pytest.raises(InvalidEntry, match=message):
+        mapping(Settings(mapping=configured))
 
 
-def test_the_same_mapping_again_is_no_event() -> None:
+def test_setting_the_same_mapping_again_makes_no_event() -> None:
     bench = ResquBench()
     bench.mapped()
     so_far = len(bench.events)
@@ -72,7 +72,7 @@ def test_the_same_mapping_again_is_no_event() -> None:
     assert len(bench.events) == so_far
 
 
-def test_what_waited_unassigned_moves_in_slices_and_keeps_its_order() -> None:
+def test_unassigned_jobs_move_to_their_pool_in_slices_and_in_order() -> None:
     bench = ResquBench()
     for number in range(7):
         bench.enqueue(f"j{number}")

@@ -1,4 +1,4 @@
-"""Resqu's plans: the calendar of its protocol page, runs that were missed, and unique ids."""
+"""Resqu's plans: calendar arithmetic (resqu.md section 8), missed runs, and unique ids."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ def time(text: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("start", "words", "now", "expected"),
+    ("start", "interval", "now", "expected"),
     [
         ("2018-01-31 10:00:00", "P1M", "2018-01-31 10:00:00", 1520071200),
         ("2018-01-31 10:00:00", "P1M", "2018-03-03 10:00:00", 1522749600),
@@ -35,23 +35,24 @@ def time(text: str) -> float:
         ("2030-01-01 00:00:00", "P1D", "2018-01-03 00:00:00", 1893456000),
     ],
 )
-def test_the_pages_table(start: str, words: str, now: str, expected: int) -> None:
-    assert plans.after(plans.parse(words), time(start), time(now)) == expected
+def test_the_next_runs_of_the_document(start: str, interval: str, now: str, expected: int) -> None:
+    assert plans.after(plans.parse(interval), time(start), time(now)) == expected
 
 
 @pytest.mark.parametrize(
-    "words", ["P0Y0M0DT0H0M0S", "P", "PT", "", "1D", "P1X", "P-1D", "P1.5D", "PT0S", "P1H", "P" + "9" * 12 + "D", "P²D"]
+    "interval",
+    ["P0Y0M0DT0H0M0S", "P", "PT", "", "1D", "P1X", "P-1D", "P1.5D", "PT0S", "P1H", "P" + "9" * 12 + "D", "P²D"],
 )
-def test_what_is_no_interval_is_refused(words: str) -> None:
+def test_an_invalid_interval_is_refused(interval: str) -> None:
     with pytest.raises(ValueError, match="interval"):
-        plans.parse(words)
+        plans.parse(interval)
 
 
-def test_the_calendar_ends_and_so_does_the_plan() -> None:
+def test_a_run_beyond_the_calendar_never_comes() -> None:
     assert plans.step(plans.parse("P999999999Y"), 0.0) == float("inf")
 
 
-def test_the_spelling_of_the_client() -> None:
+def test_the_form_that_clients_send_is_parsed() -> None:
     assert plans.parse("P0Y0M0DT0H0M90S") == plans.parse("PT90S")
     assert plans.parse("P0Y1M7DT0H0M0S") == plans.Interval(1, 7 * 86_400)
 
@@ -65,12 +66,12 @@ def bench() -> Iterator[ResquBench]:
     bench.sound()
 
 
-def plan(bench: ResquBench, name: str = "acc_p", words: str = "PT10S", uid: str = "", **rest: object) -> bool:
+def plan(bench: ResquBench, name: str = "acc_p", interval: str = "PT10S", uid: str = "", **rest: object) -> bool:
     spec = job_spec("", uid, stamped=False, **rest)  # type: ignore[arg-type]
-    return bench.do(resqu.SetPlan(name, "acc", words, bench.now.wall + 10, spec, b"{}"))
+    return bench.do(resqu.SetPlan(name, "acc", interval, bench.now.wall + 10, spec, b"{}"))
 
 
-def test_a_plan_is_made_once_listed_and_removed(bench: ResquBench) -> None:
+def test_a_plan_is_created_once_listed_and_removed(bench: ResquBench) -> None:
     assert plan(bench)
     assert not plan(bench)
     plan(bench, "acc_q")
@@ -92,9 +93,11 @@ def test_a_plan_can_be_moved_and_changed(bench: ResquBench) -> None:
     assert not bench.do(resqu.MovePlan("unknown", 5.0))
     bench.after(5)
     assert len(bench.jids("static")) == 1
-    changed = resqu.SetPlan("acc_p", "acc", "PT10S", bench.now.wall + 1, job_spec("", name="Other"), b"[]", anew=True)
+    changed = resqu.SetPlan(
+        "acc_p", "acc", "PT10S", bench.now.wall + 1, job_spec("", name="Other"), b"[]", replaces=True
+    )
     assert bench.do(changed)
-    assert not bench.do(resqu.SetPlan("acc_x", "acc", "PT1S", 1.0, job_spec(""), b"", anew=True))
+    assert not bench.do(resqu.SetPlan("acc_x", "acc", "PT1S", 1.0, job_spec(""), b"", replaces=True))
 
 
 def test_each_run_is_pushed_once_over_restarts(bench: ResquBench) -> None:
@@ -110,7 +113,7 @@ def test_each_run_is_pushed_once_over_restarts(bench: ResquBench) -> None:
     assert all(len(jid) == 32 for jid in jids)
 
 
-def test_missed_runs_are_made_up_for_each_of_them(bench: ResquBench) -> None:
+def test_every_missed_run_is_made_up_for(bench: ResquBench) -> None:
     plan(bench)
     bench.clock.pass_by(55)
     for _ in range(8):
@@ -118,8 +121,8 @@ def test_missed_runs_are_made_up_for_each_of_them(bench: ResquBench) -> None:
     assert len(bench.jids("static")) == 5
 
 
-def test_but_not_without_end(bench: ResquBench) -> None:
-    plan(bench, words="PT1S")
+def test_the_number_of_made_up_runs_is_limited(bench: ResquBench) -> None:
+    plan(bench, interval="PT1S")
     bench.clock.pass_by(10_000_000)
     ticks = 0
     while bench.engine.due_in(bench.now) == 0:
@@ -128,7 +131,7 @@ def test_but_not_without_end(bench: ResquBench) -> None:
     assert len(bench.jids("static")) <= plans.CAUGHT_UP_AT_MOST + 2
 
 
-def test_a_run_whose_unique_id_is_taken_is_left_out_and_the_plan_goes_on(bench: ResquBench) -> None:
+def test_a_run_with_a_taken_unique_id_is_skipped_and_the_plan_continues(bench: ResquBench) -> None:
     plan(bench, uid="u")
     bench.enqueue("j", "u")
     bench.after(10)
@@ -138,14 +141,14 @@ def test_a_run_whose_unique_id_is_taken_is_left_out_and_the_plan_goes_on(bench: 
     assert found.next == bench.now.wall + 10
     bench.pop()
     bench.after(10)
-    assert bench.jids("static") == [], "it may not be deferred"
+    assert bench.jids("static") == [], "the job is not deferrable"
     bench.rpop()
     bench.after(10)
     assert len(bench.jids("static")) == 1
     assert bench.lock_state("u") == "queued"
 
 
-def test_one_that_can_be_deferred_waits_for_the_running_one(bench: ResquBench) -> None:
+def test_a_deferrable_run_waits_for_the_running_job(bench: ResquBench) -> None:
     plan(bench, uid="u", defer=0.0)
     plan(bench, "acc_q", uid="u", defer=0.0)
     bench.enqueue("j", "u")
@@ -156,14 +159,14 @@ def test_one_that_can_be_deferred_waits_for_the_running_one(bench: ResquBench) -
     assert len(bench.jids("static")) == 1
 
 
-def test_plans_go_to_the_pool_of_the_day(bench: ResquBench) -> None:
+def test_a_run_goes_to_the_pool_of_the_current_mapping(bench: ResquBench) -> None:
     plan(bench)
     bench.do(resqu.SetMapping({"default": {"default": "elsewhere"}}, {}))
     bench.after(10)
     assert len(bench.jids("elsewhere")) == 1
 
 
-def test_ten_thousand_at_once_come_in_slices(bench: ResquBench) -> None:
+def test_many_due_plans_run_in_slices(bench: ResquBench) -> None:
     for number in range(1_200):
         plan(bench, f"acc_{number}")
     bench.clock.pass_by(10)
@@ -173,13 +176,13 @@ def test_ten_thousand_at_once_come_in_slices(bench: ResquBench) -> None:
     assert len(bench.state.queues["static"].ready) == 1_200
 
 
-def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
+def test_runs_are_skipped_while_the_server_is_full(bench: ResquBench) -> None:
     for number in range(5):
         plan(bench, f"acc_{number}")
     bench.clock.pass_by(10)
     bench.do(c.Tick(500, room=2))
     assert len(bench.jids("static")) == 2
-    assert bench.engine.due_in(bench.now) == pytest.approx(10), "and every plan has moved on"
+    assert bench.engine.due_in(bench.now) == pytest.approx(10), "every plan advances"
     bench.clock.pass_by(10)
     bench.do(c.Tick(500, room=-3))
     assert len(bench.jids("static")) == 2
@@ -187,7 +190,7 @@ def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
     assert len(bench.jids("static")) == 7
 
 
-def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(bench: ResquBench) -> None:
+def test_configured_schedules_leave_plans_alone_and_a_flush_removes_them(bench: ResquBench) -> None:
     plan(bench)
     bench.do(c.SetSchedules([]))
     assert queries.plan(bench.state, "acc_p") is not None
@@ -196,7 +199,7 @@ def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(b
     assert bench.engine.due_in(bench.now) is None
 
 
-def test_a_job_of_a_plan_may_be_worked_through_any_protocol(bench: ResquBench) -> None:
+def test_the_job_of_a_plan_can_be_leased_through_any_protocol(bench: ResquBench) -> None:
     plan(bench, uid="u")
     bench.after(10)
     job = bench.lease("static")

@@ -1,4 +1,4 @@
-"""Unique ids, deferral and repeats of Resqu jobs, through Resqu's words and through other doors."""
+"""Unique ids, deferred jobs and repeated pushes of Resqu jobs, through Resqu and through other protocols."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def bench() -> Iterator[ResquBench]:
     bench.sound()
 
 
-def test_a_unique_id_is_one_job_over_queued_delayed_and_running(bench: ResquBench) -> None:
+def test_a_unique_id_allows_one_job_queued_delayed_or_running(bench: ResquBench) -> None:
     later = bench.now.wall + 60
     assert bench.enqueue("j1", "u") is Pushing.PUSHED
     assert bench.enqueue("j2", "d", due=later, stamped=False) is Pushing.PUSHED
@@ -51,22 +51,22 @@ def test_a_reservation_ends_with_its_connection(bench: ResquBench) -> None:
     assert bench.lock_state("u") is None
 
 
-def test_reserving_is_soft_so_that_it_waits_for_no_disk(bench: ResquBench) -> None:
+def test_a_reservation_is_soft_and_does_not_wait_for_the_disk(bench: ResquBench) -> None:
     bench.do(resqu.Reserve("u", 1))
     bench.do(resqu.Release(1))
     assert [type(event) for event in bench.events[-2:]] == [Reserved, Unreserved]
     assert {Reserved, Unreserved} <= e.SOFT
 
 
-def test_a_push_that_reserved_nothing_takes_a_free_id(bench: ResquBench) -> None:
-    """Its connection was lost between the two commands, and it repeats the second."""
+def test_a_push_without_a_reservation_takes_a_free_unique_id(bench: ResquBench) -> None:
+    """The connection was lost between the two commands, and the client repeats the second one."""
     bench.do(resqu.Reserve("u", 1))
     bench.do(resqu.Release(1))
     assert bench.do(resqu.PushJob("resqu", 2, job_spec("j", "u"))) is Pushing.PUSHED
     assert bench.lock_state("u") == "queued"
 
 
-def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: ResquBench) -> None:
+def test_a_repeated_push_is_recognised_for_an_hour_after_the_job_ended(bench: ResquBench) -> None:
     assert bench.enqueue("j") is Pushing.PUSHED
     assert bench.enqueue("j") is Pushing.REPEATED
     bench.pop()
@@ -83,7 +83,7 @@ def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: Re
     assert bench.enqueue("j") is Pushing.PUSHED
 
 
-def test_a_delayed_repeat_is_known_by_its_text(bench: ResquBench) -> None:
+def test_a_repeated_delayed_push_is_recognised_by_its_text(bench: ResquBench) -> None:
     due = bench.now.wall + 60
     bench.enqueue("made-1", "u", due=due, stamped=False)
     repeat = resqu.PushJob("resqu", 1, job_spec("made-2", "u", due=due, stamped=False))
@@ -92,12 +92,12 @@ def test_a_delayed_repeat_is_known_by_its_text(bench: ResquBench) -> None:
     assert bench.do(other) is Pushing.NOT_UNIQUE
 
 
-def test_an_id_of_another_protocols_job_is_not_a_repeat(bench: ResquBench) -> None:
+def test_the_jid_of_another_protocols_job_is_a_duplicate_and_not_a_repeat(bench: ResquBench) -> None:
     bench.push("j")
     assert bench.enqueue("j") is Pushing.DUPLICATE
 
 
-def test_only_what_runs_can_be_deferred_to_and_the_first_one_stays(bench: ResquBench) -> None:
+def test_only_a_running_job_can_be_deferred_to_and_the_first_deferred_job_stays(bench: ResquBench) -> None:
     assert bench.defer("d", "u") is None
     bench.enqueue("j", "u")
     assert bench.defer("d", "u") is None
@@ -112,9 +112,9 @@ def test_only_what_runs_can_be_deferred_to_and_the_first_one_stays(bench: ResquB
     assert bench.jids("static") == ["d1"]
 
 
-@pytest.mark.parametrize("how", ["succeeds", "fails", "is removed", "is lost for good", "is killed"])
-def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBench, how: str) -> None:
-    """Through another door."""
+@pytest.mark.parametrize("how", ["succeeds", "fails", "is removed", "loses its lease", "is buried"])
+def test_a_deferred_job_follows_however_its_blocker_ends(bench: ResquBench, how: str) -> None:
+    """The blocker is leased through another protocol."""
     bench.enqueue("j", "u")
     bench.lease("static")
     assert bench.defer("d", "u") is True
@@ -128,14 +128,14 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
             bench.fail("j")
             if bench.jids("static") == ["j"]:
                 bench.lease("static")
-    elif how == "is killed":
+    elif how == "is buried":
         (number,) = bench.state.jobs
         job = bench.state.jobs[number]
         bench.give_back((number, job.lease.token if job.lease else 0))
         bench.do(admin.Bury("control", [number]))
     else:
         bench.after(1_801)
-        assert bench.jids("static") == ["j"], "a lost lease gives the job back, and it keeps its unique id"
+        assert bench.jids("static") == ["j"], "a job that loses its lease is ready again and keeps its unique id"
         assert bench.lock_state("u") == "queued"
         bench.lease("static")
         bench.succeed("j")
@@ -143,7 +143,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
     assert bench.lock_state("u") == "queued"
 
 
-def test_a_deferred_job_handed_to_a_child_is_pushed_by_it(bench: ResquBench) -> None:
+def test_a_deferred_job_is_handed_to_the_child_which_pushes_it(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.defer("d", "u", 0)
@@ -159,7 +159,7 @@ def test_a_deferred_job_handed_to_a_child_is_pushed_by_it(bench: ResquBench) -> 
 
 
 @pytest.mark.parametrize("how", ["its connection ends", "the server is restarted"])
-def test_and_by_the_engine_if_it_does_not(bench: ResquBench, how: str) -> None:
+def test_the_engine_pushes_a_deferred_job_if_the_child_does_not(bench: ResquBench, how: str) -> None:
     bench.enqueue("j", "u")
     bench.pop()
     bench.defer("d", "u", 5)
@@ -174,17 +174,17 @@ def test_and_by_the_engine_if_it_does_not(bench: ResquBench, how: str) -> None:
     assert bench.jids("static") == ["d"]
 
 
-def test_what_is_not_running_cannot_be_finalised(bench: ResquBench) -> None:
+def test_a_job_that_is_not_running_in_a_buffer_cannot_be_finalised(bench: ResquBench) -> None:
     assert bench.finalise("u") == Finalised(False)
     bench.enqueue("j", "u")
     assert bench.finalise("u") == Finalised(False)
     bench.lease("static")
-    assert bench.finalise("u") == Finalised(False), "nobody ends what another door holds"
+    assert bench.finalise("u") == Finalised(False), "the job is leased through another protocol"
     assert bench.lock_state("u") == "running"
 
 
-def test_a_child_that_reports_running_is_believed(bench: ResquBench) -> None:
-    """As a client may, without having popped the job (recording of client 1.0.4, step 6)."""
+def test_a_job_marked_as_running_accepts_a_deferred_job(bench: ResquBench) -> None:
+    """A client may mark it without having popped the job, as in the recording of client 1.0.4."""
     assert not bench.do(resqu.Mark("u", 1, True))
     bench.enqueue("j", "u")
     assert bench.do(resqu.Mark("u", 1, True))
@@ -199,7 +199,7 @@ def test_a_child_that_reports_running_is_believed(bench: ResquBench) -> None:
     assert bench.jids("static") == ["j", "d"]
 
 
-def test_a_lock_deleted_by_hand_leaves_its_job_alone(bench: ResquBench) -> None:
+def test_deleting_the_lock_of_a_waiting_job_leaves_the_job_alone(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
     bench.do(resqu.Mark("u", 1, True))
     bench.defer("d", "u")
@@ -208,8 +208,8 @@ def test_a_lock_deleted_by_hand_leaves_its_job_alone(bench: ResquBench) -> None:
     assert bench.enqueue("k", "u") is Pushing.PUSHED
     bench.pop()
     bench.rpop()
-    assert bench.lock_state("u") == "queued", "the first job no longer held it"
-    assert bench.delete("nobody has it") == 0
+    assert bench.lock_state("u") == "queued", "the first job does not hold it any more"
+    assert bench.delete("unused") == 0
 
 
 def test_a_job_of_faktory_may_hold_the_same_id(bench: ResquBench) -> None:
@@ -221,7 +221,7 @@ def test_a_job_of_faktory_may_hold_the_same_id(bench: ResquBench) -> None:
     assert bench.jids("static") == ["d"]
 
 
-def test_monitored_jobs_are_known_for_a_day(bench: ResquBench) -> None:
+def test_the_progress_of_a_monitored_job_is_kept_for_a_day(bench: ResquBench) -> None:
     bench.enqueue("j", monitored=True)
     assert bench.state.progress["j"].state == "enqueued"
     bench.pop()

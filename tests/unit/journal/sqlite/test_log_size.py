@@ -1,11 +1,11 @@
-"""The journal's log has its size before the first batch, and nothing of that is ever seen."""
+"""The journal's log is preallocated before the first entry, and readers see nothing of that."""
 
 from pathlib import Path
 
 import pytest
 
 from crossdock.journal.data_dir import DATABASE, DataDir
-from crossdock.journal.errors import JournalFailed
+from crossdock.journal.port import JournalFailed
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.journal.sqlite.reader import SqliteReader
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> DataDir:
     return folder
 
 
-def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: DataDir) -> None:
+def test_a_new_log_is_preallocated_and_empty(folder: DataDir) -> None:
     journal = SqliteJournal(folder)
     assert log_bytes(folder) >= ENOUGH
     assert (journal.last, list(journal.read(0))) == (0, [])
@@ -37,18 +37,18 @@ def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: DataDir) -
     journal.close()
 
 
-def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: DataDir) -> None:
+def test_the_log_of_a_crashed_server_is_read_and_not_extended(folder: DataDir) -> None:
     crashed = SqliteJournal(folder)
     crashed.append(b"one")
     long = log_bytes(folder)
     journal = SqliteJournal(folder)
     assert log_bytes(folder) == long
-    assert [batch for _, batch in journal.read(0)] == [b"one"]
+    assert [entry for _, entry in journal.read(0)] == [b"one"]
     journal.close()
     crashed.close()
 
 
-def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(folder: DataDir) -> None:
+def test_the_log_is_short_while_the_disk_is_nearly_full(folder: DataDir) -> None:
     journal = SqliteJournal(folder)
     journal.keep_short(True)
     for n in range(300):
@@ -63,17 +63,17 @@ def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(fo
     journal.close()
 
 
-def test_where_there_is_hardly_any_room_it_takes_none_in_advance(
+def test_the_log_is_not_preallocated_with_little_free_space(
     folder: DataDir, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("crossdock.journal.sqlite.journal.free_bytes", lambda path: 1024 * 1024)
     journal = SqliteJournal(folder)
     assert log_bytes(folder) < 100 * 4_096
-    assert "hardly any room" in caplog.text
+    assert "the log is not preallocated" in caplog.text
     journal.close()
 
 
-def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
+def test_a_start_without_space_to_preallocate_succeeds(
     folder: DataDir, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     SqliteJournal(folder).close()
@@ -85,14 +85,14 @@ def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
 
     monkeypatch.setattr(SqliteJournal, "_prepare", small)
     journal = SqliteJournal(folder)
-    assert "no room" in caplog.text
+    assert "the log cannot be preallocated" in caplog.text
     journal.append(b"one")
-    assert [batch for _, batch in journal.read(0)] == [b"one"]
+    assert [entry for _, entry in journal.read(0)] == [b"one"]
     assert not journal._db.in_transaction
     journal.close()
 
 
-def test_a_log_that_cannot_be_synced_is_a_reason_not_to_start(folder: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_fails_if_the_log_cannot_be_synced(folder: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(fd: int) -> None:
         raise OSError(5, "Input/output error")
 

@@ -1,4 +1,4 @@
-"""The control door's changes: on named jobs, on many at a time, on queues and on workers."""
+"""Requests that change jobs by ID or by filter, queues and workers."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def states(dispatcher: PlainDispatcher) -> dict[str, str]:
     ],
 )
 @pytest.mark.parametrize("by", ["id", "filter"])
-def test_what_becomes_of_a_job(
+def test_each_action_changes_the_state_of_a_job(
     dispatcher: PlainDispatcher,
     client: Conversation,
     peer: ControlPeer,
@@ -70,7 +70,7 @@ def test_what_becomes_of_a_job(
         ("delete", ["leased"]),
     ],
 )
-def test_all_means_what_the_verb_is_for(
+def test_all_selects_the_states_of_the_request(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer, do: str, left: list[str]
 ) -> None:
     five_jobs(client)
@@ -78,18 +78,18 @@ def test_all_means_what_the_verb_is_for(
     assert list(states(dispatcher).values()) == left
 
 
-def test_by_id_the_reply_names_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
+def test_by_id_the_reply_names_unknown_and_refused_jobs(client: Conversation, peer: ControlPeer) -> None:
     five_jobs(client)
-    assert peer.ask("retry", ids=["job-00001", 3, "5", "nobody", 77]) == {
+    assert peer.ask("retry", ids=["job-00001", 3, "5", "absent", 77]) == {
         "done": 2,
-        "unknown": ["nobody", 77],
+        "unknown": ["absent", 77],
         "refused": [
             {
                 "id": "job-00001",
                 "number": 1,
                 "state": "leased",
                 "why": "to w1 until 2026-11-15T18:25:45Z; "
-                "if the worker is gone, crossdock job release 1 ends the lease",
+                "if the worker is lost, crossdock job release 1 ends the lease",
             }
         ],
         "states": ["retrying", "scheduled", "failed", "dead"],
@@ -101,17 +101,15 @@ def test_an_id_given_twice_counts_once(client: Conversation, peer: ControlPeer) 
     assert peer.ask("delete", ids=["job-00005", "job-00005", 5, "5"])["done"] == 1
 
 
-def test_all_jobs_of_a_jid_are_meant(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+def test_a_jid_selects_all_jobs_with_it(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     for _ in range(3):
         push(client, "job-twice")
     assert peer.ask("delete", ids=["job-twice"])["done"] == 3
     assert not dispatcher.state.jobs
 
 
-def test_a_job_that_was_deleted_while_it_was_leased(
-    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
-) -> None:
-    """It is gone with its lease, and the event says all about both; its worker is heard out."""
+def test_a_leased_job_may_be_deleted(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+    """The job and its lease are gone, the event describes both, and the worker's late reply is accepted."""
     push(client, "job-00001")
     fetch(client, "job-00001")
     dispatcher.advance(5)
@@ -124,10 +122,10 @@ def test_a_job_that_was_deleted_while_it_was_leased(
     push(client, "job-00001")
     assert client.ask('ACK {"jid":"job-00001"}') == b"+OK\r\n"
     assert client.ask('FAIL {"jid":"job-00001"}') == b"-ERR Job not found job-00001\r\n"
-    assert states(dispatcher) == {"job-00001": "ready"}, "another job of that name is not meant"
+    assert states(dispatcher) == {"job-00001": "ready"}, "the late reply does not apply to another job of that name"
 
 
-def test_filters_join(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+def test_filters_are_combined(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     later(dispatcher, 3, "a", "x")
     later(dispatcher, 4, "b", "x")
     later(dispatcher, 5, "a", "y")
@@ -135,7 +133,7 @@ def test_filters_join(dispatcher: PlainDispatcher, client: Conversation, peer: C
     dispatcher.advance(60)
     later(dispatcher, 6, "a", "y")
     assert peer.ask("kill", queue="a", older_than=30)["done"] == 5
-    assert peer.ask("kill", kind="x", dry=True)["count"] == 4
+    assert peer.ask("kill", kind="x", dry_run=True)["count"] == 4
     assert sorted(states(dispatcher).values()) == ["dead"] * 5 + ["scheduled"] * 10
 
 
@@ -143,16 +141,14 @@ def test_a_dry_run_counts_and_changes_nothing(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
     five_jobs(client)
-    assert peer.ask("delete", all=True, dry=True)["count"] == 4
-    assert peer.ask("retry", all=True, dry=True)["count"] == 2
+    assert peer.ask("delete", all=True, dry_run=True)["count"] == 4
+    assert peer.ask("retry", all=True, dry_run=True)["count"] == 2
     assert states(dispatcher) == STATES
 
 
-def test_only_jobs_are_touched_that_were_counted(
-    dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
-) -> None:
+def test_only_counted_jobs_are_changed(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     later(dispatcher, 10)
-    counted = peer.ask("delete", queue="mail", dry=True)
+    counted = peer.ask("delete", queue="mail", dry_run=True)
     assert counted["count"] == 10
     dispatcher.advance(1)
     later(dispatcher, 5)
@@ -175,14 +171,14 @@ def test_a_job_that_fails_again_is_not_retried_again(
     assert peer.ask("retry", states=["retrying"])["done"] == 1
 
 
-def test_many_jobs_go_in_slices_and_steps(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
-    jobs = 2 * actions.ACTED_AT_MOST + 7
+def test_many_jobs_are_changed_in_slices_and_steps(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+    jobs = 2 * actions.CHANGED_AT_MOST + 7
     later(dispatcher, jobs)
     done, fields, steps = 0, {"queue": "mail"}, 0
     while True:
         events = len(dispatcher.events)
         step = peer.ask("retry", states=["scheduled"], **fields)
-        assert len(dispatcher.events) - events >= step["done"] / actions.SLICE  # an event a slice
+        assert len(dispatcher.events) - events >= step["done"] / actions.SLICE  # one event per slice
         done, steps = done + step["done"], steps + 1
         if step["after"] is None:
             break
@@ -191,7 +187,7 @@ def test_many_jobs_go_in_slices_and_steps(dispatcher: PlainDispatcher, peer: Con
     assert len(dispatcher.state.queues["mail"].ready) == jobs
 
 
-def test_others_are_served_between_the_slices(
+def test_other_connections_are_served_between_slices(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
     later(dispatcher, 4 * actions.SLICE)
@@ -199,47 +195,47 @@ def test_others_are_served_between_the_slices(
     next(work)
     dispatcher.advance(1)
     assert client.ask('MUTATE {"cmd":"kill","target":"scheduled"}') == b"+OK\r\n"
-    # The walk comes to the dead last; these died after it began, and are left alone.
+    # The walk reaches dead jobs last. These jobs died after it started and are not changed.
     answer = run_out(work)
     assert isinstance(answer, bytes) and b'"done":%d,' % actions.SLICE in answer
     assert peer.ask("delete", queue="mail")["done"] == 3 * actions.SLICE
 
 
 @pytest.mark.parametrize("do", ["retry", "kill", "delete"])
-def test_nothing_said_is_nothing_done(client: Conversation, peer: ControlPeer, do: str) -> None:
+def test_a_request_without_a_selection_is_refused(client: Conversation, peer: ControlPeer, do: str) -> None:
     five_jobs(client)
-    assert peer.ask(do)["error"].startswith("say which jobs: ids, or filters")
+    assert peer.ask(do)["error"].startswith("select jobs: by ids, by filters")
     assert peer.ask(do, ids=[]) == {"done": 0, "unknown": [], "refused": [], "states": peer.ask(do, ids=[])["states"]}
-    assert peer.ask(do, ids=[1], queue="mail")["error"].startswith("ids stand alone")
-    assert peer.ask(do, states=["gone"])["error"].startswith('state "gone" cannot be chosen here; there are ')
+    assert peer.ask(do, ids=[1], queue="mail")["error"].startswith("ids cannot be combined")
+    assert peer.ask(do, states=["gone"])["error"].startswith('state "gone" cannot be selected here; choose from ')
 
 
 def test_pause_and_resume(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", queue="a")
     push(client, "job-00002", queue="b")
-    assert peer.ask("pause", queues=["a", "nope", "a"]) == {"done": ["a"], "unknown": ["nope"]}
-    assert peer.ask("pause", queues=["a"]) == {"done": [], "unknown": []}
+    assert peer.ask("pause", names=["a", "nope", "a"]) == {"done": ["a"], "unknown": ["nope"]}
+    assert peer.ask("pause", names=["a"]) == {"done": [], "unknown": []}
     waiting = worker(dispatcher, ClockedFaktory(dispatcher), "w2")
     assert waiting.ask("FETCH a") == b""
     assert peer.ask("resume", all=True) == {"done": ["a"], "unknown": []}
     assert b"job-00001" in waiting.take()
     assert peer.ask("pause", all=True)["done"] == ["a", "b"]
-    assert peer.ask("pause")["error"].startswith("say which queues")
+    assert peer.ask("pause")["error"].startswith("select queues")
 
 
-def test_quiet_and_terminate_are_heard_with_the_next_beat(
+def test_quiet_and_terminate_are_in_the_reply_to_the_next_beat(
     dispatcher: PlainDispatcher, protocol: ClockedFaktory, client: Conversation, peer: ControlPeer
 ) -> None:
     other = worker(dispatcher, protocol, "w2")
     push(client, "job-00001")
-    assert peer.ask("quiet", workers=["w1", "w9"]) == {"done": ["w1"], "unknown": ["w9"]}
+    assert peer.ask("quiet", names=["w1", "w9"]) == {"done": ["w1"], "unknown": ["w9"]}
     assert client.ask('BEAT {"wid":"w1"}') == b'$17\r\n{"state":"quiet"}\r\n'
     assert other.ask('BEAT {"wid":"w2"}') == b"+OK\r\n"
     assert peer.ask("terminate", all=True)["done"] == ["w1", "w2"]
     assert other.ask('BEAT {"wid":"w2"}') == b'$21\r\n{"state":"terminate"}\r\n'
     assert peer.ask("quiet", all=True)["done"] == ["w1", "w2"]
     assert [row["state"] for row in peer.ask("workers")["workers"]] == ["terminate", "terminate"]
-    assert peer.ask("terminate")["error"].startswith("say which workers")
+    assert peer.ask("terminate")["error"].startswith("select workers")
 
 
 def test_a_server_without_workers(dispatcher: PlainDispatcher) -> None:
@@ -248,19 +244,20 @@ def test_a_server_without_workers(dispatcher: PlainDispatcher) -> None:
     assert peer.ask("quiet", all=True) == {"done": [], "unknown": []}
 
 
-def test_a_queue_or_failure_group_that_is_not_there_is_named_once(
+def test_an_unknown_queue_or_failure_group_is_named_once(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
-    """Empty is not the same as unknown. A later page says nothing: its own request may have emptied the queue."""
+    """An empty queue is not an unknown one. A later page has no `missing`: its own request may have emptied the
+    queue."""
     five_jobs(client)
     dispatcher.do(PauseQueues(["paused"], any_name=True))
     assert peer.ask("count", queue="nowhere")["missing"] == ["queue"]
-    assert peer.ask("delete", queue="nowhere", failure="Nobody", dry=True)["missing"] == ["queue", "failure"]
+    assert peer.ask("delete", queue="nowhere", failure="Absent", dry_run=True)["missing"] == ["queue", "failure"]
     assert peer.ask("delete", queue="nowhere")["missing"] == ["queue"]
-    assert peer.ask("jobs", failure="Nobody")["missing"] == ["failure"]
+    assert peer.ask("jobs", failure="Absent")["missing"] == ["failure"]
     known: list[dict[str, Any]] = [
         {"queue": "paused"},
-        {"queue": "mail", "kind": "nobody"},
+        {"queue": "mail", "kind": "absent"},
         {"queue": "nowhere", "as_of": 1.0},
     ]
     assert [peer.ask("count", **filters).get("missing") for filters in known] == [None] * 3

@@ -1,4 +1,4 @@
-"""Failures on the control door: groups over all doors, their jobs in pages, and the way back (retry)."""
+"""Failures: groups over all protocols, pages of their jobs, and retry."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from crossdock.model.commands.admin import Bury, Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Extra, Failure, Form, Spec
 from crossdock.model.states import State
-from crossdock.protocols.admin.actions import ACTED_AT_MOST
-from crossdock.protocols.admin.failures import failures
+from crossdock.protocols.admin.actions import CHANGED_AT_MOST
 from crossdock.protocols.admin.messages import Failures
+from crossdock.protocols.admin.reads import failures
 from tests.model import invariants
 from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
@@ -28,7 +28,8 @@ def jids(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def failed(all_protocols: AllProtocols) -> list[str]:
-    """By Faktory a dead job and by qless a kept one of the group Test, by Workq one of its group; oldest first."""
+    """A dead Faktory job and a failed qless job of the group Test, and a failed Workq job of its own group, oldest
+    first."""
     names = []
     for protocol in ("faktory", "qless", "workq"):
         pusher = all_protocols.qless() if protocol == "qless" else all_protocols.peer(protocol)
@@ -50,7 +51,7 @@ def dead(dispatcher: PlainDispatcher, jobs: int, group: str) -> None:
     dispatcher.do(Bury("control", range(first, first + jobs)))
 
 
-def test_groups_with_their_newest_job(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_groups_are_listed_with_their_newest_job(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     names = failed(all_protocols)
     rows = peer.ask("failures")["failures"]
     assert [(row["failure"], row["jobs"], row["newest"]["jid"]) for row in rows] == [
@@ -73,13 +74,13 @@ def test_groups_that_a_flush_removes_between_two_slices_are_left_out(all_protoco
     assert b'"failures":[]' in ended.value.value
 
 
-def test_jobs_of_a_group_newest_first(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_jobs_of_a_group_are_listed_newest_first(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     names = failed(all_protocols)
     rows = peer.ask("jobs", failure="Test")["jobs"]
     assert [(row["jid"], row["state"]) for row in rows] == [(names[1], "failed"), (names[0], "dead")]
     assert jids(peer.all("jobs", failure="Test", limit=1)) == [names[1], names[0]]
     assert jids(peer.ask("jobs", failure="failed")["jobs"]) == [names[2]]
-    assert peer.ask("count", failure="Test") | {"as_of": 0} == {"count": 2, "looked": 0, "as_of": 0, "after": None}
+    assert peer.ask("count", failure="Test") | {"as_of": 0} == {"count": 2, "examined": 0, "as_of": 0, "after": None}
     assert jids(peer.ask("jobs", failure="Test", states=["dead"])["jobs"]) == [names[0]]
     assert peer.ask("jobs", failure="Test", states=["ready"])["jobs"] == []
     peer.ask("tag", id=names[0], tags=["x"])
@@ -96,9 +97,9 @@ def test_a_job_killed_by_hand_has_no_group_unless_it_failed_before(
     assert peer.ask("failures")["failures"] == []
 
 
-def test_retry_brings_jobs_of_every_door_back(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_retry_makes_jobs_of_every_protocol_ready(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     names = failed(all_protocols)
-    assert peer.ask("retry", failure="Test", dry=True)["count"] == 2
+    assert peer.ask("retry", failure="Test", dry_run=True)["count"] == 2
     assert peer.ask("retry", failure="Test", to="again")["done"] == 2
     jobs = {job.jid: job for job in all_protocols.dispatcher.state.jobs.values()}
     for name in names[:2]:
@@ -117,30 +118,30 @@ def test_retry_to_a_queue_reaches_no_other_states_and_no_wrong_queue(
     all_protocols: AllProtocols, peer: ControlPeer
 ) -> None:
     all_protocols.faktory().push("q", ["a"], ident="ready-001")
-    answer = peer.ask("retry", ids=["ready-001", "nobody"], to="again")
-    assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["nobody"], ["failed", "dead"])
+    answer = peer.ask("retry", ids=["ready-001", "absent"], to="again")
+    assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["absent"], ["failed", "dead"])
     assert [each["state"] for each in answer["refused"]] == ["ready"]
     for name in ("", "a\0b", "x" * 300):
-        assert peer.ask("retry", all=True, to=name)["error"].startswith("a name has 1 to 255 bytes")
-    assert peer.ask("retry")["error"].startswith("say which jobs")
+        assert peer.ask("retry", all=True, to=name)["error"].startswith("a name must have 1 to 255 bytes")
+    assert peer.ask("retry")["error"].startswith("select jobs")
 
 
-def test_what_fails_after_it_was_counted_is_left_alone(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_jobs_that_fail_after_the_count_are_not_retried(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     dead(all_protocols.dispatcher, 3, "Boom")
-    counted = peer.ask("retry", failure="Boom", dry=True)
+    counted = peer.ask("retry", failure="Boom", dry_run=True)
     all_protocols.dispatcher.advance(1)
     dead(all_protocols.dispatcher, 2, "Boom")
     assert peer.ask("retry", failure="Boom", as_of=counted["as_of"])["done"] == counted["count"] == 3
     assert peer.ask("count", failure="Boom")["count"] == 2
 
 
-def test_many_go_in_steps(all_protocols: AllProtocols, peer: ControlPeer) -> None:
-    dead(all_protocols.dispatcher, ACTED_AT_MOST + 300, "Boom")
+def test_many_jobs_are_retried_in_steps(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+    dead(all_protocols.dispatcher, CHANGED_AT_MOST + 300, "Boom")
     first = peer.ask("retry", failure="Boom", to="back")
-    assert first["done"] == ACTED_AT_MOST
+    assert first["done"] == CHANGED_AT_MOST
     rest = peer.ask("retry", failure="Boom", to="back", after=first["after"], as_of=first["as_of"])
     assert (rest["done"], rest["after"]) == (300, None)
-    assert all_protocols.faktory().look("back") == ACTED_AT_MOST + 300
+    assert all_protocols.faktory().look("back") == CHANGED_AT_MOST + 300
 
 
 def test_a_group_is_found_again_after_a_restart(all_protocols: AllProtocols) -> None:
@@ -161,7 +162,7 @@ def test_failed_and_blocked_jobs_can_be_deleted(all_protocols: AllProtocols, pee
     assert peer.ask("delete", states=["blocked"])["done"] == 1
     got = here.fetch("q")
     assert got is not None and here.succeed(got.ident)
-    assert peer.ask("delete", all=True)["done"] == 1, "the failed one of Workq; a complete one must be asked for"
+    assert peer.ask("delete", all=True)["done"] == 1, "the failed Workq job; complete jobs must be selected by state"
     assert peer.ask("delete", states=["complete"])["done"] == 1
     assert not all_protocols.dispatcher.state.jobs
     invariants.check(all_protocols.dispatcher.state)

@@ -1,4 +1,4 @@
-"""Whatever bytes come to the control door: an answer a line, an error that says what to do, and never a crash."""
+"""Any bytes on an admin connection: one reply for each line, an error that says what to do, and never a crash."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def peer() -> ControlPeer:
 TALK = (
     b'{"do":"count"}\n'
     b'{"do":"jobs","states":["dead"],"limit":1}\r\n'
-    b"rubbish\n"
+    b"garbage\n"
     b"\n"
     b'{"do":"job","id":"j\xc3\xa4"}\n'
     b'{"do":"delete","ids":[5]}\n'
@@ -37,7 +37,7 @@ TALK = (
 )
 
 
-def test_bytes_cut_anywhere_say_the_same() -> None:
+def test_bytes_cut_anywhere_give_the_same_replies() -> None:
     whole = ControlPeer(filled())
     whole.send(TALK)
     expected = bytes(whole.said)
@@ -50,7 +50,7 @@ def test_bytes_cut_anywhere_say_the_same() -> None:
         assert bytes(peer.said) == expected
 
 
-def test_bytes_one_by_one_say_the_same() -> None:
+def test_bytes_one_by_one_give_the_same_replies() -> None:
     whole, single = ControlPeer(filled()), ControlPeer(filled())
     whole.send(TALK)
     for i in range(len(TALK)):
@@ -61,49 +61,49 @@ def test_bytes_one_by_one_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", 'not a request: Input data was truncated; write one JSON object a line, such as {"do":"status"}'),
+        ("", 'not a request: Input data was truncated; send one JSON object a line, such as {"do":"status"}'),
         ("hello", "not a request: JSON is malformed"),
         ("[]", "not a request: Expected `object`, got `array`"),
         ("{}", "not a request: Object missing required field `do`"),
         ('{"do":7}', "not a request: Expected `str`"),
         ('{"do":"job"', "not a request: Input data was truncated"),
-        ('{"do":"jbos"}', 'nothing is called "jbos"; did you mean jobs?'),
-        ('{"do":"format the disk"}', 'nothing is called "format the disk"; there are status, queues, queue, workers,'),
+        ('{"do":"jbos"}', 'unknown request "jbos"; did you mean jobs?'),
+        ('{"do":"format the disk"}', 'unknown request "format the disk"; the requests are status, queues, queue,'),
         ('{"do":"jobs","state":"dead"}', "jobs: Object contains unknown field `state`"),
         ('{"do":"jobs","states":"dead"}', "jobs: Expected `array`, got `str` - at `$.states`"),
-        ('{"do":"jobs","states":["alive"]}', 'state "alive" cannot be chosen here; there are leased, ready, retrying,'),
+        ('{"do":"jobs","states":["alive"]}', 'state "alive" cannot be selected here; choose from leased, ready,'),
         ('{"do":"jobs","limit":0}', "jobs: Expected `int` >= 1 - at `$.limit`"),
         ('{"do":"jobs","limit":201}', "jobs: Expected `int` <= 200 - at `$.limit`"),
         ('{"do":"jobs","older_than":-1}', "jobs: Expected `float` >= 0.0 - at `$.older_than`"),
         ('{"do":"jobs","older_than":1e999}', "jobs: Number out of range"),
-        ('{"do":"jobs","after":"nonsense!"}', "after is none of this server's cursors; leave it out to begin at"),
-        ('{"do":"jobs","after":"ä"}', "after is none of this server's cursors"),
-        ('{"do":"jobs","after":""}', "after is none of this server's cursors"),
-        ('{"do":"jobs","after":"kwOkbWFpbJEA"}', "after is none of this server's cursors"),
+        ('{"do":"jobs","after":"nonsense!"}', "after is not a cursor of this server; leave it out to begin at"),
+        ('{"do":"jobs","after":"ä"}', "after is not a cursor of this server"),
+        ('{"do":"jobs","after":""}', "after is not a cursor of this server"),
+        ('{"do":"jobs","after":"kwOkbWFpbJEA"}', "after is not a cursor of this server"),
         ('{"do":"jobs","queue":"\\ud800"}', "not a request: "),
         ('{"do":"job","id":null}', "job: Expected `int | str`, got `null` - at `$.id`"),
         ('{"do":"job"}', "job: Object missing required field `id`"),
-        ('{"do":"job","id":"nobody"}', "job nobody not found (completed and deleted jobs are not kept)"),
+        ('{"do":"job","id":"absent"}', "job absent not found (completed and deleted jobs are not kept)"),
         ('{"do":"job","id":99999999999999999999999999}', "job 99999999999999999999999999 not found"),
         ('{"do":"retry","ids":[{}]}', "retry: Expected `int | str`, got `object` - at `$.ids[0]`"),
         ('{"do":"queues","by":"size"}', "queues: Invalid enum value 'size' - at `$.by`"),
     ],
 )
-def test_a_wrong_request_is_answered_with_what_to_do(peer: ControlPeer, line: str, sentence: str) -> None:
+def test_the_error_for_a_wrong_request_says_what_to_do(peer: ControlPeer, line: str, sentence: str) -> None:
     peer.send(line.encode() + b"\n")
     (answer,) = peer.take()
     assert list(answer) == ["error"]
     assert answer["error"].startswith(sentence)
-    assert peer.ask("count")["count"] == 5, "and the next request is answered"
+    assert peer.ask("count")["count"] == 5, "the next request is answered"
 
 
 @pytest.mark.parametrize("nested", [b"[" * 100_000, b'{"a":' * 100_000, b'{"do":' + b"[" * 100_000])
-def test_nesting_without_end_is_an_error(peer: ControlPeer, nested: bytes) -> None:
+def test_very_deep_nesting_is_an_error(peer: ControlPeer, nested: bytes) -> None:
     peer.send(nested + b"\n" + b'{"do":"jobs","queue":' + nested + b"\n")
     assert [list(answer) for answer in peer.take()] == [["error"], ["error"]]
 
 
-def test_bytes_that_are_no_text_are_an_error(peer: ControlPeer) -> None:
+def test_bytes_that_are_not_utf_8_are_an_error(peer: ControlPeer) -> None:
     peer.send(b'{"do":"job","id":"\xff\xfe"}\n{"do":"\xff"}\n\x00\n')
     assert [list(answer) for answer in peer.take()] == [["error"]] * 3
 
@@ -125,7 +125,7 @@ def test_a_longer_line_ends_the_connection(peer: ControlPeer, end: bytes) -> Non
     peer.send(b'{"do":"count"}\n' + b"x" * (LINE_BYTES + 2) + end)
     counted, told = peer.take()
     assert counted["count"] == 5
-    assert told == {"error": "a line must not be longer than 1 MiB; send less at once"}
+    assert told == {"error": "a line must not be longer than 1 MiB; split the request"}
     assert peer.is_closed
 
 
@@ -144,8 +144,8 @@ CURSORS = list(cursors())
 
 
 @given(st.sampled_from(CURSORS), st.data())
-def test_a_changed_cursor_is_refused_or_goes_on_somewhere(cursor: str, data: st.DataObject) -> None:
-    """It comes from outside: nothing in it may break the walk."""
+def test_a_changed_cursor_is_refused_or_continues_at_some_job(cursor: str, data: st.DataObject) -> None:
+    """A cursor comes from the client: no value of it may break the walk."""
     at = data.draw(st.integers(0, len(cursor) - 1))
     char = data.draw(st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"))
     answer = ControlPeer(FILLED).ask("jobs", after=cursor[:at] + char + cursor[at + 1 :])
@@ -196,7 +196,7 @@ def test_any_request_gets_one_line(do: str, fields: dict[str, object]) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_get_a_line_for_a_line(data: bytes) -> None:
+def test_any_bytes_get_one_reply_per_line(data: bytes) -> None:
     peer = ControlPeer(FILLED)
     peer.send(data)
     assert len(peer.take()) == data.count(b"\n")

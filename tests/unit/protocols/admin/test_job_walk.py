@@ -1,4 +1,4 @@
-"""A walk over many jobs on a real connection: a slice, a rest, a slice; others are served in between."""
+"""A walk over many jobs on a real connection pauses after each slice, and other connections are served in between."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
-from crossdock.protocols.admin.job_walk import PAUSE_S, SLICE
+from crossdock.protocols.admin.job_walk import SLICE
+from crossdock.protocols.admin.pages import PAUSE_S
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.connection_registry import ConnectionRegistry, Limits
 from crossdock.server.group_commit import GroupCommit
-from crossdock.server.limits import Limits
 from tests.support.control_peer import admin_protocol
 from tests.support.hand_loop import HandLoop
 from tests.support.states import RULES
@@ -27,7 +27,7 @@ class Disk:
 
 
 class Wire:
-    """A transport that keeps what was written."""
+    """A transport that keeps the written bytes."""
 
     def __init__(self) -> None:
         self.written = b""
@@ -45,14 +45,14 @@ class Wire:
         return [json.loads(line) for line in self.written.splitlines()]
 
 
-def test_a_walk_rests_after_each_slice() -> None:
+def test_a_walk_pauses_after_each_slice() -> None:
     loop = HandLoop()
-    turn = GroupCommit(
+    commit = GroupCommit(
         Engine(state := EngineState(), Random(1)), Disk(), Clock(), loop.as_loop(), Admission(state, 100_000)
     )
-    turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
+    commit.do(Enqueue("faktory", [Spec(f"job-{n:05}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
     host, protocol = ConnectionRegistry(Limits()), admin_protocol()
-    walker, other = (Connection(host, protocol, turn) for _ in range(2))
+    walker, other = (Connection(host, protocol, commit) for _ in range(2))
     walked, asked = Wire(), Wire()
     walker.connection_made(cast(asyncio.Transport, walked))
     other.connection_made(cast(asyncio.Transport, asked))
@@ -64,8 +64,8 @@ def test_a_walk_rests_after_each_slice() -> None:
         assert len(asked.answers()) == rests
         other.data_received(b'{"do":"job","id":1}\n')
         loop.run()
-        assert loop.advance(PAUSE_S) <= 1, "one slice a rest"
+        assert loop.advance(PAUSE_S) <= 1, "one pause per slice"
         loop.run()
         rests += 1
     assert rests >= 5
-    assert [list(answer) for answer in walked.answers()] == [["jobs", "looked", "after"], ["job", "same_jid"]]
+    assert [list(answer) for answer in walked.answers()] == [["jobs", "examined", "after"], ["job", "same_jid"]]

@@ -1,4 +1,4 @@
-"""The control door's `kill` of jobs that are blocked or held: each door's own, what follows, and the way back."""
+"""`kill` of blocked and held jobs of each protocol: its effects, and retrying the dead job."""
 
 import json
 
@@ -28,7 +28,7 @@ def states(dispatcher: PlainDispatcher) -> dict[str, str]:
 
 
 class TestBlocked:
-    def test_a_masenko_job_takes_its_dependents_along_and_leaves_what_it_waited_for(self) -> None:
+    def test_killing_a_masenko_job_fails_its_dependents_and_keeps_its_dependencies(self) -> None:
         all_protocols = AllProtocols()
         masenko, peer = all_protocols.masenko(), ControlPeer(all_protocols.dispatcher)
         first = masenko.push("q", "x", name="first")
@@ -38,25 +38,27 @@ class TestBlocked:
         assert peer.ask("kill", ids=[int(second)])["done"] == 1
         assert states(all_protocols.dispatcher) == {"first": "READY", "second": "DEAD", "third": "READY"}
         (lost,) = (job for job in all_protocols.dispatcher.state.jobs.values() if job.kind == "third")
-        assert lost.queue == "lost", "it failed for good, as its rules say"
+        assert lost.queue == "lost", "it failed finally, by its own policy"
         assert not all_protocols.dispatcher.state.dependents
         invariants.check(all_protocols.dispatcher.state)
         all_protocols = all_protocols.restarted()
         worker = all_protocols.masenko()
         got = worker.fetch("q")
         assert got is not None and worker.succeed(got.ident)
-        assert states(all_protocols.dispatcher)["second"] == "DEAD", "what it waited for is over, and it waited no more"
+        assert states(all_protocols.dispatcher)["second"] == "DEAD", (
+            "its dependency is complete, and it no longer waited for it"
+        )
         assert ControlPeer(all_protocols.dispatcher).ask("retry", ids=[int(second)])["done"] == 1
         assert worker.fetch("q") is not None
 
-    def test_by_filter_with_those_that_wait_for_it(self) -> None:
+    def test_a_filter_may_select_a_job_and_its_dependents(self) -> None:
         all_protocols = AllProtocols()
         masenko, peer = all_protocols.masenko(), ControlPeer(all_protocols.dispatcher)
         first = masenko.push("elsewhere", "x", name="first")
         second = masenko.push("q", "x", name="second", blocked_by=[int(first)])
         masenko.push("q", "x", name="third", blocked_by=[int(second)])
         masenko.push("q", "x", name="beside", blocked_by=[int(first)])
-        assert peer.ask("kill", queue="q", states=["blocked"], dry=True)["count"] == 3
+        assert peer.ask("kill", queue="q", states=["blocked"], dry_run=True)["count"] == 3
         assert peer.ask("kill", queue="q")["done"] == 3
         assert states(all_protocols.dispatcher) == {
             "first": "READY",
@@ -66,7 +68,7 @@ class TestBlocked:
         }
         invariants.check(all_protocols.dispatcher.state)
 
-    def test_dependents_of_a_qless_job_wait_on_and_follow_it_when_it_is_requeued(self) -> None:
+    def test_dependents_of_a_killed_qless_job_keep_waiting_and_run_after_its_retry(self) -> None:
         all_protocols = AllProtocols()
         qless, peer = all_protocols.qless(), ControlPeer(all_protocols.dispatcher)
         qless.push("q", {}, ident="a")
@@ -85,7 +87,7 @@ class TestBlocked:
         assert qless.succeed("b")
         assert states(all_protocols.dispatcher) == {"a": "READY", "b": "COMPLETE", "c": "READY"}
 
-    def test_a_dependent_of_a_killed_qless_job_fails_when_that_is_deleted(self) -> None:
+    def test_a_dependent_of_a_killed_qless_job_fails_when_that_job_is_deleted(self) -> None:
         all_protocols = AllProtocols()
         qless, peer = all_protocols.qless(), ControlPeer(all_protocols.dispatcher)
         qless.push("q", {}, ident="a")
@@ -96,7 +98,7 @@ class TestBlocked:
         assert states(all_protocols.dispatcher) == {"a": "READY", "c": "FAILED"}
         assert json.loads(qless.call("get", "c"))["failure"]["group"] == "dependency-lost"
 
-    def test_its_group_goes_on_and_its_lock_is_free(self) -> None:
+    def test_its_batch_continues_and_its_lock_is_released(self) -> None:
         bench = Bench()
         callback = spec("callback")
         assert bench.do(c.OpenBatch("g", "faktory", "", "", callback, None))
@@ -113,7 +115,7 @@ class TestBlocked:
 
 
 def reqless() -> tuple[QlessDispatcher, Job]:
-    """`holder` has the one place of the throttle; `held` and `next` wait for it."""
+    """`holder` has the only slot of the throttle; `held` and `next` wait for it."""
     dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS
     dispatcher.call("throttle.set", "1", "gate", "1")
@@ -126,7 +128,7 @@ def reqless() -> tuple[QlessDispatcher, Job]:
 
 
 class TestHeldByAThrottle:
-    def test_it_waits_no_more_and_the_next_one_has_its_turn(self) -> None:
+    def test_it_leaves_the_throttle_and_the_next_job_is_served(self) -> None:
         dispatcher, first = reqless()
         peer = ControlPeer(dispatcher)
         assert list(dispatcher.state.throttles["gate"].pending) == ["held", "next"]
@@ -140,17 +142,17 @@ class TestHeldByAThrottle:
         assert after is not None and after.jid == "next"
         assert peer.ask("retry", ids=["held"])["done"] == 1
         assert json.loads(dispatcher.call("job.get", "3", "held"))["state"] == "waiting"
-        assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None, "the throttle is asked again"
+        assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None, "the throttle is checked again"
         assert states(dispatcher)["held"] == "HELD"
         invariants.check(dispatcher.restarted().state)
 
-    def test_by_filter(self) -> None:
+    def test_a_filter_selects_held_jobs(self) -> None:
         dispatcher, _ = reqless()
         assert ControlPeer(dispatcher).ask("kill", states=["held"])["done"] == 2
         assert not dispatcher.state.throttles["gate"].pending
         invariants.check(dispatcher.state)
 
-    def test_the_place_that_a_job_kept_when_it_was_put_elsewhere_is_free(self) -> None:
+    def test_the_throttle_slot_of_a_job_that_was_put_elsewhere_is_released(self) -> None:
         dispatcher, _ = reqless()
         dispatcher.call("queue.put", "5", "w", "other", "holder", "klass", "{}", "0", "throttles", '["gate"]')
         gate = dispatcher.state.throttles["gate"]
@@ -160,7 +162,7 @@ class TestHeldByAThrottle:
         assert states(dispatcher) == {"holder": "DEAD", "held": "READY", "next": "HELD"}
         invariants.check(dispatcher.state)
 
-    def test_of_an_event_of_an_older_journal_nothing_new_follows(self) -> None:
+    def test_a_buried_event_without_a_release_keeps_the_throttle_slot(self) -> None:
         dispatcher = QlessDispatcher()
         dispatcher.dialect = REQLESS
         dispatcher.call("throttle.set", "1", "gate", "1")
@@ -185,7 +187,7 @@ class TestHeldInABatch:
     def seen(self, bench: ResquBench) -> list[tuple[str, str, str]]:
         return [(job.jid, job.state.name, job.queue) for job in bench.state.jobs.values()]
 
-    def test_it_leaves_its_batch_and_is_a_job_of_the_pool_when_it_comes_back(self, bench: ResquBench) -> None:
+    def test_it_leaves_its_batch_and_a_retry_puts_it_into_the_pool(self, bench: ResquBench) -> None:
         bench.batch("active", "1", "2")
         numbers = list(bench.state.jobs)
         assert bench.do(admin.Bury("control", numbers[:1])) == 1
@@ -196,17 +198,17 @@ class TestHeldInABatch:
         assert {bench.lease("batch").jid for _ in range(2)} == {"1", "2"}
         bench.sound()
 
-    def test_the_last_one_of_a_batch_makes_room_for_the_next_batch(self, bench: ResquBench) -> None:
+    def test_the_last_job_of_a_batch_starts_the_next_batch(self, bench: ResquBench) -> None:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
         (active, _) = bench.state.jobs
         assert bench.do(admin.Bury("control", [active])) == 1
         assert list(bench.state.resqu.batches) == ["backlog"]
-        assert "batch" in bench.ready_queues, "who waits there is asked"
+        assert "batch" in bench.ready_queues, "waiting requests are woken"
         assert bench.lease("batch").jid == "2"
         bench.sound()
 
-    def test_in_a_backlog(self, bench: ResquBench) -> None:
+    def test_a_job_of_a_batch_in_the_backlog_is_killed(self, bench: ResquBench) -> None:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
         (_, waiting) = bench.state.jobs
@@ -215,7 +217,7 @@ class TestHeldInABatch:
         assert self.seen(bench) == [("1", "HELD", "batch"), ("2", "DEAD", "batch")]
         bench.sound()
 
-    def test_one_that_is_not_committed_is_left_out_of_the_commit(self, bench: ResquBench) -> None:
+    def test_a_job_of_an_uncommitted_batch_is_left_out_of_the_commit(self, bench: ResquBench) -> None:
         bench.batch("open", "1", "2", commit=False)
         (first, _) = bench.state.jobs
         assert bench.do(admin.Bury("control", [first])) == 1
@@ -224,27 +226,27 @@ class TestHeldInABatch:
         assert bench.lease("batch").jid == "2"
         assert bench.nothing_to_lease("batch")
 
-    def test_by_filter_nobody_sees_what_is_not_committed(self) -> None:
+    def test_filters_do_not_select_uncommitted_batches(self) -> None:
         dispatcher = PlainDispatcher()
         dispatcher.do(resqu.SetMapping({}, {"default": {"default": "batch"}}))
         for name in ("open", "done"):
             assert dispatcher.do(b.OpenResquBatch("resqu", name, "acc", "Import", job_spec(name, name="Import")))
         dispatcher.do(b.CommitResquBatch("done"))
         peer = ControlPeer(dispatcher)
-        assert peer.ask("kill", all=True, dry=True)["count"] == 1
+        assert peer.ask("kill", all=True, dry_run=True)["count"] == 1
         assert peer.ask("kill", all=True)["done"] == 1
         assert states(dispatcher) == {"open": "HELD", "done": "DEAD"}
-        assert peer.ask("kill", ids=["open"])["done"] == 1, "by name it is reached"
+        assert peer.ask("kill", ids=["open"])["done"] == 1, "an ID selects it"
         invariants.check(dispatcher.state)
 
-    def test_a_batch_that_an_allocator_gave_away(self) -> None:
+    def test_a_job_of_an_assigned_batch_stays_in_the_pool(self) -> None:
         bench = ResquBench()
         bench.do(c.Start())
         bench.batch("by hand", "1", "2")
         assert bench.do(b.AssignResquBatch("by hand", "pool")) is None
         (first, _) = bench.state.jobs
         bench.do(admin.Bury("control", [first]))
-        assert self.seen(bench)[0] == ("1", "DEAD", "pool"), "it comes back where its batch is worked off"
+        assert self.seen(bench)[0] == ("1", "DEAD", "pool"), "a retry puts it into the pool of its batch"
         bench.sound()
 
 
@@ -262,10 +264,10 @@ class TestTakenByAnAllocator:
         assert job is not None
         bench.do(b.FillBuffer(key, job.number, 0, b"text"))
 
-    def test_what_the_allocator_does_then_changes_nothing(self, bench: ResquBench) -> None:
+    def test_later_requests_of_the_allocator_change_nothing(self, bench: ResquBench) -> None:
         (number,) = bench.state.jobs
         assert bench.do(admin.Bury("control", [number])) == 1
-        assert bench.lock_state("uid") is None, "the next one may have its unique id"
+        assert bench.lock_state("uid") is None, "its unique ID is released"
         bench.sound()
         assert bench.do(b.PutOn("resqu", "allocator:a", "pool")) == b"text"
         assert bench.job(number).state is State.DEAD
@@ -283,7 +285,7 @@ class TestTakenByAnAllocator:
         bench.sound()
 
 
-def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
+def test_a_job_that_cannot_be_killed_is_refused_with_a_reason() -> None:
     all_protocols = AllProtocols()
     faktory, workq, peer = all_protocols.faktory("w"), all_protocols.workq(), ControlPeer(all_protocols.dispatcher)
     faktory.push("q", ["x"], ident="leased-00")
@@ -296,14 +298,14 @@ def test_what_cannot_be_killed_is_named_with_the_cure() -> None:
     answer = peer.ask("kill", ids=["leased-00", complete, failed, "dead-0000"])
     assert answer["states"] == ["ready", "retrying", "scheduled", "blocked", "held"]
     assert [(each["state"], each["why"]) for each in answer["refused"]] == [
-        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock job release 1 ends the lease"),
+        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is lost, crossdock job release 1 ends the lease"),
         ("complete", "and will not be worked on: delete takes it away"),
         ("failed", "and will not be worked on: retry brings it back, delete takes it away"),
         ("dead", "and was before: retry brings it back, delete takes it away"),
     ]
 
 
-def test_a_blocked_job_that_was_put_off_is_ready_at_once_when_it_comes_back() -> None:
+def test_a_blocked_job_with_a_delay_is_ready_at_once_after_a_retry() -> None:
     bench = Bench()
     (first,) = bench.push("first")
     extra = Extra(links=Links(depends_on=(first,)))

@@ -1,4 +1,4 @@
-"""The control door's `move`: jobs of every door, in every state that waits, to another queue and on from there."""
+"""`move` takes jobs of every protocol, in every waiting state, to another queue, where they can be worked."""
 
 import itertools
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_job_pushed_through_one_protocol_is_moved_and_worked_through_another(
     assert peer.ask("move", queue="q", to="there")["done"] == 1
     assert (job.number, job.state, job.since, job.sort_key, job.policy, job.attempts) == before
     invariants.check(all_protocols.dispatcher.state)
-    all_protocols = all_protocols.restarted()  # it is so from the journal, too
+    all_protocols = all_protocols.restarted()  # the journal restores the same state
     worker = at(all_protocols, through)
     assert worker.fetch("q") is None
     got = worker.fetch("there")
@@ -84,7 +84,7 @@ def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_protocol(
     invariants.check(all_protocols.dispatcher.state)
 
 
-def test_each_state_that_waits_goes_along_as_it_is(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_each_waiting_state_is_kept(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     faktory, masenko = all_protocols.faktory("w"), all_protocols.masenko()
     faktory.push("q", ["x"], ident="retrying-1")
     got = faktory.fetch("q")
@@ -100,7 +100,7 @@ def test_each_state_that_waits_goes_along_as_it_is(all_protocols: AllProtocols, 
         return [(job.state, job.due, job.failures, job.extra and job.extra.error) for job in state.jobs.values()]
 
     before = seen()
-    assert peer.ask("move", queue="q", to="there", dry=True)["count"] == 4
+    assert peer.ask("move", queue="q", to="there", dry_run=True)["count"] == 4
     assert peer.ask("move", queue="q", to="there")["done"] == 4
     assert seen() == before
     assert sorted(job.queue for job in state.jobs.values()) == ["other", *["there"] * 4]
@@ -114,28 +114,28 @@ def test_each_state_that_waits_goes_along_as_it_is(all_protocols: AllProtocols, 
     assert [job.state for job in all_protocols.dispatcher.state.jobs.values()] == [State.SCHEDULED]
 
 
-def test_what_cannot_be_moved_is_named_with_the_cure(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_a_job_that_cannot_be_moved_is_refused_with_a_reason(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     faktory = all_protocols.faktory("w")
     faktory.push("q", ["x"], ident="leased-00")
     assert faktory.fetch("q") is not None
     faktory.push("q", ["x"], ident="dead-0000")
     peer.ask("kill", ids=["dead-0000"])
     faktory.push("there", ["x"], ident="there-000")
-    answer = peer.ask("move", ids=["leased-00", "dead-0000", "there-000", "nobody"], to="there")
-    assert (answer["done"], answer["unknown"]) == (0, ["nobody"])
+    answer = peer.ask("move", ids=["leased-00", "dead-0000", "there-000", "absent"], to="there")
+    assert (answer["done"], answer["unknown"]) == (0, ["absent"])
     assert [(each["state"], each["why"]) for each in answer["refused"]] == [
-        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock job release 1 ends the lease"),
+        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is lost, crossdock job release 1 ends the lease"),
         ("dead", "not waiting: retry --to brings it there"),
         ("ready", "and in that queue already"),
     ]
-    assert peer.ask("move", all=True, to="there", dry=True)["count"] == 0
-    assert 'state "leased" cannot be chosen' in peer.ask("move", states=["leased"], to="there")["error"]
+    assert peer.ask("move", all=True, to="there", dry_run=True)["count"] == 0
+    assert 'state "leased" cannot be selected' in peer.ask("move", states=["leased"], to="there")["error"]
     for name in ("", "a\0b", "x" * 300):
-        assert peer.ask("move", all=True, to=name)["error"].startswith("a name has 1 to 255 bytes")
+        assert peer.ask("move", all=True, to=name)["error"].startswith("a name must have 1 to 255 bytes")
     assert "to" in peer.ask("move", all=True)["error"]
 
 
-def test_order_and_priorities_hold_in_the_new_queue(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_order_and_priorities_are_kept_in_the_new_queue(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     faktory = all_protocols.faktory("w")
     for jid, queue, priority in (("old-00001", "a", 5), ("here-0001", "b", 5), ("old-00002", "a", 9)):
         faktory.push(queue, ["x"], ident=jid, priority=priority)
@@ -145,14 +145,14 @@ def test_order_and_priorities_hold_in_the_new_queue(all_protocols: AllProtocols,
     assert [each and each.ident for each in got] == ["old-00002", "old-00001", "here-0001"]
 
 
-def test_a_paused_queue_takes_them_and_keeps_them(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_a_paused_queue_accepts_jobs_and_does_not_hand_them_out(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     faktory = all_protocols.faktory("w")
     faktory.push("shut", ["x"], ident="first-001")
-    peer.ask("pause", queues=["shut"])
+    peer.ask("pause", names=["shut"])
     faktory.push("q", ["x"], ident="moved-001")
     assert peer.ask("move", queue="q", to="shut")["done"] == 1
     assert faktory.fetch("shut") is None
-    peer.ask("resume", queues=["shut"])
+    peer.ask("resume", names=["shut"])
     got = faktory.fetch("shut")
     assert got is not None and got.ident == "first-001"
 
@@ -193,7 +193,7 @@ def test_the_throttle_of_the_new_queue_counts(all_protocols: AllProtocols, peer:
     invariants.check(all_protocols.dispatcher.state)
 
 
-def test_a_job_that_a_throttle_holds_is_ready_there_and_held_again() -> None:
+def test_a_held_job_is_ready_in_the_new_queue_and_held_again() -> None:
     dispatcher = QlessDispatcher()
     dispatcher.dialect = REQLESS
     dispatcher.call("throttle.set", "1", "gate", "1")
@@ -230,17 +230,17 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
         ("2", "READY", "there"),
         ("3", "HELD", "batch"),
     ]
-    assert "done" not in bench.state.resqu.batches, "its last job has left"
+    assert "done" not in bench.state.resqu.batches, "its last job was moved"
     bench.sound()
     assert bench.do(b.CommitResquBatch("open")) == 1
 
 
-def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_text() -> None:
+def test_a_job_that_returned_to_its_batch_is_moved_although_a_buffer_still_has_its_text() -> None:
     bench = ResquBench()
     bench.do(c.Start())
     bench.mapped()
     bench.batch("done", "1", "2")
-    job = bench.pop_staged("done")
+    job = bench.pop_from_batch("done")
     assert job is not None
     bench.do(b.LoseBuffer("resqu", "worker:w1"))
     assert (job.state.name, job.number in bench.state.resqu.in_buffer) == ("HELD", True)
@@ -250,7 +250,7 @@ def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_
     bench.sound()
 
 
-def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was() -> None:
+def test_many_jobs_are_moved_in_slices_and_a_crash_leaves_the_rest_in_place() -> None:
     dispatcher = PlainDispatcher()
     flood(dispatcher, 4 * actions.SLICE, "q")
     peer = ControlPeer(dispatcher)
@@ -259,7 +259,7 @@ def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was
         next(work)
     moved = [event for event in dispatcher.events if isinstance(event, Rerouted)]
     assert [len(event.rows) for event in moved] == [actions.SLICE] * 2
-    work.close()  # the server is gone, and with it the request
+    work.close()  # the server crashes during the request
     dispatcher = dispatcher.restarted()
     assert {name: len(queue.ready) for name, queue in dispatcher.state.queues.items()} == {
         "q": 2 * actions.SLICE,
@@ -275,7 +275,7 @@ def test_a_walk_over_all_queues_counts_no_job_twice() -> None:
     for queue in ("a", "m", "z"):
         flood(dispatcher, 300, queue)
     peer = ControlPeer(dispatcher)
-    assert peer.ask("move", all=True, to="m", dry=True)["count"] == 600
+    assert peer.ask("move", all=True, to="m", dry_run=True)["count"] == 600
     assert peer.ask("move", all=True, to="m")["done"] == 600
     assert len(dispatcher.state.queues["m"].ready) == 900
 

@@ -1,4 +1,4 @@
-"""Pages of the control door: each goes on where the last one ended, whatever happens in between."""
+"""Each page starts where the last one ended, whatever changes in between."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_jobs_by_queue_kind_and_age(dispatcher: PlainDispatcher, client: Convers
     push(client, "job-later", queue="other", at=LATER)
     assert jids(peer.ask("jobs", queue="other")["jobs"]) == ["job-young", "job-later"]
     assert jids(peer.ask("jobs", kind="print")["jobs"]) == ["job-young"]
-    assert peer.ask("jobs", queue="nowhere") == {"jobs": [], "looked": 4, "after": None, "missing": ["queue"]}
+    assert peer.ask("jobs", queue="nowhere") == {"jobs": [], "examined": 4, "after": None, "missing": ["queue"]}
     # The retry was due meanwhile, so it has been ready for some seconds only.
     assert jids(peer.ask("jobs", older_than=50)["jobs"]) == ["job-00001", "job-00002", "job-00004", "job-00005"]
     assert peer.ask("count", older_than=50)["count"] == 4
@@ -92,12 +92,12 @@ def test_pages_over_ten_thousand_jobs(dispatcher: PlainDispatcher, peer: Control
     assert len(seen) == len({row["number"] for row in seen}) == 11_000
 
 
-def test_a_page_is_not_disturbed_by_what_happens_meanwhile(
+def test_changes_between_two_pages_skip_and_repeat_no_job(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
     flood(dispatcher, 500)
     first = peer.ask("jobs", limit=100)
-    for row in first["jobs"]:  # all that was seen is gone, the job of the cursor too
+    for row in first["jobs"]:  # all listed jobs are deleted, also the job of the cursor
         fetch(client, row["jid"])
         client.ask(f'ACK {{"jid":"{row["jid"]}"}}')
     flood(dispatcher, 10)
@@ -114,24 +114,24 @@ def test_a_flush_between_two_slices(dispatcher: PlainDispatcher, client: Convers
     assert isinstance(answer, bytes) and b'"jobs":[]' in answer
 
 
-def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
+def test_the_search_for_a_rare_kind_runs_in_slices_and_is_limited(
     dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 5 * job_walk.SLICE)
+    monkeypatch.setattr(job_walk, "EXAMINED_AT_MOST", 5 * job_walk.SLICE)
     flood(dispatcher, 12 * job_walk.SLICE)
     flood(dispatcher, 1, kind="rare")
     work = peer.work("jobs", kind="rare")
-    assert sum(1 for _ in work) == 4  # then it stops: five slices are the bound
+    assert sum(1 for _ in work) == 4  # it stops after five slices
     page = peer.ask("jobs", kind="rare")
-    assert (page["jobs"], page["looked"]) == ([], 5 * job_walk.SLICE + 1)  # one look at the names of queues
+    assert (page["jobs"], page["examined"]) == ([], 5 * job_walk.SLICE + 1)  # plus one step for the names of the queues
     assert page["after"] is not None
     assert len(peer.all("jobs", kind="rare")) == 1
 
 
-def test_a_count_goes_on_like_a_page(
+def test_a_count_continues_like_a_page(
     dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 2 * job_walk.SLICE)
+    monkeypatch.setattr(job_walk, "EXAMINED_AT_MOST", 2 * job_walk.SLICE)
     flood(dispatcher, 5 * job_walk.SLICE)
     assert peer.ask("count")["count"] == 5 * job_walk.SLICE  # known without a walk
     step = peer.ask("count", kind="send")

@@ -1,4 +1,4 @@
-"""Schedules of qless in the admin protocol: listed, added, edited, removed, run; any worker can take their jobs."""
+"""qless schedules are listed, added, edited, removed and run, and any worker can lease their jobs."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def only(peer: ControlPeer, jid: str) -> dict[str, Any]:
     return dict(peer.ask("schedule", name=jid)["schedule"])
 
 
-def test_those_of_qless_are_listed(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_qless_schedules_are_listed(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     for jid in ("b", "a", "c"):
         recur(all_protocols, jid, "tags", '["x", 5]', "priority", 3, "retries", 2, "backlog", 4)
     assert [row["name"] for row in peer.all("schedules", limit=2)] == ["a", "b", "c"]
@@ -29,12 +29,10 @@ def test_those_of_qless_are_listed(all_protocols: AllProtocols, peer: ControlPee
     told = {"queue": "q", "kind": "K", "interval_s": 60, "priority": 3, "retries": 2, "backlog": 4, "tags": ["x", "5"]}
     assert {name: row[name] for name in told} == told
     assert (row["payload"], row["payload_bytes"], row["pushed"], row["next_s"]) == ('{"a": 1}', 8, 0, 0.0)
-    assert peer.ask("schedule", name="nobody") == {"error": "schedule nobody not found"}
+    assert peer.ask("schedule", name="absent") == {"error": "schedule absent not found"}
 
 
-def test_one_is_made_and_its_jobs_are_worked_through_another_door(
-    all_protocols: AllProtocols, peer: ControlPeer
-) -> None:
+def test_a_new_schedule_pushes_jobs_that_other_protocols_lease(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     start = all_protocols.dispatcher.now.wall + 30
     made = peer.ask(
         "schedule-add", name="sweep", queue="q", kind="K", every=60, start=start, payload={"deep": [1]}, tags=["x"]
@@ -49,7 +47,7 @@ def test_one_is_made_and_its_jobs_are_worked_through_another_door(
     assert all_protocols.qless().call("recur.get", "sweep") is not None
 
 
-def test_what_is_given_is_changed_and_the_rest_stays(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_an_edit_changes_only_the_given_fields(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     recur(all_protocols, "a", "priority", 3, "tags", '["x"]')
     before = only(peer, "a")
     assert peer.ask("schedule-edit", name="a") == {"schedule": before}
@@ -74,18 +72,18 @@ def test_what_is_given_is_changed_and_the_rest_stays(all_protocols: AllProtocols
         ("add", {"name": "new"}, "a new schedule needs every and kind"),
         ("add", {"name": "new", "every": 5, "kind": "k"}, "a new qless schedule needs queue"),
         ("add", {"name": "a", "queue": "q", "kind": "k", "every": 5}, "schedule a exists already"),
-        ("add", {"name": "new", "queue": "q", "kind": "k", "every": "P1M"}, "qless has no intervals by the calendar"),
-        ("edit", {"name": "a", "start": 5}, "start is for a new qless schedule"),
-        ("edit", {"name": "a", "uid": "u"}, "uid is not for schedules of qless"),
+        ("add", {"name": "new", "queue": "q", "kind": "k", "every": "P1M"}, "qless has no calendar intervals"),
+        ("edit", {"name": "a", "start": 5}, "start is only for a new qless schedule"),
+        ("edit", {"name": "a", "uid": "u"}, "uid does not apply to qless schedules"),
         ("edit", {"name": "a", "every": 0}, "schedule-edit: Expected `float` > 0.0"),
         ("edit", {"name": "a", "every": 1e300}, "schedule-edit: Expected `float` <= 1000000000000.0"),
-        ("edit", {"name": "a", "queue": ""}, "a name has 1 to 255 bytes"),
-        ("add", {"name": "", "queue": "q", "kind": "k", "every": 1}, "a name has 1 to 255 bytes"),
+        ("edit", {"name": "a", "queue": ""}, "a name must have 1 to 255 bytes"),
+        ("add", {"name": "", "queue": "q", "kind": "k", "every": 1}, "a name must have 1 to 255 bytes"),
         ("edit", {"name": "a", "retries": -1}, "schedule-edit: Expected `int` >= 0"),
         ("edit", {"name": "a", "priority": 1e300}, "schedule-edit: Expected `float` <= "),
     ],
 )
-def test_what_is_wrong_changes_nothing(
+def test_an_invalid_request_changes_nothing(
     all_protocols: AllProtocols, peer: ControlPeer, do: str, fields: dict[str, Any], sentence: str
 ) -> None:
     recur(all_protocols, "a")
@@ -94,11 +92,11 @@ def test_what_is_wrong_changes_nothing(
     assert all_protocols.dispatcher.state.qless.intervals == before
 
 
-def test_one_is_removed_and_its_jobs_stay(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_a_removed_schedule_leaves_its_jobs(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     recur(all_protocols, "a")
     assert all_protocols.qless().fetch("q") is not None
-    assert peer.ask("schedule-remove", names=["a", "nobody"]) == {
-        "done": ["a"], "unknown": ["nobody"], "refused": [],
+    assert peer.ask("schedule-remove", names=["a", "absent"]) == {
+        "done": ["a"], "unknown": ["absent"], "refused": [],
     }  # fmt: skip
     all_protocols.dispatcher.advance(600)
     assert list(all_protocols.dispatcher.state.jids) == ["a-1"]

@@ -1,4 +1,4 @@
-"""The control door's `release`: the lease of a worker that is gone ends as if it had run out, at each door."""
+"""`release` ends the lease of a lost worker of any protocol as if it had expired."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from crossdock.model.states import State
 from tests.model import invariants
 from tests.support.all_protocols import AllProtocols
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import ClockedFaktory as FaktoryDoor
+from tests.support.conversation import ClockedFaktory
 from tests.support.peer import Peer
 
 PROTOCOLS = ("faktory", "workq", "masenko", "qless", "resqu")
@@ -23,7 +23,7 @@ def at_protocol(all_protocols: AllProtocols, protocol: str) -> Peer:
 
 
 def leased(all_protocols: AllProtocols, origin: str, protocol: str, retry: int = 5) -> tuple[Job, Peer, str]:
-    """A job of one door that a worker of another holds, that worker, and what it calls the job."""
+    """A job of one protocol that is leased through another, its worker, and the job's name there."""
     at_protocol(all_protocols, origin).push("q", {"a": 1} if origin in ("qless", "resqu") else ["a"], retry=retry)
     worker = at_protocol(all_protocols, protocol)
     got = worker.fetch("q")
@@ -39,30 +39,30 @@ def fate(job: Job) -> tuple[str, int, int, bool]:
 
 @pytest.mark.parametrize(("origin", "protocol"), list(product(PROTOCOLS, ("faktory", "workq", "qless"))))
 @pytest.mark.parametrize("retry", [5, 0])
-def test_it_comes_to_the_same_as_a_lease_that_ran_out(origin: str, protocol: str, retry: int) -> None:
+def test_a_release_has_the_same_effect_as_lease_expiry(origin: str, protocol: str, retry: int) -> None:
     one, other = AllProtocols(), AllProtocols()
     released, _, _ = leased(one, origin, protocol, retry)
     assert ControlPeer(one.dispatcher).ask("release", ids=[released.number])["done"] == 1
-    lapsed, _, _ = leased(other, origin, protocol, retry)
+    expired, _, _ = leased(other, origin, protocol, retry)
     other.lease_expiry(at_protocol(other, protocol).lease_s)
     there = [
         (number in all_protocols.dispatcher.state.jobs)
-        for all_protocols, number in ((one, released.number), (other, lapsed.number))
+        for all_protocols, number in ((one, released.number), (other, expired.number))
     ]
     assert there[0] is there[1]
     if there[0]:
-        assert fate(released) == fate(lapsed)
+        assert fate(released) == fate(expired)
     assert one.dispatcher.state.leased_in["q"] == 0
     invariants.check(one.dispatcher.state)
 
 
 @pytest.mark.parametrize("origin", PROTOCOLS)
-def test_the_late_answer_of_the_old_worker_changes_nothing_newer(origin: str) -> None:
-    """But for Workq's own jobs, which anybody may settle through that door."""
+def test_a_late_settlement_by_the_old_worker_does_not_change_the_new_lease(origin: str) -> None:
+    """Except for Workq's own jobs, which any Workq client may settle."""
     all_protocols = AllProtocols()
     job, worker, ident = leased(all_protocols, origin, "faktory")
     assert ControlPeer(all_protocols.dispatcher).ask("release", ids=[job.number])["done"] == 1
-    all_protocols.dispatcher.advance(3_600.0)  # one that failed waits for its retry
+    all_protocols.dispatcher.advance(3_600.0)  # a failed job waits for its retry
     again = all_protocols.faktory("w2")
     assert again.fetch("q") is not None and job.lease is not None
     token = job.lease.token
@@ -81,7 +81,7 @@ def test_a_job_in_a_resqu_workers_buffer_leaves_it() -> None:
     [refused] = peer.ask("kill", ids=[job.number])["refused"]
     name = job.lease.worker if job.lease is not None else ""
     assert refused["why"] == (
-        f"to {name} without an end; if the worker is gone, crossdock job release {job.number} ends the lease"
+        f"to {name} without an end; if the worker is lost, crossdock job release {job.number} ends the lease"
     )
     assert peer.ask("release", ids=[job.number])["done"] == 1
     assert (job.state, all_protocols.dispatcher.state.resqu.buffers) == (State.READY, {})
@@ -96,7 +96,7 @@ def test_a_lease_bound_to_a_connection_is_not_released_while_it_is_open() -> Non
     for force in (False, True):
         [refused] = peer.ask("release", ids=[job.number], force=force)["refused"]
         assert refused["why"] == (
-            "to a nameless worker of masenko, which is connected; the lease ends with the connection: stop the worker"
+            "to masenko#1, which is connected; the lease ends with the connection: stop the worker"
         )
         assert peer.ask("release", all=True, force=force)["done"] == 0
     assert "until its connection ends; stop the worker" in peer.ask("kill", ids=[job.number])["refused"][0]["why"]
@@ -107,7 +107,7 @@ def test_a_lease_bound_to_a_connection_is_not_released_while_it_is_open() -> Non
 def test_jobs_of_a_connected_worker_are_released_only_on_request() -> None:
     all_protocols = AllProtocols()
     protocol = all_protocols.protocols["faktory"]
-    assert isinstance(protocol, FaktoryDoor)
+    assert isinstance(protocol, ClockedFaktory)
     peer = ControlPeer(all_protocols.dispatcher, protocol.workers)
     alive, gone = all_protocols.faktory("alive"), all_protocols.faktory("gone")
     for worker in (alive, gone):
@@ -115,14 +115,12 @@ def test_jobs_of_a_connected_worker_are_released_only_on_request() -> None:
         assert worker.fetch("q") is not None
     gone.close()
     [refused] = peer.ask("release", ids=["alive-0001"])["refused"]
-    assert refused["why"] == (
-        "to alive, which is connected; stop the worker, or release the job all the same with --force"
-    )
-    assert peer.ask("release", queue="q", dry=True)["count"] == 1, "of what will be released"
+    assert refused["why"] == ("to alive, which is connected; stop the worker, or release the job anyway with --force")
+    assert peer.ask("release", queue="q", dry_run=True)["count"] == 1, "the job that would be released"
     assert peer.ask("release", queue="q")["done"] == 1
     states = {job.jid: job.state.name for job in all_protocols.dispatcher.state.jobs.values()}
     assert states == {"alive-0001": "LEASED", "gone-0001": "RETRYING"}
-    assert peer.ask("release", queue="q", force=True, dry=True)["count"] == 1
+    assert peer.ask("release", queue="q", force=True, dry_run=True)["count"] == 1
     assert peer.ask("release", ids=["alive-0001"], force=True)["done"] == 1
     assert all_protocols.dispatcher.state.leased_in["q"] == 0
 
@@ -131,13 +129,13 @@ def test_a_job_that_is_not_leased_is_reported_as_such() -> None:
     all_protocols = AllProtocols()
     all_protocols.faktory().push("q", ["a"], ident="ready-0001")
     peer = ControlPeer(all_protocols.dispatcher)
-    answer = peer.ask("release", ids=["ready-0001", "nobody"])
-    assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["nobody"], ["leased"])
+    answer = peer.ask("release", ids=["ready-0001", "absent"])
+    assert (answer["done"], answer["unknown"], answer["states"]) == (0, ["absent"], ["leased"])
     assert [each["state"] for each in answer["refused"]] == ["ready"]
-    assert 'state "ready" cannot be chosen' in peer.ask("release", states=["ready"])["error"]
+    assert 'state "ready" cannot be selected' in peer.ask("release", states=["ready"])["error"]
 
 
-def test_a_qless_job_waits_by_its_backoff() -> None:
+def test_a_released_qless_job_waits_for_its_backoff() -> None:
     all_protocols = AllProtocols()
     qless = all_protocols.qless()
     all_protocols.dispatcher.do(

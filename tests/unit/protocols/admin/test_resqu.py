@@ -1,4 +1,4 @@
-"""Plans and Resqu's batches as the operator sees and changes them."""
+"""Plans and Resqu batches in the admin protocol."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def plans(peer: ControlPeer) -> list[dict[str, Any]]:
     return list(peer.ask("schedules", source="resqu")["schedules"])
 
 
-def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer) -> None:
+def test_a_plan_is_created_shown_run_and_removed(direct: Direct, peer: ControlPeer) -> None:
     made = add(peer, payload={"a": 1}, uid="w", deferrable_by=30, job_name="Weekly")["schedule"]
     assert (made["name"], made["next"], made["source_id"]) == ("shop_weekly", "2026-11-22T17:55:45Z", "shop")
     assert (made["uid"], made["deferrable_by"], made["job_name"]) == ("w", 30, "Weekly")
@@ -54,7 +54,7 @@ def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer)
     assert plans(peer) == []
 
 
-def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, peer: ControlPeer) -> None:
+def test_a_plan_shows_the_queue_of_the_current_mapping(direct: Direct, peer: ControlPeer) -> None:
     add(peer, job_name="Weekly")
     direct.dispatcher.do(SetMapping({"shop": {"Weekly": "slow"}}, {}))
     (row,) = plans(peer)
@@ -64,7 +64,7 @@ def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, 
     assert job.queue == "slow"
 
 
-def test_a_start_is_kept_if_it_is_still_to_come(direct: Direct, peer: ControlPeer) -> None:
+def test_a_start_time_in_the_future_is_kept(direct: Direct, peer: ControlPeer) -> None:
     now = direct.dispatcher.now.wall
     assert add(peer, start=now + 60)["schedule"]["next"] == "2026-11-15T17:56:45Z"
     assert add(peer, start=now - 60, name="shop_second", every="PT45S")["schedule"]["next"] == "2026-11-15T17:56:15Z"
@@ -73,14 +73,14 @@ def test_a_start_is_kept_if_it_is_still_to_come(direct: Direct, peer: ControlPee
 @pytest.mark.parametrize(
     ("members", "why"),
     [
-        ({"every": "soon"}, "is not written like P1Y2M3DT4H5M6S"),
-        ({"every": "PT0S"}, "is no time at all"),
+        ({"every": "soon"}, "does not have the form P1Y2M3DT4H5M6S"),
+        ({"every": "PT0S"}, "is zero"),
         ({"name": "ab"}, "the name of a Resqu plan is SOURCE_ID"),
-        ({"queue": "q"}, "queue is not for schedules of resqu"),
+        ({"queue": "q"}, "queue does not apply to resqu schedules"),
         ({"deferrable_by": 5}, "deferrable_by needs uid"),
         ({"kind": ""}, "'class' must be a string"),
         ({"payload": 5}, "'args' must be an object or an array"),
-        ({"name": "shop_" + "x" * 300}, "more than 255 bytes"),
+        ({"name": "shop_" + "x" * 300}, "at most 255 bytes"),
     ],
 )
 def test_a_wrong_plan_is_refused(peer: ControlPeer, members: dict[str, Any], why: str) -> None:
@@ -88,9 +88,9 @@ def test_a_wrong_plan_is_refused(peer: ControlPeer, members: dict[str, Any], why
     assert plans(peer) == []
 
 
-def test_a_plan_that_is_there_is_not_made_again(peer: ControlPeer) -> None:
+def test_an_existing_plan_is_not_created_again(peer: ControlPeer) -> None:
     add(peer)
-    assert add(peer)["error"] == "schedule shop_weekly exists already; edit it, or give another name"
+    assert add(peer)["error"] == "schedule shop_weekly exists already; edit it, or choose another name"
     assert len(plans(peer)) == 1
 
 
@@ -127,8 +127,8 @@ def test_a_schedule_of_the_settings_file_is_changed_there(direct: Direct, peer: 
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Policy())
     direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     why = (
-        "schedule nightly is defined in /etc/crossdock.toml; change it there and restart the server: a restart would "
-        "undo a change made here"
+        "schedule nightly is defined in /etc/crossdock.toml; change it there and restart the server, because a restart "
+        "would undo a change made here"
     )
     assert peer.ask("schedule-edit", name="nightly", kind="other") == {"error": why}
     refused = [{"name": "nightly", "why": why}]
@@ -151,11 +151,11 @@ def test_a_run_of_a_cron_entry_and_of_a_plan(direct: Direct, peer: ControlPeer) 
     assert peer.ask("schedules") == rows
 
 
-def test_a_name_that_two_sources_have_needs_its_source(direct: Direct, peer: ControlPeer) -> None:
+def test_a_name_in_two_sources_needs_the_source(direct: Direct, peer: ControlPeer) -> None:
     add(peer)
     peer.ask("schedule-add", name="shop_weekly", queue="q", kind="K", every=60)
     assert peer.ask("schedule", name="shop_weekly") == {
-        "error": "schedule shop_weekly exists in resqu and in qless; name its source"
+        "error": "schedule shop_weekly exists in resqu and in qless; give its source"
     }
     assert peer.ask("schedule", name="shop_weekly", source="qless")["schedule"]["interval_s"] == 60
     assert peer.ask("schedule-remove", names=["shop_weekly"], source="resqu")["done"] == ["shop_weekly"]
@@ -177,7 +177,7 @@ def test_batches_are_shown_from_open_to_running(direct: Direct, peer: ControlPee
     assert (status["batches"], status["states"]["held"], status["states"]["ready"]) == (1, 3, 0)
 
 
-def test_a_worker_whose_host_never_comes_back(direct: Direct, peer: ControlPeer) -> None:
+def test_a_resqu_worker_of_a_lost_host_is_removed_by_terminate(direct: Direct, peer: ControlPeer) -> None:
     worker, queue = "node1~unassigned~s~4711", f"{P}unassigned"
     direct.say("w", "SADD", f"{P}process:node1:pool:unassigned", worker)
     job = job_text("u")
@@ -189,25 +189,25 @@ def test_a_worker_whose_host_never_comes_back(direct: Direct, peer: ControlPeer)
     (row,) = peer.ask("workers")["workers"]
     assert (row["worker"], row["hostname"], row["pid"], row["labels"]) == (worker, "node1", 4711, ["resqu"])
     assert (row["leases"], row["beat_s"], row["connections"]) == (1, 7.0, 0)
-    assert peer.ask("terminate", all=True) == {"done": [], "unknown": []}, "not by accident"
-    assert peer.ask("quiet", workers=[worker]) == {"done": [], "unknown": [worker]}
-    assert peer.ask("terminate", workers=[worker]) == {"done": [worker], "unknown": []}
+    assert peer.ask("terminate", all=True) == {"done": [], "unknown": []}, "terminate of all workers does not select it"
+    assert peer.ask("quiet", names=[worker]) == {"done": [], "unknown": [worker]}
+    assert peer.ask("terminate", names=[worker]) == {"done": [worker], "unknown": []}
     assert peer.ask("workers")["workers"] == []
     assert direct.say("c", "LRANGE", queue, "0", "-1") == [job]
     assert direct.say("c", "SMEMBERS", f"{P}process:node1:pool:unassigned") == []
-    assert direct.say("w", "RPOP", f"{P}worker:{worker}") is None, "a worker that was alive all the same sees it"
+    assert direct.say("w", "RPOP", f"{P}worker:{worker}") is None, "if the worker is still alive, its buffer is empty"
     assert direct.say("c", "GET", f"{P}unique:u:state") == "queued"
-    assert peer.ask("terminate", workers=[worker]) == {"done": [], "unknown": [worker]}
+    assert peer.ask("terminate", names=[worker]) == {"done": [], "unknown": [worker]}
 
 
-def test_an_allocator_whose_host_never_comes_back(direct: Direct, peer: ControlPeer) -> None:
+def test_a_resqu_allocator_of_a_lost_host_is_removed_by_terminate(direct: Direct, peer: ControlPeer) -> None:
     name = "allocator:node1:job-4711"
     direct.say("c", "LPUSH", f"{P}unassigned", job_text(""))
     direct.say("a", "RPOPLPUSH", f"{P}unassigned", P + name)
     (row,) = peer.ask("workers")["workers"]
     assert (row["worker"], row["hostname"], row["pid"], row["leases"], row["beat_s"]) == (name, "node1", 4711, 0, None)
     assert direct.say("c", "LLEN", f"{P}unassigned") == 0
-    assert peer.ask("terminate", workers=[name]) == {"done": [name], "unknown": []}
+    assert peer.ask("terminate", names=[name]) == {"done": [name], "unknown": []}
     assert direct.say("c", "LLEN", f"{P}unassigned") == 1
     assert peer.ask("workers")["workers"] == []
 

@@ -1,4 +1,4 @@
-"""Tags and tracked jobs on the control door: of jobs of all doors, a page at a time, and actions by tag."""
+"""Tags and tracked jobs of all protocols, in pages, and changes by tag."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ def jids(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def three_protocols(all_protocols: AllProtocols) -> list[str]:
-    """A job a door in a queue of its own, all with one tag; their jids in the order they got it."""
+    """A job of each protocol in its own queue, all with one tag. Returns their jids in the order of tagging."""
     for protocol in ("faktory", "workq", "masenko"):
         all_protocols.peer(protocol).push(f"{protocol}-queue", ["a"])
     for number in (3, 1, 2):
@@ -45,8 +45,8 @@ def test_jobs_of_every_protocol_are_listed_in_the_order_they_were_tagged(
     order = three_protocols(all_protocols)
     all_protocols.faktory().push("q", ["untagged"])
     assert jids(peer.ask("jobs", tag="urgent")["jobs"]) == order
-    assert peer.ask("count", tag="urgent") | {"as_of": 0} == {"count": 3, "looked": 0, "as_of": 0, "after": None}
-    assert peer.ask("jobs", tag="nobody's") == {"jobs": [], "looked": 0, "after": None}
+    assert peer.ask("count", tag="urgent") | {"as_of": 0} == {"count": 3, "examined": 0, "as_of": 0, "after": None}
+    assert peer.ask("jobs", tag="absent's") == {"jobs": [], "examined": 0, "after": None}
     assert [row["tags"] for row in peer.ask("jobs", tag="urgent")["jobs"]] == [["urgent"]] * 3
 
 
@@ -57,7 +57,7 @@ def test_a_tag_put_by_qless_may_be_any_scalar(all_protocols: AllProtocols, peer:
     assert peer.ask("job", id="j1")["job"]["tags"] == ["a", "5", "true", "0.5"]
 
 
-def test_a_tag_joins_with_the_other_filters(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_a_tag_is_combined_with_other_filters(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     order = three_protocols(all_protocols)
     worker = all_protocols.faktory("w")
     assert worker.fetch("faktory-queue") is not None
@@ -73,37 +73,39 @@ def test_pages_show_every_tagged_job_once(all_protocols: AllProtocols, peer: Con
     order = three_protocols(all_protocols)
     assert jids(peer.all("jobs", tag="urgent", limit=1)) == order
     first = peer.ask("jobs", tag="urgent", limit=1)["after"]
-    assert "cursor" in peer.ask("jobs", after=first)["error"], "one of another walk"
+    assert "cursor" in peer.ask("jobs", after=first)["error"], "a cursor of another walk is refused"
     peer.ask("delete", ids=[order[1]])
     assert jids(peer.ask("jobs", tag="urgent", after=first)["jobs"]) == [order[2]]
 
 
-def test_a_page_costs_its_page(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_the_cost_of_a_page_depends_on_its_size(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     specs = [
         Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES, 0.0, Extra(tags=("x",) if n % 10 else ()))
         for n in range(5_000)
     ]
     all_protocols.dispatcher.do(Enqueue("faktory", specs))
-    assert peer.ask("jobs", tag="x", limit=10)["looked"] <= job_walk.SLICE
+    assert peer.ask("jobs", tag="x", limit=10)["examined"] <= job_walk.SLICE
     assert len(peer.all("jobs", tag="x", limit=200)) == 4_500
 
 
-def test_actions_by_tag_touch_no_other(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_actions_by_tag_change_no_other_jobs(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     three_protocols(all_protocols)
     all_protocols.faktory().push("q", ["untagged"])
-    counted = peer.ask("delete", tag="urgent", dry=True)
+    counted = peer.ask("delete", tag="urgent", dry_run=True)
     assert counted["count"] == 3
     all_protocols.dispatcher.advance(5)
     assert peer.ask("kill", tag="urgent", queue="workq-queue")["done"] == 1
-    assert peer.ask("delete", tag="urgent", as_of=counted["as_of"])["done"] == 2, "one is in its state for less long"
+    assert peer.ask("delete", tag="urgent", as_of=counted["as_of"])["done"] == 2, (
+        "the killed job changed its state after the count"
+    )
     assert [row["state"] for row in peer.ask("jobs", tag="urgent")["jobs"]] == ["dead"]
     assert peer.ask("delete", tag="urgent")["done"] == 1
     assert len(all_protocols.dispatcher.state.jobs) == 1 and not all_protocols.dispatcher.state.tags.jobs
 
 
-def test_a_tag_is_a_text(peer: ControlPeer) -> None:
+def test_a_tag_must_be_a_string(peer: ControlPeer) -> None:
     assert peer.ask("jobs", tag=5)["error"].startswith("jobs: Expected `str")
-    assert peer.ask("jobs", tag="")["jobs"] == [], "a tag like others"
+    assert peer.ask("jobs", tag="")["jobs"] == [], "the empty tag is a tag like others"
 
 
 def test_tags_by_name_and_by_jobs(all_protocols: AllProtocols, peer: ControlPeer) -> None:
@@ -120,15 +122,15 @@ def test_tag_and_untag(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     all_protocols.peer("masenko").push("q", "a")
     assert peer.ask("tag", id=1, tags=["x", "y", "x"])["tags"] == ["x", "y"]
     assert peer.ask("tag", id=1, tags=["x"])["tags"] == ["x", "y"]
-    assert all_protocols.dispatcher.state.tags.uses == {"x": 1, "y": 1}, "a tag that is there is not used again"
+    assert all_protocols.dispatcher.state.tags.uses == {"x": 1, "y": 1}, "an existing tag is not added again"
     assert peer.ask("untag", id=1, tags=["x", "never had"])["tags"] == ["y"]
     assert all_protocols.dispatcher.state.tags.uses == {"y": 1, "x": 0}
     assert [row["tag"] for row in peer.ask("tags")["tags"]] == ["y"]
-    assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "job nobody not found"}
+    assert peer.ask("tag", id="absent", tags=["x"]) == {"error": "job absent not found"}
     assert "length >= 1" in peer.ask("tag", id=1, tags=[])["error"]
 
 
-def test_a_tag_that_is_a_number_is_meant_by_its_text(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_a_numeric_tag_is_selected_by_its_text(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     all_protocols.qless().call("put", "w", "q", "j1", "K", "{}", 0, "tags", '["a", 5, true]')
     assert peer.ask("tag", id="j1", tags=["5"])["tags"] == ["a", "5", "true"]
     assert peer.ask("untag", id="j1", tags=["5", "true"])["tags"] == ["a"]
@@ -140,7 +142,7 @@ def test_tracked_jobs_with_their_state(all_protocols: AllProtocols, peer: Contro
     for protocol in ("faktory", "workq"):
         all_protocols.peer(protocol).push("q", ["a"])
     names = [all_protocols.dispatcher.state.jobs[number].jid for number in (1, 2)]
-    assert peer.ask("track", ids=[1, names[1], "nobody"]) == {"done": names, "unknown": ["nobody"]}
+    assert peer.ask("track", ids=[1, names[1], "absent"]) == {"done": names, "unknown": ["absent"]}
     assert peer.ask("track", ids=[2]) == {"done": [], "unknown": []}
     assert {each["jid"] for each in json.loads(here.call("track"))["jobs"]} == set(names)
     assert peer.ask("job", id=1)["job"]["tracked"] is not None
@@ -150,15 +152,15 @@ def test_tracked_jobs_with_their_state(all_protocols: AllProtocols, peer: Contro
     assert rows == {names[0]: "leased", names[1]: "ready"}
     peer.ask("delete", ids=[names[1]])
     assert [row["job"] for row in peer.ask("tracked")["tracked"] if row["jid"] == names[1]] == [None]
-    assert peer.ask("untrack", ids=[names[1], 1, "nobody"]) == {"done": [names[1], names[0]], "unknown": ["nobody"]}
+    assert peer.ask("untrack", ids=[names[1], 1, "absent"]) == {"done": [names[1], names[0]], "unknown": ["absent"]}
     assert peer.ask("tracked") == {"tracked": [], "after": None}
 
 
-def test_all_are_untracked_only_if_that_is_said(all_protocols: AllProtocols, peer: ControlPeer) -> None:
+def test_all_jobs_are_untracked_only_with_all(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     for _ in range(3):
         all_protocols.faktory().push("q", ["a"])
     peer.ask("track", ids=[1, 2, 3])
-    assert peer.ask("untrack")["error"].startswith("say which jobs")
+    assert peer.ask("untrack")["error"].startswith("select jobs")
     assert len(peer.ask("untrack", all=True)["done"]) == 3
     assert not all_protocols.dispatcher.state.qless.watched
 

@@ -1,4 +1,4 @@
-"""What the control door shows: a job with all that is known of it, queues, workers, batches, cron, the server."""
+"""Replies that show a job with all its fields, queues, workers, batches, schedules and the server."""
 
 import pytest
 
@@ -26,6 +26,14 @@ def test_a_job_by_number_or_jid(client: Conversation, peer: ControlPeer, name: i
     assert (found["jid"], found["state"]) == ("job-00003", "retrying")
 
 
+def test_the_states_of_jobs_by_number(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    push(client, "job-00006")
+    found = peer.ask("states", numbers=[3, 99, 6, 3, -1])["states"]
+    assert found == ["retrying", None, "ready", "retrying", None]
+    assert "1000" in peer.ask("states", numbers=list(range(1_001)))["error"]
+
+
 def test_a_jid_of_digits_comes_before_a_number(client: Conversation, peer: ControlPeer) -> None:
     push(client, "00000002")
     push(client, "job-00002")
@@ -41,7 +49,7 @@ def test_of_several_jobs_with_one_jid_the_newest_is_shown(client: Conversation, 
     assert answer["same_jid"] == [1, 2]
 
 
-def test_everything_known_of_a_job(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
+def test_a_job_is_shown_with_all_fields(dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer) -> None:
     bid = client.ask('BATCH NEW {"success":{"jobtype":"done","args":[]}}').split(b"\r\n")[1].decode()
     custom = {"unique_for": 600, "track": 1, "expires_in": 3_600, "bid": bid, "mine": [1]}
     push(client, "job-00001", retry=3, reserve_for=120, custom=custom)
@@ -51,11 +59,11 @@ def test_everything_known_of_a_job(dispatcher: PlainDispatcher, client: Conversa
     fail(client, "job-00001")
     job = peer.ask("job", id="job-00001")["job"]
     assert job["custom"] == custom
-    assert job["group"] == bid
+    assert job["batch"] == bid
     assert job["policy"]["max_failures"] == 3
     assert job["policy"]["lease_s"] == 120
     assert (job["lock"]["held"], job["lock"]["freed"]) == (True, "success")
-    assert (job["track"]["state"], job["track"]["percent"]) == ("failed", None)
+    assert (job["progress"]["state"], job["progress"]["percent"]) == ("failed", None)
     assert (job["error"]["group"], job["error"]["backtrace"], job["error"]["lost"]) == ("Boom", ["a", "b"], False)
     assert job["lease"] is None
     assert [step["what"] for step in job["timeline"]] == ["created", "enqueued", "failed", "next try", "expires"]
@@ -73,7 +81,7 @@ def test_everything_known_of_a_job(dispatcher: PlainDispatcher, client: Conversa
         ("job-00005", ["created", "enqueued", "failed", "died", "purged"]),
     ],
 )
-def test_the_timeline(client: Conversation, peer: ControlPeer, jid: str, steps: list[str]) -> None:
+def test_the_timeline_of_a_job_is_shown(client: Conversation, peer: ControlPeer, jid: str, steps: list[str]) -> None:
     five_jobs(client)
     assert [step["what"] for step in peer.ask("job", id=jid)["job"]["timeline"]] == steps
 
@@ -84,15 +92,15 @@ def test_an_expired_lease_is_shown(dispatcher: PlainDispatcher, client: Conversa
     dispatcher.advance(61)
     job = peer.ask("job", id=1)["job"]
     assert job["error"]["lost"] is True
-    assert [step["note"] for step in job["timeline"] if step["what"] == "failed"] == ["the lease ran out"]
+    assert [step["note"] for step in job["timeline"] if step["what"] == "failed"] == ["the lease expired"]
 
 
-def test_a_job_that_is_gone(client: Conversation, peer: ControlPeer) -> None:
+def test_a_missing_job_is_reported(client: Conversation, peer: ControlPeer) -> None:
     push(client, "job-00001", custom={"track": 1})
     fetch(client, "job-00001")
     client.ask('ACK {"jid":"job-00001"}')
     answer = peer.ask("job", id="job-00001")
-    assert (answer["job"], answer["track"]["state"]) == (None, "success")
+    assert (answer["job"], answer["progress"]["state"]) == (None, "success")
     assert peer.ask("job", id=1) == {"error": "job 1 not found (completed and deleted jobs are not kept)"}
 
 
@@ -131,16 +139,16 @@ def test_queues(dispatcher: PlainDispatcher, client: Conversation, peer: Control
     assert [queue[state] for state in ("leased", "retrying", "scheduled", "dead")] == [1, 1, 1, 1]
 
 
-def test_what_takes_too_long_to_count_is_not_counted(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+def test_a_state_with_too_many_jobs_is_not_counted(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     flood(dispatcher, TALLIED_AT_MOST, due=dispatcher.now.wall + 60)
     (queue,) = peer.ask("queues", by_state=True)["queues"]
-    assert (queue["scheduled"], queue["dead"]) == (TALLIED_AT_MOST, 0), "of these the engine keeps count"
+    assert (queue["scheduled"], queue["dead"]) == (TALLIED_AT_MOST, 0), "the engine counts these states"
     dispatcher.do(Bury("faktory", list(dispatcher.state.jobs)))
     (queue,) = peer.ask("queues", by_state=True)["queues"]
     assert (queue["scheduled"], queue["dead"], queue["oldest_s"]) == (0, None, None)
 
 
-def test_the_longest_queues_first(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+def test_the_longest_queues_are_listed_first(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     for n in range(5):
         flood(dispatcher, n, f"queue-{n}")
     answer = peer.ask("queues", by="ready", limit=2)
@@ -199,18 +207,18 @@ def test_status(client: Conversation, peer: ControlPeer) -> None:
     assert (status["jobs"], status["queues"], status["workers"], status["pushed"]) == (5, 1, 1, 5)
     assert (status["processed"], status["failures"]) == (2, 2)
     assert status["version"] == VITALS.version
-    assert status["sync"] == {"batches": 3, "p50_ms": 0.5, "p99_ms": 0.9, "worst_ms": 1.0}
+    assert status["sync"] == {"entries": 3, "p50_ms": 0.5, "p99_ms": 0.9, "worst_ms": 1.0}
     assert status["rates"]["processed"] == 3.0
 
 
-def test_a_failure_without_words_is_shown_as_one(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+def test_a_failure_without_a_text_is_shown_as_a_failure(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     dispatcher.do(Enqueue("masenko", [spec("job-0001")]))
     dispatcher.do(LeaseNext("masenko", ("default",), "", LeaseTerms(60.0, 1.0, 60.0)))
     dispatcher.do(Fail("job-0001", Claim("masenko", ""), "", ""))
     assert peer.ask("jobs")["jobs"][0]["error"] == "failed (no reason given)"
 
 
-def test_a_replay_names_what_it_repeats(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+def test_a_replayed_job_names_the_original(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     repeated = Spec("job-00002", "default", "kind", b"[]", Form.JSON, 0, RULES, extra=Extra(replayed_from="job-00001"))
     dispatcher.do(Enqueue("crossdock", [repeated]))
     assert peer.ask("job", id="job-00002")["job"]["replayed_from"] == "job-00001"

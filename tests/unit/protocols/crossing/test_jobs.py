@@ -1,6 +1,6 @@
-"""A job that comes by one door is worked through the others (MODEL section 9): its life, its payload, its names.
+"""A job that one protocol pushes can be worked through every other: its life, payload and names (model.md section 9).
 
-Every door is a row and a column: a further one is one more peer, and its column in `SHOWN`.
+Every protocol is a row and a column. A new protocol needs a peer and a column in `SHOWN`.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tests.support.peers import PEERS
 
 PROTOCOLS = sorted(PEERS)
 
-#: What is pushed by a door, and how each door hands it out.
+#: The payload that a protocol pushes, and how each protocol shows it.
 SHOWN: list[tuple[str, Any, dict[str, Any]]] = [
     ("faktory", [1, "a b", {"x": None}], {
         "faktory": [1, "a b", {"x": None}], "workq": b'[1,"a b",{"x":null}]', "masenko": [1, "a b", {"x": None}],
@@ -62,7 +62,9 @@ def alone(all_protocols: AllProtocols) -> Any:
 
 @pytest.mark.parametrize(("by", "sent", "shown"), SHOWN)
 @pytest.mark.parametrize("through", PROTOCOLS)
-def test_payloads(all_protocols: AllProtocols, by: str, sent: Any, shown: dict[str, Any], through: str) -> None:
+def test_each_protocol_shows_the_payloads_of_the_others(
+    all_protocols: AllProtocols, by: str, sent: Any, shown: dict[str, Any], through: str
+) -> None:
     all_protocols.peer(by).push("q", sent)
     got = all_protocols.peer(through).fetch("q")
     assert got is not None and got.payload == shown[through]
@@ -78,8 +80,10 @@ def test_a_payload_beyond_the_protocols_own_limit_is_handed_out(all_protocols: A
 
 
 @pytest.mark.parametrize(("by", "first", "second"), list(itertools.product(PROTOCOLS, repeat=3)))
-def test_pushed_failed_retried_and_settled(all_protocols: AllProtocols, by: str, first: str, second: str) -> None:
-    """Pushed by one door, failed through another, and done through a third."""
+def test_a_job_is_pushed_failed_retried_and_settled_through_different_protocols(
+    all_protocols: AllProtocols, by: str, first: str, second: str
+) -> None:
+    """Pushed through one protocol, failed through another, and completed through a third."""
     all_protocols.peer(by).push("q", ["payload"])
     for through, failures in ((first, 0), (second, 1)):
         worker = all_protocols.peer(through)
@@ -93,7 +97,7 @@ def test_pushed_failed_retried_and_settled(all_protocols: AllProtocols, by: str,
             assert worker.fail(got.ident, "no luck")
             assert alone(all_protocols).extra.error.message == ("" if through == "masenko" else "no luck")
             all_protocols.dispatcher.advance(20)
-            # To Masenko one of its own that had to wait for its time counts as delayed.
+            # Masenko reports its own job as delayed if it had to wait for its time.
             seen = {"masenko": by != "masenko" or PEERS[first].says_when}
             assert all(all_protocols.peer(protocol).look("q") == seen.get(protocol, 1) for protocol in PROTOCOLS)
     jobs = all_protocols.dispatcher.state.jobs.values()
@@ -123,8 +127,8 @@ def test_an_id_shown_is_accepted_again_and_its_own_protocol_keeps_its_form(
     assert alone(all_protocols).state is not State.LEASED
 
 
-def test_priorities_are_one_scale(all_protocols: AllProtocols) -> None:
-    """Faktory's 1 to 9 are -4 to 4, Masenko's all 0, Workq's any of 32 bits; each door leases in that order."""
+def test_priorities_have_one_scale(all_protocols: AllProtocols) -> None:
+    """Faktory's 1 to 9 are -4 to 4, Masenko's are 0, Workq's have 32 bits. Each protocol leases in that order."""
     faktory, workq = all_protocols.faktory(), all_protocols.workq()
     for priority in (2, 8):
         faktory.push("q", [f"faktory {priority}"], priority=priority)
@@ -139,8 +143,8 @@ def test_priorities_are_one_scale(all_protocols: AllProtocols) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_one_live_job_a_name_but_for_faktory(all_protocols: AllProtocols, protocol: str) -> None:
-    """A name that is alive by whatever door is refused by Workq, and is moved by qless; Faktory makes a second job, as
+def test_one_live_job_per_name_except_in_faktory(all_protocols: AllProtocols, protocol: str) -> None:
+    """Workq refuses the name of a live job of any protocol, qless moves that job, and Faktory makes a second job, as
     upstream does."""
     jid = "61a444a0-6128-41c0-8078-cc757d3bd2d8"
     all_protocols.peer("workq").push("q", b"", ident=jid)

@@ -1,4 +1,4 @@
-"""Whose lease it is, over all doors (MODEL section 6): who may end it, and what a lost worker means to its job."""
+"""Leases across protocols: which client may end one, and what a lost worker means for its job (model.md section 6)."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def alone(all_protocols: AllProtocols) -> Job:
 
 
 def name_of(job: Job, protocol: str) -> str:
-    """As that door would call it."""
+    """The job's name in that protocol."""
     if protocol == "masenko":
         return str(job.number)
     is_uuid = job.origin in ("workq", "masenko")
@@ -41,9 +41,11 @@ def settle_both_ways(peer: Peer, ident: str) -> None:
 
 
 @pytest.mark.parametrize(("by", "holder", "other"), TRIPLES)
-def test_one_that_was_given_nothing(all_protocols: AllProtocols, by: str, holder: str, other: str) -> None:
-    """It may end a lease of its own door that is bound to nobody, as Faktory's and Workq's are, and no other. qless'
-    are bound to a worker's name."""
+def test_a_client_without_the_lease_may_settle_only_unbound_leases_of_its_protocol(
+    all_protocols: AllProtocols, by: str, holder: str, other: str
+) -> None:
+    """A client without the lease may end it only in its own protocol and if it is unbound, as Faktory's and Workq's
+    are. A qless lease is bound to a worker's name."""
     all_protocols.peer(by).push("q", ["a"])
     worker = all_protocols.peer(holder)
     got = fetched(worker)
@@ -58,12 +60,11 @@ def test_one_that_was_given_nothing(all_protocols: AllProtocols, by: str, holder
 
 
 @pytest.mark.parametrize(("by", "late", "newer"), [each for each in TRIPLES if not PEERS[each[1]].bound])
-def test_a_late_answer_changes_nothing_newer(all_protocols: AllProtocols, by: str, late: str, newer: str) -> None:
-    """The first lease is over, another has the job: the first worker's answer is for a lease that is no more. (One that
-    is bound ends with its connection: nobody is left to be late.)
-
-    The one exception: Workq settles its own jobs, whichever of its connections has them.
-    """
+def test_a_late_settlement_does_not_change_the_new_lease(
+    all_protocols: AllProtocols, by: str, late: str, newer: str
+) -> None:
+    """The first lease has ended and another worker has the job: the first worker's settlement is ignored. (A bound
+    lease ends with its connection, so it cannot be settled late.)"""
     all_protocols.peer(by).push("q", ["a"])
     first, second = all_protocols.peer(late), all_protocols.peer(newer)
     got = fetched(first)
@@ -83,18 +84,18 @@ def test_a_late_answer_changes_nothing_newer(all_protocols: AllProtocols, by: st
 
 
 @pytest.mark.parametrize(("by", "through"), PAIRS)
-def test_the_job_of_a_lost_worker_comes_back(all_protocols: AllProtocols, by: str, through: str) -> None:
-    """What the end of a lease means comes from the job: Workq's goes to its old place, the others have failed once, and
-    qless' are ready nevertheless."""
+def test_the_job_of_a_lost_worker_is_ready_again(all_protocols: AllProtocols, by: str, through: str) -> None:
+    """The job's own protocol decides: a Workq job returns to its old place, other jobs have failed once, and a qless
+    job is ready anyway."""
     its = PEERS[by]
-    all_protocols.peer(by).push("q", ["first"], retry=5 if its.lapse_fails else 0)
+    all_protocols.peer(by).push("q", ["first"], retry=5 if its.expiry_fails else 0)
     all_protocols.peer(by).push("q", ["second"])
     worker = all_protocols.peer(through)
     got = fetched(worker)
     all_protocols.lose(worker)
     (job,) = (job for job in all_protocols.dispatcher.state.jobs.values() if job.attempts)
     assert job.lease is None
-    assert (job.attempts, job.failures) == (1, int(its.lapse_fails))
+    assert (job.attempts, job.failures) == (1, int(its.expiry_fails))
     assert job.state is (State.RETRYING if its.backs_off else State.READY)
     all_protocols.dispatcher.advance(20)
     again = all_protocols.peer(through)
@@ -115,8 +116,8 @@ def test_attempts_end_a_workq_job_whose_workers_are_lost(all_protocols: AllProto
 
 
 @pytest.mark.parametrize(("by", "through"), PAIRS)
-def test_after_a_restart(all_protocols: AllProtocols, by: str, through: str) -> None:
-    """A lease bound to a connection is given back, uncounted; any other goes on."""
+def test_a_restart_gives_back_bound_leases_only(all_protocols: AllProtocols, by: str, through: str) -> None:
+    """A lease bound to a connection is given back without counting the attempt. Other leases go on."""
     all_protocols.peer(by).push("q", ["a"])
     worker = all_protocols.peer(through)
     got = fetched(worker)
@@ -147,25 +148,25 @@ def test_a_job_with_a_time_to_live_is_taken_from_its_worker(all_protocols: AllPr
     assert not all_protocols.dispatcher.state.jobs
 
 
-class TestWhatIsRemembered:
-    """A session keeps what it was given, to tell late answers; it must not keep it for ever."""
+class TestRememberedLeases:
+    """A session remembers its leases to recognize late settlements, but not forever."""
 
     @pytest.mark.parametrize(
         ("by", "through"),
         [(by, protocol) for by, protocol in PAIRS if not PEERS[protocol].bound and not PEERS[protocol].by_name],
     )
-    def test_leases_that_others_settle(
+    def test_leases_that_other_connections_settle_are_forgotten(
         self, all_protocols: AllProtocols, by: str, through: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As in a pool of connections, where one leases and another says what came of it."""
-        monkeypatch.setattr(issued_leases, "_MANY", 50)
+        """As in a pool of connections, where one leases and another settles."""
+        monkeypatch.setattr(issued_leases, "_SWEEP_AT", 50)
         pusher, leases, settles = all_protocols.peer(by), all_protocols.peer(through), all_protocols.peer(through)
         for _ in range(300):
             pusher.push("q", [1])
             assert settles.succeed(fetched(leases).ident)
-        assert len(leases.wire.connection.session._given) < 60  # type: ignore[attr-defined]
+        assert len(leases.wire.connection.session._leases) < 60  # type: ignore[attr-defined]
 
-    def test_settled_ones_are_forgotten_at_once(self, all_protocols: AllProtocols) -> None:
+    def test_settled_leases_are_forgotten_at_once(self, all_protocols: AllProtocols) -> None:
         for by, through in PAIRS:
             all_protocols.peer(by).push("q", [1])
             worker = all_protocols.peer(through)

@@ -1,4 +1,4 @@
-"""qless and each other door (MODEL sections 2, 6 and 9): what test_crossing.py and its like do not ask of all doors."""
+"""qless and each other protocol: what the tests over all protocols do not cover (model.md sections 2, 6 and 9)."""
 
 import json
 from typing import Any
@@ -17,7 +17,9 @@ def alone(all_protocols: AllProtocols) -> Any:
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_waits_here_is_freed_by_a_success_there(all_protocols: AllProtocols, other: str) -> None:
+def test_a_qless_dependent_is_freed_by_a_success_through_another_protocol(
+    all_protocols: AllProtocols, other: str
+) -> None:
     there, here = all_protocols.peer(other), all_protocols.qless()
     there.push("first", ["a"])
     here.push("q", {}, depends=json.dumps([alone(all_protocols).jid]))
@@ -28,7 +30,7 @@ def test_what_waits_here_is_freed_by_a_success_there(all_protocols: AllProtocols
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_no_callers_time_ends_a_lease_of_another_protocol(all_protocols: AllProtocols, other: str) -> None:
+def test_a_client_clock_does_not_end_a_lease_of_another_protocol(all_protocols: AllProtocols, other: str) -> None:
     there, here = all_protocols.peer(other), all_protocols.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
@@ -40,7 +42,7 @@ def test_no_callers_time_ends_a_lease_of_another_protocol(all_protocols: AllProt
     assert there.succeed(got.ident)
 
 
-def test_nor_one_that_a_heartbeat_here_has_renewed(all_protocols: AllProtocols) -> None:
+def test_a_client_clock_does_not_end_a_lease_that_a_qless_heartbeat_renewed(all_protocols: AllProtocols) -> None:
     there, here = all_protocols.peer("faktory", "w"), all_protocols.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
@@ -52,12 +54,12 @@ def test_nor_one_that_a_heartbeat_here_has_renewed(all_protocols: AllProtocols) 
     assert alone(all_protocols).lease.via == "faktory"
     all_protocols.dispatcher.advance(61)
     there.look("q")
-    assert alone(all_protocols).lease is None, "by the server's clock it ends as it was renewed"
+    assert alone(all_protocols).lease is None, "it ends by the server's clock, at the renewed time"
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(all_protocols: AllProtocols, other: str) -> None:
-    """Warned first, and given to whoever asks after the grace period."""
+def test_a_lost_qless_worker_is_detected_by_the_servers_clock(all_protocols: AllProtocols, other: str) -> None:
+    """The worker is warned first. After the grace period the next client that asks gets the job."""
     there, lost = all_protocols.peer(other), all_protocols.qless()
     lost.push("q", {"a": 1})
     assert lost.fetch("q") is not None
@@ -69,7 +71,7 @@ def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(all_protocols: 
 
 
 @pytest.mark.parametrize("sent", [b"text", b"\xff\0", b'{"a" : 1}', b""])
-def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(
+def test_unchanged_data_of_a_qless_worker_keeps_the_payload_byte_for_byte(
     all_protocols: AllProtocols, sent: bytes
 ) -> None:
     """Workers send all data with each heartbeat, failure and completion."""
@@ -86,7 +88,7 @@ def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(
     got = here.fetch("q")
     assert got is not None
     here.call("heartbeat", got.ident, here.name, '{"other": 1}')
-    assert alone(all_protocols).payload == b'{"other": 1}', "what it did change is changed"
+    assert alone(all_protocols).payload == b'{"other": 1}', "changed data changes the payload"
 
 
 def test_data_of_very_many_parts_is_compared_as_text(all_protocols: AllProtocols) -> None:
@@ -103,10 +105,10 @@ def test_data_of_very_many_parts_is_compared_as_text(all_protocols: AllProtocols
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_qless_job_with_a_dependency_is_worked_elsewhere_once_it_is_met(
+def test_a_qless_job_is_leased_through_another_protocol_once_its_dependency_is_met(
     all_protocols: AllProtocols, other: str
 ) -> None:
-    """A chain over all doors: each of its jobs waits for one that another door settles."""
+    """A chain over all protocols: each job depends on one that another protocol settles."""
     here, there = all_protocols.qless(), all_protocols.peer(other)
     here.push("q", {"n": 1}, ident="first")
     here.push("q", {"n": 2}, ident="second", depends='["first"]')
@@ -121,8 +123,10 @@ def test_a_qless_job_with_a_dependency_is_worked_elsewhere_once_it_is_met(
         )
 
 
-def test_a_recurring_job_made_by_a_lease_of_another_protocol_can_be_settled_there(all_protocols: AllProtocols) -> None:
-    """Workq knows it by an id that it can spell."""
+def test_a_recurring_job_spawned_by_a_lease_of_another_protocol_can_be_settled_there(
+    all_protocols: AllProtocols,
+) -> None:
+    """Workq shows it under an ID that is valid there."""
     here, there = all_protocols.qless(), all_protocols.workq()
     here.call("recur", "q", "often", "k", "{}", "interval", "60", "0")
     got = there.fetch("q")
@@ -135,10 +139,10 @@ LENIENT = '{"a":0x10}'
 
 @pytest.mark.parametrize("way", ["complete", "heartbeat", "fail"])
 @pytest.mark.parametrize("before", ["{}", LENIENT])
-def test_what_only_the_scripts_take_for_json_is_a_string_elsewhere(
+def test_data_that_only_the_scripts_accept_as_json_is_a_string_in_other_protocols(
     all_protocols: AllProtocols, way: str, before: str
 ) -> None:
-    """However it came to be a job's data; and JSON that takes its place is JSON."""
+    """Whichever command set the job's data. JSON that replaces it is JSON."""
     here, there = all_protocols.qless(), all_protocols.peer("faktory")
     for data, shown in ((LENIENT, [LENIENT]), ('{"a":16}', [{"a": 16}])):
         jid = here.call("put", "w", "q", f"{way}-{len(data)}", "T", before, "0")

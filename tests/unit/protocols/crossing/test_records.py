@@ -1,5 +1,5 @@
-"""What hangs on a job is told of its end by whatever door it ends: results, needs, batches, locks, tracks. And what is
-decided for a queue through one door holds for those who wait at the others."""
+"""Results, dependencies, batches, unique locks and progress are updated through whichever protocol a job ends. Changes
+to a queue through one protocol reach requests that wait in others."""
 
 import itertools
 import json
@@ -42,8 +42,8 @@ def said(peer: Peer) -> bytes:
 class TestResults:
     @pytest.mark.parametrize(("by", "through"), PAIRS)
     def test_success(self, all_protocols: AllProtocols, by: str, through: str) -> None:
-        """Workq's own keep theirs, and so do qless'. Another's is gone: who waited has heard, who asks later finds
-        nothing."""
+        """Workq's and qless' own jobs keep their results. Other jobs are gone: a client that waited received the
+        result, a later request finds nothing."""
         known = all_protocols.peer(by).push("q", ["a"])
         (job,) = all_protocols.dispatcher.state.jobs.values()
         ident = known if by == "workq" else job.jid if by == "masenko" else f"c205d0c0-0000-4000-8000-{job.number:012x}"
@@ -64,7 +64,7 @@ class TestResults:
         waits, later = all_protocols.workq(), all_protocols.workq()
         waits.ask_result(ident, 60)
         failed(all_protocols, through)
-        message = b"" if through == "masenko" else b"no luck"  # a NACK says nothing
+        message = b"" if through == "masenko" else b"no luck"  # a NACK has no message
         assert waits.result() == (False, message)
         later.ask_result(ident)
         assert later.result() == ((False, message) if PEERS[by].keeps else "-NOT-FOUND")
@@ -91,7 +91,7 @@ class TestResults:
         assert not all_protocols.dispatcher.state.jobs
 
     @pytest.mark.parametrize("through", PROTOCOLS)
-    def test_the_worker_of_a_run_is_lost(self, all_protocols: AllProtocols, through: str) -> None:
+    def test_a_run_whose_worker_is_lost(self, all_protocols: AllProtocols, through: str) -> None:
         runs, worker = all_protocols.workq(), all_protocols.peer(through)
         runs.wire.send(b"run 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\nping\r\n")
         fetched(worker)
@@ -100,7 +100,7 @@ class TestResults:
         assert not all_protocols.dispatcher.state.jobs
 
 
-class TestNeeds:
+class TestDependencies:
     @pytest.mark.parametrize(("by", "through"), PAIRS)
     def test_a_dependency_is_met_or_lost_through_any_protocol(
         self, all_protocols: AllProtocols, by: str, through: str
@@ -126,7 +126,7 @@ class TestNeeds:
         done(all_protocols, through)
         assert [bool(said(each)) for each in waits] == [True, False, False]
 
-    def test_removed_or_at_its_end_it_is_lost(self, all_protocols: AllProtocols) -> None:
+    def test_a_dependency_is_lost_if_it_is_removed_or_expires(self, all_protocols: AllProtocols) -> None:
         workq = all_protocols.workq()
         workq.ttl_ms = 1_000
         gone = workq.push("q", b"removed")
@@ -206,8 +206,8 @@ class TestFaktorysRecords:
     def test_mutate_and_info_cover_jobs_of_all_protocols(
         self, all_protocols: AllProtocols, by: str, through: str
     ) -> None:
-        """Workq's and qless' own are ready again at once, as is what qless' worker gives back, and failed for good they
-        are in no set of Faktory's."""
+        """Failed Workq and qless jobs are ready again at once, as is a job that a qless worker gives back. Failed for
+        good, they are in none of Faktory's sets."""
         faktory = all_protocols.faktory()
         all_protocols.peer(by).push("q", ["needle"])
         assert _sets(faktory) == (1, 0, 0, 0)
@@ -239,10 +239,10 @@ def _mutate(faktory: ViaFaktory, cmd: str, target: str, **chosen: Any) -> None:
 
 
 class TestWaiting:
-    """One row of all who wait, whatever their door (MODEL section 8)."""
+    """Requests of all protocols wait in one line (model.md section 8)."""
 
     @pytest.mark.parametrize("order", list(itertools.permutations(WAITING)))
-    def test_in_the_order_they_came(self, all_protocols: AllProtocols, order: tuple[str, ...]) -> None:
+    def test_waiters_are_served_in_order_of_arrival(self, all_protocols: AllProtocols, order: tuple[str, ...]) -> None:
         waits = [all_protocols.peer(protocol) for protocol in order]
         for each in waits:
             each.ask("other", "q", wait_s=2.0)
@@ -261,7 +261,7 @@ class TestWaiting:
         assert len(all_protocols.dispatcher.waits) == 0
 
     @pytest.mark.parametrize("by", PROTOCOLS)
-    def test_a_pause_holds_for_all(self, all_protocols: AllProtocols, by: str) -> None:
+    def test_a_pause_applies_to_all_protocols(self, all_protocols: AllProtocols, by: str) -> None:
         faktory, waits = all_protocols.faktory(), [all_protocols.peer(protocol) for protocol in WAITING]
         all_protocols.peer(by).push("q", ["known"])
         faktory.call("QUEUE PAUSE q")
@@ -276,7 +276,7 @@ class TestWaiting:
         assert said(waits[-1])
 
     @pytest.mark.parametrize("by", PROTOCOLS)
-    def test_a_flush_leaves_them_waiting(self, all_protocols: AllProtocols, by: str) -> None:
+    def test_waiters_keep_waiting_after_a_flush(self, all_protocols: AllProtocols, by: str) -> None:
         waits = [all_protocols.peer(protocol) for protocol in WAITING]
         all_protocols.faktory().push("q", ["held"])
         holds = {protocol: all_protocols.peer(protocol) for protocol in PROTOCOLS}
@@ -291,12 +291,12 @@ class TestWaiting:
         for _ in WAITING:
             all_protocols.peer(by).push("q", ["new"])
         assert all(said(each) for each in waits)
-        for peer in holds.values():  # what they held is gone, and ends nothing else
+        for peer in holds.values():  # their leases were flushed, so closing ends no other lease
             peer.close()
         assert len(all_protocols.dispatcher.state.by_state[State.LEASED]) == len(WAITING)
 
     @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_behind_any_number_of_expired_jobs(self, all_protocols: AllProtocols, protocol: str) -> None:
+    def test_a_job_after_any_number_of_expired_jobs_is_leased(self, all_protocols: AllProtocols, protocol: str) -> None:
         faktory, peer = all_protocols.faktory(), all_protocols.peer(protocol)
         stale_listings = {"jobtype": "T", "queue": "q", "args": [], "custom": {"expires_in": 1}}
         faktory.call("PUSHB " + json.dumps([{"jid": f"stale-{n:06d}", **stale_listings} for n in range(1_200)]))
@@ -308,7 +308,7 @@ class TestWaiting:
         assert got is not None and got.text == "fresh"
 
 
-def test_nobody_waits_without_an_end(all_protocols: AllProtocols) -> None:
+def test_every_wait_ends(all_protocols: AllProtocols) -> None:
     for protocol in WAITING:
         peer = all_protocols.peer(protocol)
         peer.ask("q", wait_s=3.0)

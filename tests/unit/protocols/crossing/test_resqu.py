@@ -1,4 +1,5 @@
-"""Resqu and each other door (MODEL sections 6, 9 and 10): what comes by one is worked through the other."""
+"""Resqu and each other protocol: a job pushed through one is worked through the other (model.md sections 6, 9 and
+10)."""
 
 from typing import Any
 
@@ -32,7 +33,7 @@ def alone(all_protocols: AllProtocols) -> Any:
         ("qless", {"a": [1]}, {"a": [1]}),
     ],
 )
-def test_payloads_shown_by_resqu(all_protocols: AllProtocols, by: str, sent: Any, shown: Any) -> None:
+def test_resqu_shows_payloads_of_other_protocols(all_protocols: AllProtocols, by: str, sent: Any, shown: Any) -> None:
     peer(all_protocols, by).push("q", sent)
     got = all_protocols.resqu().fetch("q")
     assert got is not None and got.payload == shown
@@ -42,14 +43,14 @@ def test_payloads_shown_by_resqu(all_protocols: AllProtocols, by: str, sent: Any
     ("through", "shown"),
     [("faktory", [{"a": 1}]), ("workq", b'{"a":1}'), ("masenko", {"a": 1}), ("qless", {"a": 1})],
 )
-def test_payloads_of_resqu(all_protocols: AllProtocols, through: str, shown: Any) -> None:
+def test_other_protocols_show_payloads_of_resqu(all_protocols: AllProtocols, through: str, shown: Any) -> None:
     all_protocols.resqu().push("q", {"a": 1})
     got = peer(all_protocols, through).fetch("q")
     assert got is not None and got.payload == shown
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_there_failed_here_and_settled_there(all_protocols: AllProtocols, other: str) -> None:
+def test_a_job_pushed_elsewhere_failed_in_resqu_and_settled_elsewhere(all_protocols: AllProtocols, other: str) -> None:
     there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
@@ -64,7 +65,7 @@ def test_pushed_there_failed_here_and_settled_there(all_protocols: AllProtocols,
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_there_and_done_here(all_protocols: AllProtocols, other: str) -> None:
+def test_a_job_pushed_elsewhere_and_completed_in_resqu(all_protocols: AllProtocols, other: str) -> None:
     there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
@@ -74,7 +75,7 @@ def test_pushed_there_and_done_here(all_protocols: AllProtocols, other: str) -> 
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_pushed_here_failed_there_and_done_here(all_protocols: AllProtocols, other: str) -> None:
+def test_a_job_pushed_in_resqu_failed_elsewhere_and_completed_in_resqu(all_protocols: AllProtocols, other: str) -> None:
     there, here = peer(all_protocols, other), all_protocols.resqu()
     here.push("q", ["payload"], unique={"uid": "u"})
     for failures in (1, 2):
@@ -89,7 +90,9 @@ def test_pushed_here_failed_there_and_done_here(all_protocols: AllProtocols, oth
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_the_last_try_there_frees_the_uid_and_what_was_deferred(all_protocols: AllProtocols, other: str) -> None:
+def test_the_last_failure_elsewhere_releases_the_uid_and_the_deferred_job(
+    all_protocols: AllProtocols, other: str
+) -> None:
     there, here = peer(all_protocols, other), all_protocols.resqu()
     here.push("q", ["first"], unique={"uid": "u", "deferrableBy": 5}, failCount=2)
     got = there.fetch("q")
@@ -103,7 +106,7 @@ def test_the_last_try_there_frees_the_uid_and_what_was_deferred(all_protocols: A
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_worker_that_dies_loses_nothing(all_protocols: AllProtocols, other: str) -> None:
+def test_a_job_of_a_lost_worker_is_not_lost(all_protocols: AllProtocols, other: str) -> None:
     there, here = peer(all_protocols, other), all_protocols.resqu()
     there.push("q", ["payload"])
     got = here.fetch("q")
@@ -126,11 +129,11 @@ def defer(peer: ViaResqu, name: str, word: str, by: int) -> None:
 
 def test_an_id_in_use_by_another_protocol_is_refused(all_protocols: AllProtocols) -> None:
     all_protocols.peer("faktory").push("q", [1], ident="taken-00001")
-    with pytest.raises(Refused, match="'taken-00001' is there already"):
+    with pytest.raises(Refused, match="'taken-00001' already exists"):
         all_protocols.resqu().push("q", [2], ident="taken-00001")
 
 
-def test_a_final_failure_here_ends_a_faktory_job_by_its_own_rules(all_protocols: AllProtocols) -> None:
+def test_a_final_failure_in_resqu_ends_a_faktory_job_by_its_own_policy(all_protocols: AllProtocols) -> None:
     all_protocols.peer("faktory").push("q", [1], retry=5)
     here = all_protocols.resqu()
     got = here.fetch("q")

@@ -1,4 +1,4 @@
-"""What the other doors and the operator see of Resqu's batches: nothing before the commit, then jobs like others."""
+"""Resqu batches in other protocols and for the operator: invisible before the commit, then jobs like others."""
 
 from typing import Any
 
@@ -49,7 +49,9 @@ def test_jobs_of_a_batch_are_listed_once_it_is_committed(dispatcher: PlainDispat
     assert peer.ask("count", states=["held"])["count"] == 6
 
 
-def test_page_by_page(dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_a_batch_are_listed_in_pages(
+    dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(job_walk, "SLICE", 2)
     for name in ("b1", "b2"):
         dispatcher.do(r.CommitResquBatch(name))
@@ -64,13 +66,13 @@ def test_page_by_page(dispatcher: PlainDispatcher, peer: ControlPeer, monkeypatc
     assert found == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
 
 
-def test_an_operator_may_delete_one(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
+def test_an_operator_may_delete_a_job_of_a_batch(dispatcher: PlainDispatcher, peer: ControlPeer) -> None:
     dispatcher.do(r.CommitResquBatch("b1"))
     assert peer.ask("delete", ids=["b1-1"])["done"] == 1
     assert held(peer) == ["b1-0", "b1-2"]
 
 
-def test_faktory_counts_fetches_and_clears_them(
+def test_faktory_counts_fetches_and_clears_jobs_of_a_batch(
     dispatcher: PlainDispatcher, client: Conversation, peer: ControlPeer
 ) -> None:
     for name in ("b1", "b2"):

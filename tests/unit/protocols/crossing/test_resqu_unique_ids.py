@@ -1,4 +1,4 @@
-"""`custom.uid` on Faktory joins Resqu's unique ids (MODEL section 11); and a job that kills its workers."""
+"""Faktory's `custom.uid` shares Resqu's unique IDs (model.md section 11), and a job that kills its workers."""
 
 import pytest
 
@@ -26,14 +26,14 @@ def test_one_unique_id_counts_for_both_protocols(dispatcher: PlainDispatcher, pe
     peer.ask("FETCH default")
     assert dispatcher.do(resqu.Defer("resqu", job_spec("d", "u", defer=0.0, stamped=False)))
     assert peer.ask('FAIL {"jid":"first001"}') == b"+OK\r\n"
-    assert not dispatcher.do(resqu.Reserve("u", 1)), "it is held over retries"
+    assert not dispatcher.do(resqu.Reserve("u", 1)), "the uid is held during retries"
     dispatcher.advance(50)
     assert b"first001" in peer.ask("FETCH default")
     assert peer.ask('ACK {"jid":"first001"}') == b"+OK\r\n"
     assert [job.jid for job in dispatcher.state.jobs.values()] == ["d"]
 
 
-def test_what_a_connection_has_reserved_is_taken(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_a_reserved_unique_id_is_taken(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     assert dispatcher.do(resqu.Reserve("u", 1))
     assert push(peer, "first001", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
     dispatcher.do(resqu.Release(1))
@@ -41,17 +41,17 @@ def test_what_a_connection_has_reserved_is_taken(dispatcher: PlainDispatcher, pe
 
 
 @pytest.mark.parametrize("uid", ["5", "null", '""', '{"a":1}'])
-def test_what_is_no_text_asks_for_nothing(peer: Conversation, uid: str) -> None:
+def test_a_uid_that_is_not_a_string_is_ignored(peer: Conversation, uid: str) -> None:
     for jid in ("first001", "second01"):
         assert push(peer, jid, f'{{"uid":{uid}}}') == b"+OK\r\n"
 
 
-def test_two_ways_to_be_unique_are_one_too_many(peer: Conversation) -> None:
+def test_uid_and_unique_for_together_are_refused(peer: Conversation) -> None:
     answer = push(peer, "first001", '{"uid":"u","unique_for":60}')
     assert answer == b"-ERR custom.uid and custom.unique_for are two ways to be unique; choose one\r\n"
 
 
-def test_a_job_that_kills_its_workers_ends_where_the_settings_say_so() -> None:
+def test_a_job_that_kills_its_workers_dies_after_the_configured_number() -> None:
     bench = ResquBench()
     text = b'{"class":"C","sourceId":"s","name":"N","unique":{"uid":"u"},"id":"j","queue_time":1}'
     bench.do(resqu.PushJob("resqu", 1, Specs(max_attempts=2).queued(text)))

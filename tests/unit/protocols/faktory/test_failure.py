@@ -1,4 +1,5 @@
-"""What FAIL tells, a failure that a client brings along with its PUSH, and those of other doors (page 4.1, 4.6)."""
+"""Failures that FAIL reports, that a PUSH includes, and that other protocols report (faktory.md sections 4.1 and
+4.6)."""
 
 import json
 
@@ -33,13 +34,13 @@ def test_texts_are_cut_by_bytes(peer: Conversation) -> None:
     assert (shown["message"], shown["errtype"]) == ("m" * 1_000, "e" * 100)
 
 
-def test_a_character_cut_in_two(peer: Conversation) -> None:
+def test_a_cut_character_becomes_a_replacement_character(peer: Conversation) -> None:
     fail = b'FAIL {"jid":"12345678","message":"x%b","errtype":"%b"}' % ("ä".encode() * 500, "ä".encode() * 51)
     shown = told(peer, fail)
     assert (shown["message"], shown["errtype"]) == ("x" + "ä" * 499 + "\ufffd", "ä" * 50)
 
 
-def test_fifty_lines_of_backtrace(peer: Conversation) -> None:
+def test_a_backtrace_is_cut_to_fifty_lines(peer: Conversation) -> None:
     lines = [f"line {i}" for i in range(51)]
     shown = told(peer, b'FAIL {"jid":"12345678","backtrace":%b}' % json.dumps(lines).encode())
     assert shown["backtrace"] == lines[:50]
@@ -82,14 +83,14 @@ def test_a_failure_in_a_push_is_kept(peer: Conversation) -> None:
 
 
 @pytest.mark.parametrize("failed_at", [b"null", b'""', b'"yesterday"', b'"2026-11-15T17:56:40+24:00"'])
-def test_a_failure_of_no_time_did_not_happen_in_1970(peer: Conversation, failed_at: bytes) -> None:
+def test_a_failure_without_a_time_is_not_dated_1970(peer: Conversation, failed_at: bytes) -> None:
     failure = b'{"failed_at":%b,"message":"m"}' % failed_at
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":%b}' % failure) == OK
     shown = json.loads(body(say(peer, b"FETCH default")))
     assert shown["failure"]["failed_at"] == shown["created_at"]
 
 
-def test_a_failure_of_1970_did_happen_then(peer: Conversation) -> None:
+def test_a_failure_may_be_dated_1970(peer: Conversation) -> None:
     failure = b'{"failed_at":"1970-01-01T00:00:00Z"}'
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":%b}' % failure) == OK
     assert b'{"failed_at":"1970-01-01T00:00:00Z","message"' in say(peer, b"FETCH default")
@@ -110,7 +111,7 @@ def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
     assert said == b"-ERR failure.backtrace must not be longer than 1048576 bytes\r\n"
 
 
-class TestOfOtherDoors:
+class TestOtherProtocols:
     @pytest.mark.parametrize("retry", [25, 1, -1])
     def test_a_job_that_was_requeued_counts_from_below_zero(self, all_protocols: AllProtocols, retry: int) -> None:
         peer = worker(all_protocols.dispatcher, ClockedFaktory(all_protocols.dispatcher), "w")
@@ -133,7 +134,7 @@ class TestOfOtherDoors:
         shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
         assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("broke", 0, 25)
 
-    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, all_protocols: AllProtocols) -> None:
+    def test_a_masenko_nack_leaves_empty_texts(self, all_protocols: AllProtocols) -> None:
         masenko = all_protocols.masenko()
         masenko.push("q", ["a"])
         got = masenko.fetch("q")

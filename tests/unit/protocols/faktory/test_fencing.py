@@ -1,6 +1,7 @@
-"""Who may settle a lease, seen from the wire (MODEL section 6).
+"""Which client may settle a lease, tested through requests and replies (model.md section 6).
 
-A settlement by one that was given a lease names that lease: late, it changes nothing, whoever holds the job by then.
+A settlement by the worker that received a lease claims that lease: if it comes late, it changes nothing for the worker
+that holds the job by then.
 """
 
 import json
@@ -19,7 +20,7 @@ NOT_FOUND = f"-ERR Job not found {JID}\r\n".encode()
 ACK = f'ACK {{"jid":"{JID}"}}'
 FAIL = f'FAIL {{"jid":"{JID}"}}'
 
-#: Beyond the shortest lease and the first retry's latest moment.
+#: Longer than the shortest lease and the latest time of the first retry.
 LATER = 60 + 44.0
 
 
@@ -41,7 +42,7 @@ def leased_to(dispatcher: PlainDispatcher, number: int = 1) -> str | None:
 
 
 def beat_and_advance(dispatcher: PlainDispatcher, seconds: float, *peers: Conversation) -> None:
-    """Time passes while these workers go on beating."""
+    """Advance time while these workers keep sending BEAT."""
     left = seconds
     while left > 0:
         dispatcher.advance(min(left, 30.0))
@@ -62,7 +63,7 @@ def test_a_late_settlement_leaves_the_newer_lease_alone(
     assert leased_to(dispatcher) == "second"
     before = len(dispatcher.events)
     assert first.ask(line) == answer
-    assert first.ask(line) == answer  # the second time it still knows that its lease is over
+    assert first.ask(line) == answer  # a repeated settlement has the same reply
     assert len(dispatcher.events) == before
     assert leased_to(dispatcher) == "second"
     assert second.ask(ACK) == OK
@@ -72,7 +73,7 @@ def test_a_late_settlement_leaves_the_newer_lease_alone(
 def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(
     dispatcher: PlainDispatcher, protocol: ClockedFaktory
 ) -> None:
-    """The usual zombie: it stops, is dropped for its silence, its lease ends, and it wakes up with the job done."""
+    """The worker stops, is dropped without a BEAT, its lease expires, and it returns with the job done."""
     first, second = worker(dispatcher, protocol, "first"), worker(dispatcher, protocol, "second")
     push(first)
     fetch(first)
@@ -85,7 +86,7 @@ def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(
     assert leased_to(dispatcher) == "second"
 
 
-def test_a_worker_that_reconnects_settles_what_it_holds(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+def test_a_worker_that_reconnects_settles_its_leases(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     first = worker(dispatcher, protocol, "first")
     push(first)
     fetch(first)
@@ -94,7 +95,7 @@ def test_a_worker_that_reconnects_settles_what_it_holds(dispatcher: PlainDispatc
     assert not dispatcher.state.jobs
 
 
-def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(
+def test_leases_of_a_departed_worker_are_forgotten_a_day_after_their_end(
     dispatcher: PlainDispatcher, protocol: ClockedFaktory
 ) -> None:
     first, second = worker(dispatcher, protocol, "first"), worker(dispatcher, protocol, "second")
@@ -109,22 +110,26 @@ def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(
     assert leased_to(dispatcher) == "second"
     late.close()
     beat_and_advance(dispatcher, 2 * 3_600, second)
-    assert "first" not in protocol.workers._given
-    assert "second" in protocol.workers._given
+    assert "first" not in protocol.workers._leases
+    assert "second" in protocol.workers._leases
 
 
-def test_a_worker_that_settled_all_leaves_nothing_behind(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+def test_a_worker_that_settled_all_leases_leaves_no_record(
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory
+) -> None:
     for name in ("one", "two", "three"):
         peer = worker(dispatcher, protocol, name)
         push(peer)
         fetch(peer)
         assert peer.ask(ACK) == OK
         peer.close()
-    assert not protocol.workers._given
+    assert not protocol.workers._leases
 
 
-def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
-    """Its newest lease is meant: the protocol has no way to name the older one."""
+def test_a_settlement_by_a_worker_that_leased_the_job_again_applies_to_the_newest_lease(
+    dispatcher: PlainDispatcher, protocol: ClockedFaktory
+) -> None:
+    """The settlement applies to the newest lease: the protocol cannot name the older one."""
     peer = worker(dispatcher, protocol, "first")
     push(peer)
     fetch(peer)
@@ -134,9 +139,7 @@ def test_the_same_worker_leased_it_again(dispatcher: PlainDispatcher, protocol: 
     assert not dispatcher.state.jobs
 
 
-def test_two_connections_of_one_worker_share_what_it_was_given(
-    dispatcher: PlainDispatcher, protocol: ClockedFaktory
-) -> None:
+def test_two_connections_of_one_worker_share_its_leases(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     one, two, other = (
         worker(dispatcher, protocol, "w"),
         worker(dispatcher, protocol, "w"),
@@ -156,7 +159,7 @@ def test_two_connections_of_one_worker_share_what_it_was_given(
 
 
 def test_a_client_without_leases_may_settle(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
-    """Page 5.5: any connection may ACK any jid; a Faktory lease is bound to nobody."""
+    """Any connection may ACK any jid: a Faktory lease is unbound (faktory.md section 5.5)."""
     holder, stranger, producer = (
         worker(dispatcher, protocol, "w"),
         worker(dispatcher, protocol, "stranger"),
@@ -182,7 +185,7 @@ def test_a_connection_without_a_name_is_fenced_by_itself(dispatcher: PlainDispat
     assert not dispatcher.state.jobs
 
 
-def test_an_expired_lease_that_nobody_took_yet(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+def test_a_settlement_after_the_lease_expired(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
     peer = worker(dispatcher, protocol, "w")
     push(peer)
     fetch(peer)
@@ -217,7 +220,9 @@ class TestDuplicatesOfAJid:
         assert not dispatcher.state.jobs
         assert peer.ask(FAIL) == NOT_FOUND
 
-    def test_a_stranger_settles_the_oldest_leased(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+    def test_a_client_without_leases_settles_the_oldest_leased_job(
+        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
+    ) -> None:
         one, two, stranger = (
             worker(dispatcher, protocol, "one"),
             worker(dispatcher, protocol, "two"),
@@ -248,7 +253,7 @@ class TestAfterARestart:
         assert not self.dispatcher.state.jobs
 
     @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
-    def test_a_worker_does_not_settle_anothers(
+    def test_a_worker_does_not_settle_the_lease_of_another(
         self, dispatcher: PlainDispatcher, protocol: ClockedFaktory, line: str, answer: bytes
     ) -> None:
         peer = worker(dispatcher, protocol, "w")
@@ -273,9 +278,7 @@ class TestAfterARestart:
         assert self.after(dispatcher, "w").ask(ACK) == OK
         assert not self.dispatcher.state.jobs
 
-    def test_of_duplicates_each_name_settles_its_own(
-        self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
-    ) -> None:
+    def test_each_worker_settles_its_own_duplicate(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
         one, two = worker(dispatcher, protocol, "one"), worker(dispatcher, protocol, "two")
         push(one, args="[1]")
         push(one, args="[2]")
@@ -283,7 +286,7 @@ class TestAfterARestart:
         assert self.after(dispatcher, "two").ask(ACK) == OK
         assert [each.payload for each in self.dispatcher.state.jobs.values()] == [b"[1]"]
 
-    def test_a_lease_that_ends_after_the_restart_is_known_to_be_over(
+    def test_a_lease_that_expired_after_the_restart_cannot_be_settled(
         self, dispatcher: PlainDispatcher, protocol: ClockedFaktory
     ) -> None:
         peer = worker(dispatcher, protocol, "w")
@@ -298,7 +301,7 @@ class TestAfterARestart:
         assert late.ask(FAIL) == NOT_FOUND
         assert leased_to(self.dispatcher) == "other"
 
-    def test_new_leases_are_anybodys_again(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
+    def test_new_leases_are_unbound_again(self, dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> None:
         push(worker(dispatcher, protocol, "w"))
         holder = self.after(dispatcher, "holder")
         fetch(holder)

@@ -1,6 +1,6 @@
-"""Whatever bytes come, in whatever chunks: nothing is raised, and every line gets one well-formed reply.
+"""Any bytes in any chunks raise nothing, and every line gets one well-formed reply.
 
-The desk stores each event as the journal would, so an accepted value that could not be kept shows here, too.
+The dispatcher encodes each event as the journal does, so a value that could not be stored fails here, too.
 """
 
 import json
@@ -40,7 +40,7 @@ def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
     requests: list[bytes] = []
     for chunk in chunks:
         requests += _received(peer, chunk)
-    # Each FETCH among them may have waited its two seconds.
+    # Each FETCH may have waited for two seconds.
     for _ in range(len(requests)):
         dispatcher.advance(2.0)
         if not peer.is_closed:
@@ -49,7 +49,7 @@ def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
 
 
 def _received(peer: Conversation, chunk: bytes) -> list[bytes]:
-    """Send, and see which requests the session made of it."""
+    """Send bytes and return the requests that the session parsed."""
     if peer.is_closed:
         return []
     receive = peer.session.receive
@@ -92,7 +92,7 @@ def test_from_the_first_byte(hello: bytes, end: bytes, stream: bytes, places: li
 
 
 @given(st.binary(max_size=200), cuts)
-def test_plain_noise(stream: bytes, places: list[int]) -> None:
+def test_random_bytes(stream: bytes, places: list[int]) -> None:
     for identified in (True, False):
         whole, chunked = (talk(chunks, identified=identified) for chunks in ([stream], cut(stream, places)))
         assert chunked[1:3] == whole[1:3]
@@ -100,8 +100,8 @@ def test_plain_noise(stream: bytes, places: list[int]) -> None:
 
 
 @given(streams)
-def test_what_was_said_survives_a_restart(stream: bytes) -> None:
-    """Folding the stored events anew gives the memory that answered."""
+def test_acknowledged_changes_survive_a_restart(stream: bytes) -> None:
+    """Replaying the stored events gives the state that answered."""
     dispatcher = talk([stream]).dispatcher
     again = dispatcher.restarted().state
     assert again.counters.epoch == dispatcher.state.counters.epoch + 1
@@ -111,7 +111,7 @@ def test_what_was_said_survives_a_restart(stream: bytes) -> None:
     assert picture(again) == picture(dispatcher.state)
 
 
-#: What the server reads in `custom` itself, and may refuse (page section 9).
+#: Fields of `custom` that the server reads and may refuse (faktory.md section 9).
 ASKS = {"bid", "unique_for", "expires_at", "expires_in", "track"}
 
 

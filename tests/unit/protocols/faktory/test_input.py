@@ -1,4 +1,4 @@
-"""Each kind of odd input has one definite verdict: taken and given back as it was, or refused in the page's words."""
+"""Each kind of odd input is either accepted and returned unchanged, or refused with the documented error."""
 
 import json
 import tracemalloc
@@ -21,7 +21,7 @@ def deep(n: int) -> bytes:
     return b"[" * n + b"]" * n
 
 
-#: args that are valid JSON, however odd: they come back byte for byte.
+#: args that are valid JSON. They are returned byte for byte.
 TAKEN = {
     "10,000 digits": b"[" + b"9" * 10_000 + b"]",
     "a double that overflows": b"[1e200000, -1E+200000, 1e-200000]",
@@ -45,7 +45,7 @@ TAKEN = {
     "100,000 elements": b"[" + b"0," * 99_999 + b"0]",
 }
 
-#: args that are not: refused as invalid JSON, and nothing is kept.
+#: args that are not valid JSON. They are refused, and nothing is stored.
 REFUSED = {
     "depth 65": deep(65),
     "depth 65 in objects": b"[" + b'{"a":' * 64 + b"1" + b"}" * 64 + b"]",
@@ -90,7 +90,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("args", TAKEN.values(), ids=TAKEN)
-def test_taken(peer: Conversation, args: bytes) -> None:
+def test_valid_args_are_accepted_unchanged(peer: Conversation, args: bytes) -> None:
     custom = b'{"c":%b}' % args if args != deep(64) else b"{}"
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":%b,"custom":%b}' % (args, custom)) == OK
     shown = body(say(peer, b"FETCH default"))
@@ -99,7 +99,7 @@ def test_taken(peer: Conversation, args: bytes) -> None:
 
 
 @pytest.mark.parametrize("args", REFUSED.values(), ids=REFUSED)
-def test_refused(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
+def test_invalid_args_are_refused(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
     for line in (
         b'PUSH {"jid":"12345678","jobtype":"T","args":%b}' % args,
         b'PUSH {"jid":"12345678","jobtype":"T","args":[],"custom":{"c":%b}}' % args
@@ -111,8 +111,8 @@ def test_refused(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -
 
 
 @pytest.mark.parametrize("args", REFUSED.values(), ids=REFUSED)
-def test_refused_in_bulk(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
-    """Whether the decoder sees it or the job's own check, no such job goes in."""
+def test_invalid_args_are_refused_in_bulk(dispatcher: PlainDispatcher, peer: Conversation, args: bytes) -> None:
+    """No such job is accepted, whether the decoder or the job's check refuses it."""
     said = say(peer, b'PUSHB [{"jid":"12345678","jobtype":"T","args":%b}]' % args)
     assert b"invalid JSON: " in said
     assert not dispatcher.state.jobs
@@ -131,13 +131,13 @@ def test_refused_in_bulk(dispatcher: PlainDispatcher, peer: Conversation, args: 
         (b"MUTATE", b"-ERR invalid format"),
     ],
 )
-def test_bodies_that_are_no_object(peer: Conversation, verb: bytes, answer: bytes, wrong: bytes) -> None:
+def test_bodies_that_are_not_objects_are_refused(peer: Conversation, verb: bytes, answer: bytes, wrong: bytes) -> None:
     assert say(peer, verb + b" " + wrong).startswith(answer)
 
 
 @pytest.mark.parametrize("verb", [b"ACK", b"FAIL", b"BEAT"])
 @pytest.mark.parametrize("text", [b'{"jid":"%b"}' % (b"x" * 100_000), b'{"jid":%b}' % deep(100_000), b"x" * 100_000])
-def test_echoes_are_bounded(peer: Conversation, verb: bytes, text: bytes) -> None:
+def test_input_quoted_in_errors_is_limited(peer: Conversation, verb: bytes, text: bytes) -> None:
     assert len(say(peer, verb + b" " + text)) < 5_000
 
 
@@ -169,7 +169,7 @@ def test_integers_are_kept_up_to_64_bits(peer: Conversation, field: str) -> None
         (b'{"5":5}', b""),
     ],
 )
-def test_a_priority_that_is_no_integer_is_ignored_and_any_other_is_cut(
+def test_a_priority_that_is_not_an_integer_is_ignored_and_any_other_is_limited(
     peer: Conversation, priority: bytes, shown: bytes
 ) -> None:
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"priority":%b}' % priority) == OK
@@ -178,7 +178,7 @@ def test_a_priority_that_is_no_integer_is_ignored_and_any_other_is_cut(
 
 
 @pytest.mark.parametrize("job", [b'"priority":%b', b'"custom":{"uid":%b}'])
-def test_a_list_of_megabytes_where_anything_may_stand_is_not_built(peer: Conversation, job: bytes) -> None:
+def test_a_large_list_in_an_ignored_field_is_not_decoded(peer: Conversation, job: bytes) -> None:
     line = b'PUSH {"jid":"12345678","jobtype":"T","args":[],%b}' % job % (b"[" + b"[]," * 500_000 + b"[]]")
     tracemalloc.start()
     try:
@@ -190,5 +190,5 @@ def test_a_list_of_megabytes_where_anything_may_stand_is_not_built(peer: Convers
 
 
 def _digits(value: int) -> bytes:
-    """Python itself refuses to write out more than 4,300 digits."""
+    """Python refuses to print more than 4,300 digits."""
     return b"1" + b"0" * 5_000 if value == 10**5_000 else str(value).encode()

@@ -1,4 +1,4 @@
-"""Large lines: read piece by piece, refused without a look where nothing is so large, and paid for by who sent them."""
+"""Large lines are read in pieces. Commands that need no large lines refuse them, and the rejection is delayed."""
 
 import json
 from collections.abc import Generator
@@ -16,7 +16,8 @@ from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.push import read_pieces
 from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.rejection_delay import LARGE
-from crossdock.server.limits import PIECE, REQUESTS_A_PASS
+from crossdock.server.connection import REQUESTS_A_PASS
+from crossdock.server.flow_control import PIECE
 from tests.support.conversation import Conversation, say
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
@@ -24,7 +25,7 @@ from tests.support.socketless_server import SocketlessServer
 
 OK = b"+OK\r\n"
 
-#: What could be mistaken for the end of a job.
+#: Characters that could be mistaken for the end of a job.
 tricky = st.text(alphabet='{}[],"\\ x', max_size=12)
 args = st.recursive(
     tricky | st.integers(),
@@ -36,7 +37,7 @@ spellings: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"indent": 1
 
 
 def read(text: bytes) -> list[Any] | None:
-    """None: it was refused."""
+    """The jobs, None if the list was refused."""
     work = read_pieces(memoryview(text))
     try:
         while True:
@@ -64,14 +65,14 @@ class TestPieces:
             yield
 
     @given(jobs, spellings)
-    def test_are_the_whole(self, listed: list[Any], spelling: dict[str, Any]) -> None:
+    def test_the_pieces_give_the_same_jobs_as_the_whole(self, listed: list[Any], spelling: dict[str, Any]) -> None:
         text = json.dumps(listed, **spelling).encode()
         found = read(text)
         assert found is not None
         assert found == read_at_once(text)
 
     @given(jobs, st.data())
-    def test_of_what_is_no_list_of_jobs(self, listed: list[Any], data: st.DataObject) -> None:
+    def test_damaged_lists_give_the_same_result_as_the_whole(self, listed: list[Any], data: st.DataObject) -> None:
         text = json.dumps(listed).encode()
         at = data.draw(st.integers(0, len(text)))
         cut = data.draw(st.integers(0, 3))
@@ -83,7 +84,7 @@ class TestPieces:
         assert read(text) == read_at_once(text)
 
     @pytest.mark.parametrize("end", [b",]", b",", b"", b"]]", b",7]", b"] x", b", {]"])
-    def test_of_a_wrong_end(self, end: bytes) -> None:
+    def test_a_wrong_end_is_refused(self, end: bytes) -> None:
         assert read(b"[" + b'{"jid":"x"},' * 20 + b"{}" + end) is None
 
 
@@ -101,24 +102,24 @@ def test_good_jobs_among_bad_ones(dispatcher: PlainDispatcher, client: Conversat
 
 
 @pytest.mark.parametrize("verb", [b"FETCH", b"QUEUE", b"MUTATE", b"TRACK", b"BATCH", b"FAIL", b"ACK", b"BEAT", b"END"])
-def test_only_jobs_have_the_room_of_a_line(client: Conversation, verb: bytes) -> None:
+def test_only_pushes_may_use_the_whole_line_limit(client: Conversation, verb: bytes) -> None:
     assert say(client, verb + b" " + b"x" * (2 * 1024 * 1024)).startswith(b"-ERR %b takes at most " % verb)
 
 
-def test_a_large_job_is_taken_as_it_is(dispatcher: PlainDispatcher, client: Conversation) -> None:
+def test_a_large_job_is_accepted_unchanged(dispatcher: PlainDispatcher, client: Conversation) -> None:
     args = b'["' + "ä".encode() * 400_000 + b'"]'
     assert say(client, b'PUSH {"jid":"12345678","jobtype":"T","args":%b}' % args) == OK
     (job,) = dispatcher.state.jobs.values()
     assert job.payload == args
 
 
-def test_a_large_line_that_is_no_command_does_not_count_as_one(client: Conversation) -> None:
+def test_a_large_unknown_command_is_not_counted_as_a_command(client: Conversation) -> None:
     assert say(client, b"NOTHING " + b"x" * LARGE).startswith(b"-ERR unknown command NOTHING")
-    assert json.loads(body(say(client, b"INFO")))["server"]["command_count"] == 1, "INFO itself"
+    assert json.loads(body(say(client, b"INFO")))["server"]["command_count"] == 1, "only INFO itself"
 
 
 @pytest.mark.parametrize("at", [0, 300_000, 799_999])
-def test_a_character_that_is_cut(dispatcher: PlainDispatcher, client: Conversation, at: int) -> None:
+def test_an_incomplete_character_is_refused(dispatcher: PlainDispatcher, client: Conversation, at: int) -> None:
     text = bytearray(b"a" * 800_000)
     text[at] = 0xC3
     line = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % bytes(text)
@@ -127,8 +128,8 @@ def test_a_character_that_is_cut(dispatcher: PlainDispatcher, client: Conversati
     assert say(client, b"PUSHB [" + line[5:] + b"]").startswith(b"-ERR invalid JSON: 'utf-8' codec")
 
 
-class TestRest:
-    """Two hundred times as long as the others were held up, before the refusal."""
+class TestRejectionDelay:
+    """A rejection is delayed by two hundred times the time for which it blocked other connections."""
 
     LINE = b'PUSH {"jid":"1","jobtype":"T","args":["' + b"a" * LARGE + b'"]}\r\n'
 
@@ -136,7 +137,7 @@ class TestRest:
         ("line", "steps"),
         [(LINE, 2), (LINE.replace(b"PUSH", b"PUSHB"), 2), (b"NOTHING " + b"x" * LARGE + b"\r\n", 1)],
     )
-    def test_before_the_refusal(
+    def test_an_error_is_delayed(
         self, dispatcher: PlainDispatcher, client: Conversation, line: bytes, steps: int
     ) -> None:
         dispatcher.slowness = 0.02 / steps
@@ -144,13 +145,13 @@ class TestRest:
         assert rests == pytest.approx(4.0, abs=0.01)
         assert answer.startswith(b"-ERR ")
 
-    def test_has_an_end(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+    def test_the_delay_is_limited(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
         dispatcher.slowness = 10.0
         assert self.worked(client, self.LINE)[0] == 60.0
 
     @staticmethod
     def worked(client: Conversation, line: bytes) -> tuple[float, bytes]:
-        """Seconds of rest, and the answer."""
+        """Seconds of delay, and the answer."""
         (request,) = client.session.receive(line)
         work = client.session.handle(request)
         assert isinstance(work, Generator)
@@ -162,18 +163,18 @@ class TestRest:
             except StopIteration as end:
                 return rests, end.value
 
-    def test_is_not_for_what_was_taken(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+    def test_an_accepted_job_is_not_delayed(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
         dispatcher.slowness = 0.02
         assert say(client, self.LINE.replace(b'"1"', b'"12345678"').strip()) == OK
         assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
 
-    def test_is_not_for_what_is_small(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
+    def test_a_small_error_is_not_delayed(self, dispatcher: PlainDispatcher, client: Conversation) -> None:
         dispatcher.slowness = 0.02
         assert say(client, b"PUSH {}").startswith(b"-ERR ")
         assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
 
     @pytest.mark.parametrize(("wrong", "seconds"), [(0, 0.0), (500, 2.0), (1_000, 4.0)])
-    def test_among_the_jobs_of_a_list(
+    def test_refused_jobs_of_a_list_delay_the_reply(
         self, dispatcher: PlainDispatcher, client: Conversation, wrong: int, seconds: float
     ) -> None:
         dispatcher.slowness = 0.02
@@ -199,19 +200,21 @@ def test_a_long_line_is_read_piece_by_piece() -> None:
     assert reading == [False, True]
 
 
-def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_after_a_delayed_error_are_answered_after_the_peer_closed_its_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(
-        rejection_delay, "_UNFELT_S", 0.0
-    )  # the house's clock stands still while a request is looked at
+        rejection_delay, "_NEGLIGIBLE_S", 0.0
+    )  # the clock of the test server stands still during a request
     monkeypatch.setattr(rejection_delay, "_GATHERED_A_S", 1e6)
     server = SocketlessServer(FaktoryProtocol())
     connection, transport = server.connect()
     server.say(connection, 'HELLO {"v":2}')
-    connection.data_received(TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n")
+    connection.data_received(TestRejectionDelay.LINE + b"QUEUE LATENCY\r\nEND\r\n")
     server.sync()
     assert connection.eof_received()
     server.sync()
-    assert b"-ERR" not in transport.heard, "it is late"
+    assert b"-ERR" not in transport.heard, "the error is delayed"
     server.loop.advance(60)
     server.sync()
     refusal, last = transport.heard.split(b"\r\n", 3)[2:]
@@ -219,11 +222,11 @@ def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pyt
     assert last == b"$2\r\n{}\r\n+OK\r\n" and transport.eof
 
 
-def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at() -> None:
+def test_a_peer_may_be_lost_before_all_its_requests_are_handled() -> None:
     server = SocketlessServer(FaktoryProtocol())
     connection, _ = server.connect()
     connection.data_received(b'HELLO {"v":2}\r\n' + b"QUEUE LATENCY\r\n" * 2 * REQUESTS_A_PASS)
     server.loop.step()
     connection.connection_lost(None)
-    server.sync()  # what was to be done next is not
+    server.sync()  # the remaining requests are not handled
     assert not server.connections

@@ -1,4 +1,4 @@
-"""Limits of the Faktory door on names, lists and lines (MODEL section 12)."""
+"""Faktory's limits on names, lists and lines (model.md section 12)."""
 
 import json
 import weakref
@@ -19,7 +19,7 @@ OK = b"+OK\r\n"
 
 
 class Name(str):
-    """A text of which it can be seen whether somebody still has it."""
+    """A text that shows whether it is still referenced."""
 
     __slots__ = ("__weakref__",)
 
@@ -31,7 +31,9 @@ def peer(dispatcher: PlainDispatcher, protocol: ClockedFaktory) -> Conversation:
 
 @pytest.mark.parametrize("field", ["jid", "jobtype", "queue"])
 @pytest.mark.parametrize(("length", "taken"), [(255, True), (256, False), (1_000_000, False)])
-def test_long_names(dispatcher: PlainDispatcher, peer: Conversation, field: str, length: int, taken: bool) -> None:
+def test_the_length_of_names_is_limited(
+    dispatcher: PlainDispatcher, peer: Conversation, field: str, length: int, taken: bool
+) -> None:
     job = {"jid": "12345678", "jobtype": "T", "args": [], field: "x" * length}
     said = say(peer, b"PUSH " + json.dumps(job).encode())
     assert (said == OK) is taken
@@ -40,7 +42,7 @@ def test_long_names(dispatcher: PlainDispatcher, peer: Conversation, field: str,
 
 
 def test_long_names_are_not_remembered() -> None:
-    """Ten thousand of them, refused, would else be gigabytes."""
+    """Caching ten thousand refused names would take gigabytes."""
     kept: list[weakref.ref[Name]] = []
     body = PushBody(jid="12345678", jobtype="T", args=msgspec.Raw(b"[]"), queue="x")
     for field in ("jobtype", "queue"):
@@ -68,7 +70,7 @@ def test_megabytes_of_keys_are_read_before_they_are_refused(
     text = b'{"jid":"12345678","wid":"w","k":"%b"}'
     longest = text % (b"x" * (most - len(text) + 2))
     assert say(peer, verb + b" " + longest + b" ") == b"-ERR %b takes at most %d bytes\r\n" % (verb, most)
-    dispatcher.advance(1)  # it rests
+    dispatcher.advance(1)  # the error is delayed
     assert say(peer, verb + b" " + longest) == OK
 
 
@@ -91,7 +93,7 @@ class TestManyNames:
 
 
 class TestBeforeHello:
-    """8 KiB of room (MODEL section 12); what follows HELLO has the room of any line."""
+    """A line before HELLO may have 8 KiB, later lines the usual limit (model.md section 12)."""
 
     def hello(self, length: int) -> bytes:
         line = b'HELLO {"v":2,"hostname":"%b"}'
@@ -109,7 +111,7 @@ class TestBeforeHello:
             assert peer.is_closed is not taken
 
     @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
-    def test_a_long_line_glued_to_hello(
+    def test_a_long_line_in_the_same_chunk_as_hello(
         self, dispatcher: PlainDispatcher, protocol: ClockedFaktory, chunk: int
     ) -> None:
         peer = Conversation(dispatcher, protocol)

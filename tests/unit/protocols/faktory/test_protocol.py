@@ -1,4 +1,4 @@
-"""What the sessions of the Faktory door share: the password, the clock of INFO, and the registry's bounds."""
+"""What Faktory sessions share: the password, the uptime in INFO, and the limits of the worker registry."""
 
 import re
 
@@ -12,7 +12,7 @@ from tests.support.resp import body
 
 @pytest.mark.parametrize(
     ("password", "salt", "iterations", "expected"),
-    [  # page 2.4
+    [  # faktory.md section 2.4
         ("foobar", "55104dc76695721d", 1545, "6d877f8e5544b1f2598768f817413ab8a357afffa924dedae99eb91472d4ec30"),
         ("s3cret", "75eb02d32efb0036", 4916, "72adf154118e96bbc24dd56504541edf07a73330d81410ba4a8710fee3b6ffbb"),
         ("s3cret", "75eb02d32efb0036", 1, "772a2f24be516480cc245e05ee0c047fddd13f1cd429196bc12eb4525fd8bf1b"),
@@ -39,7 +39,8 @@ def test_a_password_that_is_not_ascii() -> None:
 
 
 def test_challenges() -> None:
-    """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each second (2.1)."""
+    """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new each second (faktory.md section
+    2.1)."""
     protocol = FaktoryProtocol(password="pass", clock=map(float, range(500)).__next__)
     seen = {protocol.challenge() for _ in range(500)}
     assert len(seen) == 500
@@ -51,8 +52,8 @@ def test_challenges() -> None:
     assert FaktoryProtocol().challenge() is None
 
 
-def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of wrong HELLOs a second, of either kind, are hashed for once."""
+def test_wrong_passwords_are_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of wrong HELLOs a second, of either kind, are hashed once."""
     hashed: list[int] = []
 
     def counted(password: bytes, salt: str, iterations: int) -> str:
@@ -72,8 +73,8 @@ def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPa
     assert len(hashed) == 3
 
 
-def test_a_password_said_a_second_after_the_greeting() -> None:
-    """Each connection is asked for the hash of its own greeting, though others were greeted otherwise since."""
+def test_a_password_sent_a_second_after_the_greeting() -> None:
+    """Each connection is checked against its own greeting, although the challenge has changed since."""
     dispatcher = PlainDispatcher()
     protocol = ClockedFaktory(dispatcher, password="pass")
     early = Conversation(dispatcher, protocol)
@@ -89,7 +90,7 @@ def test_a_password_said_a_second_after_the_greeting() -> None:
 
 
 def test_the_greeting_has_no_blank_after_its_word() -> None:
-    """npm faktory-worker splits it on blanks and parses the second word (2.1)."""
+    """npm faktory-worker splits it on blanks and parses the second word (faktory.md section 2.1)."""
     dispatcher = PlainDispatcher()
     said = Conversation(dispatcher, ClockedFaktory(dispatcher, password="pass")).take()
     assert re.fullmatch(rb'\+HI \{"v":2,"i":\d{4},"s":"[0-9a-f]+"\}\r\n', said)
@@ -97,7 +98,7 @@ def test_the_greeting_has_no_blank_after_its_word() -> None:
 
 
 def test_uptime_begins_with_the_server() -> None:
-    """Not with the first connection: a door ticks from the start."""
+    """It does not begin with the first connection: the protocol ticks from the start."""
     dispatcher = PlainDispatcher()
     protocol = ClockedFaktory(dispatcher)
     protocol.tick(dispatcher)
@@ -112,7 +113,7 @@ def test_memory_is_asked_for() -> None:
     )
 
 
-def test_connections_that_never_said_hello_do_not_count() -> None:
+def test_connections_without_hello_are_not_counted() -> None:
     dispatcher = PlainDispatcher()
     protocol = ClockedFaktory(dispatcher)
     Conversation(dispatcher, protocol).close()
@@ -135,8 +136,8 @@ def test_the_first_hello_describes_a_worker() -> None:
     assert (known.hostname, known.pid, known.labels, len(known.hang_ups)) == ("h1", 1, ("l",), 2)
 
 
-def test_a_heartbeat_of_exactly_a_minute_ago_will_do() -> None:
-    """Dropped when the last one is *more* than 60 s old (section 8)."""
+def test_a_worker_with_a_heartbeat_a_minute_ago_is_kept() -> None:
+    """A worker is dropped when its last BEAT is more than 60 s old (faktory.md section 8)."""
     dispatcher = PlainDispatcher()
     protocol = ClockedFaktory(dispatcher)
     peer = worker(dispatcher, protocol, "w")

@@ -1,4 +1,4 @@
-"""Work on many jobs goes in slices: others are served in between, and may change what is still to be looked at."""
+"""Work on many jobs goes in slices. Other requests run in between and may change jobs of later slices."""
 
 from collections.abc import Generator
 
@@ -21,7 +21,7 @@ def peer(dispatcher: PlainDispatcher) -> Conversation:
 
 
 def slices(peer: Conversation, line: bytes) -> Slices:
-    """The work itself, so that a test can stand between its steps."""
+    """The work itself, so that a test can act between its steps."""
     (request,) = peer.session.receive(line + b"\r\n")
     answer = peer.session.handle(request)
     assert isinstance(answer, Generator)
@@ -52,7 +52,7 @@ def test_pushb_yields(peer: Conversation) -> None:
 
 
 @pytest.mark.parametrize("what", ["clear", "discard", "kill", "requeue"])
-def test_mutate_yields_and_reaches_all(dispatcher: PlainDispatcher, peer: Conversation, what: str) -> None:
+def test_mutate_yields_and_changes_all_jobs(dispatcher: PlainDispatcher, peer: Conversation, what: str) -> None:
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"%b","target":"scheduled"}' % what.encode())
     assert steps(work) > JOBS // SLICE
@@ -67,9 +67,11 @@ def test_big_jobs_make_small_slices(peer: Conversation) -> None:
 
 @pytest.mark.parametrize("what", ["discard", "kill", "requeue"])
 @pytest.mark.parametrize("chosen", ["jids", "jobtype"])
-def test_jobs_that_go_meanwhile(dispatcher: PlainDispatcher, peer: Conversation, what: str, chosen: str) -> None:
-    """What was listed a slice ago may be gone, due or dead by now: it is passed over."""
-    for _ in range(3):  # so a slice ends between two jobs of one jid
+def test_jobs_that_changed_meanwhile_are_skipped(
+    dispatcher: PlainDispatcher, peer: Conversation, what: str, chosen: str
+) -> None:
+    """Jobs that were listed and are gone, due or dead by now are skipped."""
+    for _ in range(3):  # a slice ends between two jobs with the same jid
         push(peer, more=LATER)
     names = ",".join(f'"job-{i:05d}"' for i in range(JOBS))
     wanted = f'"jids":[{names}]' if chosen == "jids" else '"jobtype":"T"'
@@ -82,7 +84,7 @@ def test_jobs_that_go_meanwhile(dispatcher: PlainDispatcher, peer: Conversation,
     assert len(dispatcher.state.jobs) == before
 
 
-@pytest.mark.parametrize("name", ["nobody-{}", "nobody"])
+@pytest.mark.parametrize("name", ["absent-{}", "absent"])
 def test_a_mutate_of_unknown_jids_yields(peer: Conversation, name: str) -> None:
     names = ",".join(f'"{name.format(i)}"' for i in range(10 * SLICE))
     work = slices(peer, f'MUTATE {{"cmd":"kill","target":"dead","filter":{{"jids":[{names}]}}}}'.encode())
@@ -106,7 +108,9 @@ def test_a_flush_in_between(dispatcher: PlainDispatcher, peer: Conversation) -> 
     assert not dispatcher.state.jobs
 
 
-def test_queue_remove_yields_and_spares_what_comes_meanwhile(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_queue_remove_yields_and_keeps_jobs_that_arrive_meanwhile(
+    dispatcher: PlainDispatcher, peer: Conversation
+) -> None:
     push(peer)
     work = slices(peer, b"QUEUE REMOVE default")
     next(work)
@@ -114,6 +118,6 @@ def test_queue_remove_yields_and_spares_what_comes_meanwhile(dispatcher: PlainDi
     assert b"job-" in other.ask("FETCH default")
     assert other.ask('PUSH {"jid":"newcomer","jobtype":"T","args":[]}') == OK
     assert run_out(work) == OK
-    # The one leased meanwhile and the newcomer live on, so the queue is still known.
+    # The job leased meanwhile and the new job still exist, so the queue is still known.
     assert sorted(job.state for job in dispatcher.state.jobs.values()) == [State.READY, State.LEASED]
     assert b'"default":1' in other.ask("INFO")

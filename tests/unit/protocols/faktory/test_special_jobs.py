@@ -1,4 +1,4 @@
-"""Batches, unique, expiring and tracked jobs through the Faktory door (page 9): what the engine's rules come to."""
+"""Batches and unique, expiring and tracked jobs through Faktory requests (faktory.md section 9)."""
 
 from collections.abc import Generator
 
@@ -26,7 +26,7 @@ def give_back(dispatcher: PlainDispatcher, jid: str) -> None:
 
 
 def test_one_fetch_has_one_reply(dispatcher: PlainDispatcher) -> None:
-    """An expired member goes, its batch's callback comes, and the waiter waits for both queues."""
+    """An expired member is removed, its batch's callback is pushed, and the waiting FETCH names both queues."""
     protocol = ClockedFaktory(dispatcher)
     peer, waiting = worker(dispatcher, protocol), worker(dispatcher, protocol)
     bid = peer.ask('BATCH NEW {"complete":{"jobtype":"C","args":[],"queue":"c"}}').split(b"\r\n")[1].decode()
@@ -40,7 +40,7 @@ def test_one_fetch_has_one_reply(dispatcher: PlainDispatcher) -> None:
     assert waiting.take().count(b"$") == 1
 
 
-def test_a_long_row_of_expired_jobs_hides_nothing(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_a_job_after_many_expired_jobs_is_fetched(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     push(peer, "fresh001")
@@ -48,7 +48,7 @@ def test_a_long_row_of_expired_jobs_hides_nothing(dispatcher: PlainDispatcher, p
     assert b"fresh001" in peer.ask("FETCH default")
 
 
-def test_a_row_of_expired_jobs_ends_in_an_ordinary_wait(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_a_fetch_that_finds_only_expired_jobs_waits(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     dispatcher.advance(2)
@@ -58,7 +58,9 @@ def test_a_row_of_expired_jobs_ends_in_an_ordinary_wait(dispatcher: PlainDispatc
     assert b"fresh001" in waiting.take()
 
 
-def test_others_are_served_between_the_slices_of_a_long_row(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_other_requests_are_served_while_expired_jobs_are_removed(
+    dispatcher: PlainDispatcher, peer: Conversation
+) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     dispatcher.advance(2)
@@ -72,7 +74,7 @@ def test_others_are_served_between_the_slices_of_a_long_row(dispatcher: PlainDis
     assert isinstance(answer, Grant) and b"fresh001" in answer.reply
 
 
-def test_a_long_row_keeps_nobody_longer_than_a_wait(dispatcher: PlainDispatcher, peer: Conversation) -> None:
+def test_many_expired_jobs_do_not_extend_a_fetch(dispatcher: PlainDispatcher, peer: Conversation) -> None:
     for n in range(1_200):
         push(peer, f"old-{n:05d}", '{"expires_in":1}')
     dispatcher.advance(2)
@@ -107,7 +109,7 @@ def test_a_track_follows_a_lease_given_back(dispatcher: PlainDispatcher, peer: C
     assert b'"state":"enqueued"' in peer.ask("TRACK GET tracked1")
 
 
-def test_a_lock_until_start_is_held_again_when_the_start_was_none(
+def test_a_lock_until_start_is_held_again_when_the_lease_is_given_back(
     dispatcher: PlainDispatcher, peer: Conversation
 ) -> None:
     push(peer, "unique01", '{"unique_for":60,"unique_until":"start"}')

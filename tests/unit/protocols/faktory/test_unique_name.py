@@ -1,4 +1,4 @@
-"""The name under which a unique job holds its lock: one for the same job, however it is spelled, and for no other."""
+"""The lock name of a unique job: the same for every spelling of one job, and different for other jobs."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ values = st.recursive(
 
 @st.composite
 def spellings(draw: st.DrawFn, value: Any) -> str:
-    """JSON of the value: any blanks, any order of keys, any escapes."""
+    """JSON of the value with any blanks, key order and escapes."""
     blank = draw(st.sampled_from(["", "", " ", "\t", "  "]))
     if isinstance(value, tuple):
         return str(value[1])
@@ -50,13 +50,13 @@ def name(args: str, kind: str = "T", queue: str = "q") -> str:
 
 
 @given(st.data(), st.lists(values, max_size=3))
-def test_however_it_is_spelled(data: st.DataObject, args: list[Any]) -> None:
+def test_all_spellings_of_a_job_have_one_name(data: st.DataObject, args: list[Any]) -> None:
     one, other = (data.draw(spellings(args)) for _ in range(2))
     assert name(one) == name(other)
 
 
 @given(st.data(), st.lists(values, max_size=3), st.lists(values, max_size=3))
-def test_others_have_other_names(data: st.DataObject, one: list[Any], other: list[Any]) -> None:
+def test_different_jobs_have_different_names(data: st.DataObject, one: list[Any], other: list[Any]) -> None:
     same = repr(_sorted(one)) == repr(_sorted(other))
     assert (name(data.draw(spellings(one))) == name(data.draw(spellings(other)))) is same
 
@@ -68,19 +68,19 @@ def _sorted(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("long", ["", "x" * 100])
-def test_kind_and_queue_count_and_do_not_run_together(long: str) -> None:
+def test_kind_and_queue_are_separate_parts_of_the_name(long: str) -> None:
     args = json.dumps([long])
     names = {name(args, kind, queue) for kind in ("a", "ab", "b\0q") for queue in ("q", "qa", "b")}
     assert len(names) == 9
     assert name('["a"]', "T\0x") != name('["a\\u0000T"]', "x")
 
 
-def test_a_name_is_never_long() -> None:
+def test_the_length_of_a_name_is_limited() -> None:
     assert len(name(json.dumps(["x" * 1_000_000]))) <= 48
 
 
 @pytest.mark.parametrize("begin", [r'"\u0041"', '{"a":1},1.5'])
-def test_what_is_looked_at_value_by_value_has_a_bound(begin: str) -> None:
+def test_args_that_are_normalized_value_by_value_are_limited(begin: str) -> None:
     few, many = (f"[{begin}{',1' * (length // 2)}]" for length in (UNIQUE_BYTES - 100, UNIQUE_BYTES))
     assert name(few) != name(few.replace(",1]", ",2]"))
     with pytest.raises(InvalidJob, match=r"custom\.unique_for takes no args of more than 262144 bytes with escapes"):

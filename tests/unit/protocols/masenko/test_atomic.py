@@ -1,4 +1,4 @@
-"""Transactions of all lengths, and one that never ends (page 6)."""
+"""Transactions of all lengths, and one that never ends (masenko.md section 6)."""
 
 import json
 import time
@@ -52,8 +52,8 @@ def test_an_error_of_a_line_comes_before_one_of_writing(peer: MasenkoPeer) -> No
     assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":35}\n'
 
 
-class TestOneThatNeverEnds:
-    def test_memory(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+class TestTransactionThatNeverEnds:
+    def test_memory_is_limited(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         """No more tasks are kept than could be committed: 38,461 of this size."""
         peer.send(b"ATOMIC\n")
         tracemalloc.start()
@@ -66,13 +66,13 @@ class TestOneThatNeverEnds:
         assert peer.take() == b""
         assert peer.ask("DONE") == refused(COMMIT + "buffer too small: size")
 
-    def test_lines(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_the_number_of_lines_is_limited(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.send(b"ATOMIC\n" + b'ACK {"id":1}\n' * (LINES_AT_MOST + 1))
         assert peer.ask("DONE") == refused(TOO_LONG)
         assert not dispatcher.state.jobs
         assert peer.ask('PUSH {"name":"a"}') == b'OK {"id":1}\n'
 
-    def test_bytes(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_the_number_of_bytes_is_limited(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.send(b"ATOMIC\n")
         line = b'PUSH {"name":"a","payload":"%b"}\n' % (b"x" * 1_000_000)
         for _ in range(TEXT_BYTES // 1_000_000 + 3):
@@ -81,7 +81,7 @@ class TestOneThatNeverEnds:
         assert not dispatcher.state.jobs
 
 
-def test_what_it_pushes_is_seen_when_it_is_done(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+def test_pushes_are_visible_after_the_transaction(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
     other = MasenkoPeer(dispatcher, MasenkoProtocol())
     other.send(b"FETCH\n")
     peer.send(b'ATOMIC\nPUSH {"name":"a"}\n')
@@ -91,7 +91,7 @@ def test_what_it_pushes_is_seen_when_it_is_done(dispatcher: PlainDispatcher, pee
 
 
 def test_acks_that_unblock_each_other(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
-    """Both blockers are settled in one transaction, which also pushes one that names them."""
+    """Both blockers are settled in one transaction, which also pushes a task that names them."""
     for line in ('PUSH {"name":"a"}', 'PUSH {"name":"b"}', 'PUSH {"name":"c","blocked_by":[1,2]}', "FETCH", "FETCH"):
         peer.ask(line)
     said = peer.ask('ATOMIC\nACK {"id":2}\nPUSH {"name":"d","blocked_by":[1,2]}\nACK {"id":1}\nDONE')
@@ -101,7 +101,7 @@ def test_acks_that_unblock_each_other(dispatcher: PlainDispatcher, peer: Masenko
 
 
 def test_all_the_blockers_of_many_are_settled_together(dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
-    """Each need that is met costs one step, however many there are; counting them anew took seconds."""
+    """Each met dependency costs one step. Counting all of them again took seconds."""
     blockers = list(range(1, 256))
     peer.send(b"ATOMIC\n" + b'PUSH {"name":"a"}\n' * len(blockers) + b"DONE\n")
     line = b'PUSH {"name":"b","queue":"freed","blocked_by":%b}\n' % json.dumps(blockers).encode()

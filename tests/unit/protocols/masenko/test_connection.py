@@ -1,10 +1,10 @@
-"""The Masenko door behind a connection: what its peer never heard is given back, the rest failed; its silence."""
+"""Masenko on a connection: leases that the peer never received are given back, others fail, and the idle timeout."""
 
 import pytest
 
 from crossdock.model.states import State
 from crossdock.protocols.masenko.protocol import MasenkoProtocol
-from crossdock.server.limits import Limits
+from crossdock.server.connection_registry import Limits
 from tests.support.socketless_server import SocketlessServer
 
 
@@ -13,12 +13,12 @@ def server() -> SocketlessServer:
     return SocketlessServer(MasenkoProtocol())
 
 
-def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(server: SocketlessServer) -> None:
+def test_a_lease_that_was_not_received_is_given_back_and_the_others_fail(server: SocketlessServer) -> None:
     peer, transport = server.connect()
     server.say(peer, 'PUSH {"name":"heard"}', 'PUSH {"name":"unheard"}', "FETCH")
     assert transport.heard.endswith(b'"name":"heard"}\n')
     peer.data_received(b"FETCH\n")
-    server.loop.run()  # decided, and on its way to the disk
+    server.loop.run()  # decided, and not yet durable
     assert server.look(State.LEASED) == [("heard", 1, 0), ("unheard", 1, 0)]
     peer.connection_lost(None)
     server.sync()
@@ -27,7 +27,7 @@ def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(server: Socke
     assert server.look(State.RETRYING) == [("heard", 1, 1)]
 
 
-def test_a_peer_that_vanishes_while_it_waits_takes_nothing(server: SocketlessServer) -> None:
+def test_a_peer_that_is_lost_while_it_waits_gets_no_job(server: SocketlessServer) -> None:
     peer, _ = server.connect()
     server.say(peer, "FETCH")
     peer.connection_lost(None)
@@ -49,13 +49,13 @@ def test_many_leases_are_failed_in_slices(server: SocketlessServer) -> None:
     assert transport.heard.count(b"\n") == 1_201
 
 
-class TestSilence:
+class TestIdleTimeout:
     def advance(self, server: SocketlessServer, seconds: float) -> int:
         fired = server.loop.advance(seconds)
         server.sync()
         return fired
 
-    def test_too_long(self, server: SocketlessServer) -> None:
+    def test_an_idle_connection_is_closed(self, server: SocketlessServer) -> None:
         peer, transport = server.connect()
         server.say(peer, 'PUSH {"name":"a"}', "FETCH")
         self.advance(server, 45.0)
@@ -63,7 +63,7 @@ class TestSilence:
         assert transport.eof
         assert server.look(State.RETRYING) == [("a", 1, 1)]
 
-    def test_one_timer_however_often_it_speaks(self, server: SocketlessServer) -> None:
+    def test_one_timer_however_many_requests(self, server: SocketlessServer) -> None:
         peer, transport = server.connect()
         before = len(server.loop.alarms)
         for _ in range(100):
@@ -78,10 +78,12 @@ class TestSilence:
         assert transport.eof
 
     @pytest.mark.parametrize("spoke", [True, False])
-    def test_a_server_that_was_held_up_reads_before_it_judges(self, server: SocketlessServer, spoke: bool) -> None:
+    def test_a_stalled_server_reads_before_it_closes_idle_connections(
+        self, server: SocketlessServer, spoke: bool
+    ) -> None:
         peer, transport = server.connect()
         server.say(peer, 'PUSH {"name":"a"}', "FETCH")
-        self.advance(server, 60.0)  # nothing ran meanwhile, and timers come first
+        self.advance(server, 60.0)  # nothing ran meanwhile, and timers run first
         assert not transport.eof
         if spoke:
             server.say(peer, "PING")
@@ -92,8 +94,8 @@ class TestSilence:
         self.advance(server, 0.25)
         assert transport.eof
 
-    def test_not_while_a_reply_is_owed(self, server: SocketlessServer) -> None:
-        """Its disk stalls for a minute: that is not the peer's silence."""
+    def test_the_timeout_does_not_run_while_a_reply_is_pending(self, server: SocketlessServer) -> None:
+        """The disk stalls for a minute: the idle timeout does not run."""
         peer, transport = server.connect()
         peer.data_received(b'PUSH {"name":"a"}\n')
         server.loop.run()
@@ -103,7 +105,7 @@ class TestSilence:
         server.sync()
         assert transport.heard == b'OK {"id":1}\n'
 
-    def test_not_while_it_waits(self, server: SocketlessServer) -> None:
+    def test_the_timeout_does_not_run_while_a_fetch_waits(self, server: SocketlessServer) -> None:
         peer, transport = server.connect()
         self.advance(server, 30.0)
         server.say(peer, 'FETCH {"timeout":"45s"}')
@@ -117,7 +119,7 @@ class TestSilence:
         assert transport.eof
 
 
-def test_it_is_welcome_from_the_start(server: SocketlessServer) -> None:
+def test_a_connection_counts_towards_the_limit_from_the_start(server: SocketlessServer) -> None:
     server.limits = Limits(connections=0)
     _, transport = server.connect()
     server.sync()

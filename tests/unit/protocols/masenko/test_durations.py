@@ -1,4 +1,4 @@
-"""Go's durations: what ParseDuration takes and what String prints (page 3.3)."""
+"""Go's durations: what ParseDuration accepts and what String prints (masenko.md section 3.3)."""
 
 from contextlib import suppress
 
@@ -37,7 +37,7 @@ SECOND = 1_000_000_000
         ("00000000000000000000000001s", SECOND),
     ],
 )
-def test_taken(text: str, nanoseconds: int) -> None:
+def test_valid_durations_are_parsed(text: str, nanoseconds: int) -> None:
     assert parse(text) == nanoseconds
 
 
@@ -48,7 +48,7 @@ def test_taken(text: str, nanoseconds: int) -> None:
         *("1m30", "9223372036854775808ns", "2562048h", "9" * 1_000 + "s", "1s\n", "\u0661s", "1\x00s", "0x1s"),
     ],
 )
-def test_refused(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):
         parse(text)
 
@@ -70,17 +70,17 @@ def test_refused(text: str) -> None:
         (-90 * SECOND, "-1m30s"),
     ],
 )
-def test_shown(nanoseconds: int, text: str) -> None:
+def test_durations_are_formatted_like_go(nanoseconds: int, text: str) -> None:
     assert show(nanoseconds) == text
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
-def test_there_and_back(nanoseconds: int) -> None:
+def test_a_formatted_duration_can_be_parsed(nanoseconds: int) -> None:
     assert parse(show(nanoseconds)) == nanoseconds
 
 
 @given(st.text() | st.from_regex(r"[-+]?([0-9]*\.?[0-9]*[nuµmsh]{1,2}){1,4}", fullmatch=True))
 @example("1.1.1s")
-def test_a_value_or_its_own_error(text: str) -> None:
+def test_any_text_is_parsed_or_raises_the_documented_error(text: str) -> None:
     with suppress(ValueError):
         assert abs(parse(text)) < 2**63

@@ -1,6 +1,6 @@
-"""Whatever bytes come, in whatever chunks: nothing is raised, and every line gets one well-formed reply in its turn.
+"""Any bytes in any chunks raise nothing, and every line gets one well-formed reply in order.
 
-The desk stores each event as the journal would, so an accepted value that could not be kept shows here, too.
+The dispatcher encodes each event as the journal does, so a value that could not be stored fails here, too.
 """
 
 import json
@@ -35,7 +35,7 @@ def talk(chunks: list[bytes]) -> Heard:
         peer = MasenkoPeer(dispatcher, MasenkoProtocol(line_bytes=600))
         for chunk in chunks:
             peer.send(chunk)
-        # Each FETCH among them may have waited; what then comes to its turn is no silence.
+        # Each FETCH may have waited. Requests that are handled after it do not count as idle time.
         for _ in range(sum(map(len, chunks))):
             if not peer.is_waiting:
                 break
@@ -73,15 +73,15 @@ def test_lines(stream: bytes, places: list[int]) -> None:
 
 
 @given(st.binary(max_size=200), cuts)
-def test_plain_noise(stream: bytes, places: list[int]) -> None:
+def test_random_bytes(stream: bytes, places: list[int]) -> None:
     whole, chunked = talk([stream]), talk(cut(stream, places))
     assert chunked[:2] == whole[:2]
     replies(whole.said)
 
 
 @given(streams)
-def test_what_was_said_survives_a_restart(stream: bytes) -> None:
-    """Folding the stored events anew gives the memory that answered, but for the leases, which come back."""
+def test_acknowledged_changes_survive_a_restart(stream: bytes) -> None:
+    """Replaying the stored events gives the state that answered, except for the leases, which are given back."""
     dispatcher = talk([stream]).dispatcher
     again = dispatcher.restarted().state
     assert sorted(again.jobs) == sorted(dispatcher.state.jobs)

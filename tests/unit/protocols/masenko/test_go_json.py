@@ -1,4 +1,5 @@
-"""JSON as Go reads it: requests, Go's words for bad ones, and payloads kept as they were spelled (pages 1.1, 3.4)."""
+"""JSON as Go reads it: requests, Go's error texts, and payloads in their original spelling (masenko.md sections 1.1 and
+3.4)."""
 
 import json
 import time
@@ -96,7 +97,7 @@ class TestPush:
         assert str(refused.value) == why
 
     @pytest.mark.parametrize("name", ["a b!", "!-", "0", "_", "ü-", "a\n", "\0a"])
-    def test_one_sound_character_will_do(self, name: str) -> None:
+    def test_one_valid_character_is_enough(self, name: str) -> None:
         spec = push.read(json.dumps({"name": name, "queue": name, "deadqueue": name}).encode()).spec
         assert spec.kind == spec.queue == name
         assert spec.extra is not None and spec.extra.deadqueue == name
@@ -194,7 +195,7 @@ class TestAck:
                 commands.read_ack(body, verb)
             assert str(refused.value) == f"unmarshal payload: {why}".replace("ackRequest", f"{verb}Request")
 
-    def test_long_ones_are_cut(self) -> None:
+    def test_long_values_in_errors_are_cut(self) -> None:
         with pytest.raises(InvalidRequest) as refused:
             commands.read_ack(b'{"id":%b}' % (b"9" * 100_000), "ack")
         assert len(str(refused.value)) < 5_000
@@ -246,7 +247,7 @@ def test_cut_short(text: bytes) -> None:
 
 def test_depth_and_length_are_bounded() -> None:
     assert complaint(b"[" * 10_001) == TOO_DEEP
-    assert complaint(b"[" * 5_000 + b"]" * 5_000) == TOO_DEEP  # only asked about what the decoder refused
+    assert complaint(b"[" * 5_000 + b"]" * 5_000) == TOO_DEEP  # called only for input that the decoder refused
     assert complaint(b"[" + b"0," * 10_000_000) == "unexpected end of JSON input"
 
 
@@ -314,7 +315,7 @@ class TestFetch:
     ],
     ids=["long", "members", "blockers", "payload", "unknown", "settlement", "queues", "many queues", "duration"],
 )
-def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, why: str) -> None:
+def test_the_slow_reader_is_bounded(read: Callable[[bytes], object], body: bytes, why: str) -> None:
     began = time.process_time()
     with pytest.raises(InvalidRequest, match=why):
         read(body)
@@ -337,7 +338,7 @@ _texts = (
 @given(_texts)
 @example(b'{"')
 @example(b'{"id":1')
-def test_readers_raise_nothing_else(text: bytes) -> None:
+def test_readers_raise_only_the_documented_errors(text: bytes) -> None:
     for read in (push.read, commands.read_fetch, lambda body: commands.read_ack(body, "ack")):
         try:
             read(text)
@@ -349,8 +350,8 @@ def test_readers_raise_nothing_else(text: bytes) -> None:
 
 
 @given(_texts)
-def test_what_python_reads_go_reads(text: bytes) -> None:
-    """The slow reader takes exactly the objects that are JSON, and the complaint agrees."""
+def test_the_slow_reader_accepts_the_same_input_as_python(text: bytes) -> None:
+    """The slow reader accepts exactly the objects that are JSON, and `complaint` agrees."""
 
     def refuse(word: str) -> None:
         raise ValueError(word)

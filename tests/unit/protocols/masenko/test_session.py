@@ -1,4 +1,4 @@
-"""What a Masenko session keeps and lets go: ids, leases, limits; the crossing over of odd payloads."""
+"""IDs, leases and limits of a Masenko session, and odd payloads of other protocols."""
 
 import json
 import tracemalloc
@@ -39,14 +39,14 @@ def told(reply: bytes) -> dict[str, object]:
 
 
 class TestIds:
-    def test_low_bits(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_an_id_has_the_low_bits_of_the_job_number(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         assert peer.ask('PUSH {"name":"old"}') == b'OK {"id":1}\n'
         dispatcher.do(DrawNumbers(2**32 - 1))
         assert dispatcher.state.counters.number == 2**32
         assert peer.ask('PUSH {"name":"new"}') == b'OK {"id":1}\n'
         assert peer.ask('PUSH {"name":"waits","blocked_by":[1]}') == b'OK {"id":2}\n'
         assert [told(peer.ask("FETCH"))["name"] for _ in range(2)] == ["old", "new"]
-        # The newest that has these bits is meant.
+        # The ID selects the newest task with these bits.
         assert peer.ask('ACK {"id":1}') == OK
         assert told(peer.ask("FETCH"))["name"] == "waits"
         assert {job.kind for job in dispatcher.state.jobs.values()} == {"old", "waits"}
@@ -64,26 +64,26 @@ class TestIds:
 
 
 class TestLeases:
-    def test_a_task_taken_away_by_an_operator(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_a_task_deleted_by_an_operator(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for verb in ("ACK", "NACK"):
             number = told(peer.ask('PUSH {"name":"a"}'))["id"]
             assert told(peer.ask("FETCH"))["id"] == number
-            dispatcher.do(Remove("control", "discarded", [int(str(number))], frozenset({State.LEASED})))
+            dispatcher.do(Remove("admin", "discarded", [int(str(number))], frozenset({State.LEASED})))
             assert peer.ask(f'{verb} {{"id":{number}}}') == NOT_ACQUIRED
         assert peer.ask("QUIT") == OK
 
-    def test_one_taken_away_spoils_a_transaction(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_a_deleted_task_fails_its_transaction(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         for _ in range(2):
             peer.ask('PUSH {"name":"a"}')
             peer.ask("FETCH")
-        dispatcher.do(Remove("control", "discarded", [2], frozenset({State.LEASED})))
+        dispatcher.do(Remove("admin", "discarded", [2], frozenset({State.LEASED})))
         said = peer.ask('ATOMIC\nPUSH {"name":"b"}\nACK {"id":1}\nACK {"id":2}\nDONE')
         assert said == b'ERR {"msg":"task 2 not acquired"}\n'
         assert list(dispatcher.state.jobs) == [1]
         assert peer.ask('PUSH {"name":"c"}') == b'OK {"id":4}\n'
         assert peer.ask('ACK {"id":1}') == OK
 
-    def test_no_time_ends_one(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_a_lease_does_not_end_by_time(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')
         assert told(peer.ask("FETCH"))["id"] == 1
         for _ in range(3_000):
@@ -92,7 +92,7 @@ class TestLeases:
         assert peer.ask('ACK {"id":1}') == OK
 
     @pytest.mark.parametrize("end", ["quit", "lost", "silent"])
-    def test_many_are_let_go_in_slices(
+    def test_many_leases_are_released_in_slices(
         self, dispatcher: PlainDispatcher, protocol: MasenkoProtocol, peer: MasenkoPeer, end: str
     ) -> None:
         count = 3 * SLICE + 7
@@ -173,7 +173,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("key", ["name", "queue", "deadqueue"])
     def test_names_as_long_as_a_line_are_not_kept(self, peer: MasenkoPeer, key: str) -> None:
-        """They are refused, and nothing must remember that they were."""
+        """They are refused, and no cache keeps them."""
         peer.ask('PUSH {"name":"a","queue":"b","deadqueue":"c"}')
         tracemalloc.start()
         try:
@@ -184,13 +184,13 @@ class TestLimits:
         finally:
             tracemalloc.stop()
 
-    def test_echoes_are_bounded(self, peer: MasenkoPeer) -> None:
+    def test_input_quoted_in_errors_is_limited(self, peer: MasenkoPeer) -> None:
         for line in ("x" * 100_000, f'PUSH {{"name":"{"!" * 100_000}"}}', f'ACK {{"id":{"9" * 100_000}}}'):
             said = peer.ask(line)
             assert said.startswith(b"ERR ") and len(said) < 10_000
         assert len(peer.ask("ATOMIC\n" + "x" * 100_000 + "\nDONE")) < 10_000
 
-    def test_no_room(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
+    def test_a_full_server_refuses_pushes(self, dispatcher: PlainDispatcher, peer: MasenkoPeer) -> None:
         peer.ask('PUSH {"name":"a"}')
         dispatcher.full = "the disk is full"
         full = b'ERR {"msg":"the disk is full"}\n'
@@ -199,5 +199,5 @@ class TestLimits:
         assert told(peer.ask("FETCH"))["id"] == 1
         assert peer.ask('ATOMIC\nACK {"id":1}\nDONE') == OK
 
-    def test_crowded(self, peer: MasenkoPeer) -> None:
+    def test_the_error_for_too_many_connections(self, peer: MasenkoPeer) -> None:
         assert peer.session.crowded(10_001).reply == b'ERR {"msg":"too many connections: 10001"}\n'

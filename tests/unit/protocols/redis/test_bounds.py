@@ -1,4 +1,4 @@
-"""Small requests whose answers would be large: bounded, and refused in words."""
+"""Small requests that could have large replies or effects have limits, and their errors name the limit."""
 
 import time
 from typing import Any
@@ -31,7 +31,7 @@ def talk() -> Talk:
     return Talk()
 
 
-def test_a_value_asked_for_many_times_over(talk: Talk) -> None:
+def test_a_reply_that_repeats_a_value_is_limited(talk: Talk) -> None:
     talk.ask(b"SET", b"k", b"x" * 1_000_000)
     talk.ask(b"HSET", b"h", b"f", b"x" * 1_000_000)
     too_large = ("error", b"ERR the reply would be larger than 64 MiB; ask for less at a time")
@@ -40,7 +40,7 @@ def test_a_value_asked_for_many_times_over(talk: Talk) -> None:
     assert talk.ask(b"HMGET", b"h", *[b"f"] * 30_000) == too_large
 
 
-def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_returns_errors_after_its_reply_limit(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transaction, "REPLY_BYTES", 2_500)
     talk.ask(b"SET", b"k", b"x" * 1_000)
     talk.ask(b"MULTI")
@@ -51,7 +51,7 @@ def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypa
     assert [kind for kind, _ in replies[3:]] == ["error", "error"]
 
 
-def test_a_transaction_of_too_many_commands(talk: Talk) -> None:
+def test_the_commands_of_a_transaction_are_limited(talk: Talk) -> None:
     talk.ask(b"MULTI")
     for _ in range(transaction.QUEUE_AT_MOST):
         assert talk.ask(b"PING") == ("simple", b"QUEUED")
@@ -61,60 +61,64 @@ def test_a_transaction_of_too_many_commands(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("words", [[b"KEYS"], [b"SCAN", b"0", b"MATCH"], [b"PSUBSCRIBE"], [b"CONFIG", b"GET"]])
-def test_a_pattern(talk: Talk, words: list[bytes]) -> None:
-    assert talk.ask(*words, b"x" * 4_097) == ("error", b"ERR a pattern may have 4096 bytes")
+def test_the_length_of_a_pattern_is_limited(talk: Talk, words: list[bytes]) -> None:
+    assert talk.ask(*words, b"x" * 4_097) == ("error", b"ERR a pattern may have at most 4096 bytes")
     for sign in (b"?", b"[", b"\\"):
         assert talk.ask(*words, b"x" * 255 + sign) == (
             "error",
-            b"ERR a pattern with ?, [ or \\ in it may have 255 bytes",
+            b"ERR a pattern with ?, [ or \\ may have at most 255 bytes",
         )
 
 
-def test_a_published_text(talk: Talk) -> None:
+def test_the_size_of_a_published_message_is_limited(talk: Talk) -> None:
     assert talk.ask(b"PUBLISH", b"c", b"x" * (values.TEXT_BYTES - 1)) == 0
     assert talk.ask(b"PUBLISH", b"c", b"x" * values.TEXT_BYTES)[1] == (
-        b"ERR a published text may have 1 MiB with its channel"
+        b"ERR a published message may have at most 1 MiB, its channel included"
     )
 
 
-def test_patterns_channels_and_watched_keys_of_a_connection(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_channels_and_watched_keys_of_a_connection_are_limited(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert talk.ask(b"PSUBSCRIBE", *[b"%d" % n for n in range(1_001)])[1] == (
-        b"ERR a connection may subscribe to 1000 patterns"
+        b"ERR a connection may subscribe to at most 1000 patterns"
     )
-    assert talk.ask(b"WATCH", *[b"%d" % n for n in range(10_001)])[1] == b"ERR a connection may watch 10000 keys"
+    assert (
+        talk.ask(b"WATCH", *[b"%d" % n for n in range(10_001)])[1] == b"ERR a connection may watch at most 10000 keys"
+    )
 
 
-def test_loaded_scripts(talk: Talk) -> None:
+def test_loaded_scripts_are_limited(talk: Talk) -> None:
     assert len(talk.ask(b"SCRIPT", b"LOAD", b"echo, a first one")) == 40
     talk.peer.dispatcher.state.scripts.update((str(n), "echo like") for n in range(scripts.LOADED_AT_MOST))
     assert talk.ask(b"SCRIPT", b"LOAD", b"echo, one more")[1] == (
-        b"ERR 10000 scripts are loaded, the limit; SCRIPT FLUSH forgets them"
+        b"ERR 10000 scripts are loaded, which is the limit; remove them with SCRIPT FLUSH"
     )
     assert len(talk.ask(b"EVAL", b"echo, a first one", b"0")) == 3
 
 
 @pytest.mark.parametrize("words", [[b"WATCH"], [b"PUBLISH", b"text"], [b"SUBSCRIBE"]])
-def test_a_name_that_a_connection_has_a_list_of(talk: Talk, words: list[bytes]) -> None:
+def test_the_length_of_channels_and_watched_keys_is_limited(talk: Talk, words: list[bytes]) -> None:
     command, *more = words
     talk.ask(command, b"x" * 4_096, *more)
     reply = talk.ask(command, b"x" * 4_097, *more)
-    assert reply[0] == "error" and reply[1].endswith(b" may have 4096 bytes")
+    assert reply[0] == "error" and reply[1].endswith(b" may have at most 4096 bytes")
 
 
-def test_the_name_of_a_client(talk: Talk) -> None:
+def test_the_length_of_a_client_name_is_limited(talk: Talk) -> None:
     assert talk.ask(b"CLIENT", b"SETNAME", b"x" * 255) == ("simple", b"OK")
-    assert talk.ask(b"CLIENT", b"SETNAME", b"x" * 256) == ("error", b"ERR Client names may have 255 bytes")
+    assert talk.ask(b"CLIENT", b"SETNAME", b"x" * 256) == ("error", b"ERR Client names may have at most 255 bytes")
 
 
 @pytest.mark.parametrize("words", [[b"KEYS"], [b"SCAN", b"0", b"MATCH"], [b"PSUBSCRIBE"]])
 @pytest.mark.parametrize("part", [b"a?" * 32 + b"x", b"a" * 64 + b"?"])
-def test_a_part_of_a_pattern_that_is_tried_everywhere(talk: Talk, words: list[bytes], part: bytes) -> None:
+def test_a_pattern_part_between_two_stars_is_limited(talk: Talk, words: list[bytes], part: bytes) -> None:
     assert talk.ask(*words, b"*" + part + b"*")[1].startswith(b"ERR between two stars, what has ? or [ in it")
-    at_the_ends = talk.ask(*words, part + b"*" + part)  # each has one place
+    at_the_ends = talk.ask(*words, part + b"*" + part)  # each part has one position
     assert at_the_ends == [] or at_the_ends[0] != "error"
 
 
-def test_a_transaction_that_looks_at_all_keys_again_and_again(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_may_not_scan_all_keys_repeatedly(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generic, "SLICE", 10)
     for n in range(105):
         talk.ask(b"SET", b"%d" % n, b"")
@@ -123,21 +127,21 @@ def test_a_transaction_that_looks_at_all_keys_again_and_again(talk: Talk, monkey
         talk.ask(b"KEYS", b"1")
     talk.ask(b"PING")
     replies = talk.ask(b"EXEC")
-    assert replies[:2] == [[b"1"]] * 2, "25 passes, of which each takes ten"
+    assert replies[:2] == [[b"1"]] * 2, "a transaction may take 25 slices, and each KEYS takes ten"
     assert {text for _, text in replies[2:12]} == {
-        b"ERR the transaction takes too long; ask for keys outside of it, or by SCAN"
+        b"ERR the transaction takes too long; use KEYS outside the transaction, or SCAN"
     }
     assert replies[12] == ("simple", b"PONG")
 
 
-def test_a_transaction_of_empty_words(talk: Talk) -> None:
+def test_empty_arguments_count_towards_the_size_of_a_transaction(talk: Talk) -> None:
     talk.ask(b"MULTI")
     for _ in range(32):
         assert talk.ask(b"MGET", *[b""] * 32_000) == ("simple", b"QUEUED")
     assert talk.ask(b"MGET", *[b""] * 32_000) == ("error", b"ERR the transaction is too large")
 
 
-def test_as_many_patterns_as_there_may_be_are_read_at_once(talk: Talk) -> None:
+def test_the_maximum_number_of_patterns_is_parsed_in_one_request(talk: Talk) -> None:
     begun = time.process_time()
     talk.peer.send(resp_request(b"PSUBSCRIBE", [b"%04d" % n * 1_024 for n in range(1_000)]))
     assert time.process_time() - begun < 2.0, "each was compiled, which took ten seconds"

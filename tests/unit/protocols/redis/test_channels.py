@@ -1,4 +1,4 @@
-"""Pub/sub in the shell: nothing is heard before it is durable, in order, and nobody's silence costs memory."""
+"""Pub/sub: messages leave in order after the change is durable, and slow subscribers use limited memory."""
 
 from random import Random
 from typing import Any, cast
@@ -13,9 +13,9 @@ from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.connection_registry import ConnectionRegistry, Limits
 from crossdock.server.group_commit import GroupCommit
-from crossdock.server.limits import PUSHED_UNREAD, Limits
+from crossdock.server.reply_queue import PUSHED_UNREAD
 from tests.support.hand_loop import HandLoop
 from tests.support.held_journal_writer import HeldJournalWriter
 
@@ -23,7 +23,7 @@ UNREAD = 16 * 1024
 
 
 class Transport:
-    """A socket whose peer reads when the test says so."""
+    """A socket whose peer reads only when the test says so."""
 
     def __init__(self) -> None:
         self.said = bytearray()
@@ -50,10 +50,10 @@ class Transport:
 
 class House(ConnectionRegistry):
     def __init__(self) -> None:
-        super().__init__(Limits(unread_bytes=UNREAD))
+        super().__init__(Limits(reply_buffer_bytes=UNREAD))
         self.loop = HandLoop()
         self.journal_writer = HeldJournalWriter()
-        self.turn = GroupCommit(
+        self.commit = GroupCommit(
             Engine(state := EngineState(), Random(1)),
             self.journal_writer,
             Clock(),
@@ -63,7 +63,7 @@ class House(ConnectionRegistry):
         self.protocol = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
-        connection, transport = Connection(self, self.protocol, self.turn), Transport()
+        connection, transport = Connection(self, self.protocol, self.commit), Transport()
         connection.connection_made(cast(Any, transport))
         return connection, transport
 
@@ -77,7 +77,7 @@ def house() -> House:
     return House()
 
 
-def test_a_text_leaves_when_the_change_before_it_is_durable(house: House) -> None:
+def test_a_message_leaves_when_the_change_before_it_is_durable(house: House) -> None:
     (listener, ear), (writer, mouth) = house.connect(), house.connect()
     house.say(listener, b"SUBSCRIBE c")
     ear.said.clear()
@@ -90,16 +90,16 @@ def test_a_text_leaves_when_the_change_before_it_is_durable(house: House) -> Non
     assert mouth.said == b"+OK\r\n:1\r\n"
 
 
-def test_without_a_change_it_leaves_at_once_and_is_not_journalled(house: House) -> None:
+def test_a_message_without_a_change_leaves_at_once_and_is_not_journalled(house: House) -> None:
     (listener, ear), (writer, _) = house.connect(), house.connect()
     house.say(listener, b"SUBSCRIBE c")
     ear.said.clear()
     house.say(writer, b"PUBLISH c hello")
     assert ear.said
-    assert house.journal_writer.batches == []
+    assert house.journal_writer.entries == []
 
 
-def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) -> None:
+def test_a_subscriber_that_does_not_read_is_disconnected(house: House) -> None:
     (listener, ear), (writer, _) = house.connect(), house.connect()
     house.say(listener, b"SUBSCRIBE c")
     ear.reads = False
@@ -112,20 +112,20 @@ def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) 
     assert ear.unread <= PUSHED_UNREAD * UNREAD
     listener.connection_lost(None)
     house.loop.run()
-    assert house.turn.channels.by_name == {}
+    assert house.commit.channels.by_name == {}
     assert house.protocol.sessions.keys() == {2}
 
 
-def test_so_is_one_whose_texts_wait_for_the_disk(house: House) -> None:
+def test_a_subscriber_whose_messages_wait_for_the_disk_is_disconnected(house: House) -> None:
     (listener, ear), (writer, _) = house.connect(), house.connect()
     house.say(listener, b"SUBSCRIBE c")
     house.say(writer, b"SET a 1")
     for _ in range(PUSHED_UNREAD * UNREAD // 1_000):
-        house.turn.publish(b"c", b"x" * 1_000)
+        house.commit.publish(b"c", b"x" * 1_000)
     assert ear.is_cut
 
 
-def test_a_reader_keeps_up_with_any_amount(house: House) -> None:
+def test_a_subscriber_that_reads_receives_any_amount(house: House) -> None:
     (listener, ear), (writer, _) = house.connect(), house.connect()
     house.say(listener, b"PSUBSCRIBE *")
     for _ in range(1_000):
@@ -134,7 +134,7 @@ def test_a_reader_keeps_up_with_any_amount(house: House) -> None:
     assert ear.said.count(b"pmessage") == 1_000
 
 
-def test_waiting_for_ever_is_no_number_of_seconds(house: House) -> None:
+def test_a_blocking_pop_without_timeout_is_served(house: House) -> None:
     (waiter, ear), (writer, _) = house.connect(), house.connect()
     house.say(waiter, b"BLPOP l 0")
     house.say(writer, b"RPUSH l a")
@@ -147,11 +147,11 @@ class Ear:
     def __init__(self) -> None:
         self.heard: list[tuple[bytes | None, bytes, bytes]] = []
 
-    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+    def deliver(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
         self.heard.append((pattern, channel, text))
 
 
-def test_a_second_name_is_published_to_its_subscribers() -> None:
+def test_a_second_channel_name_reaches_its_subscribers_but_no_patterns() -> None:
     channels, exact, by_pattern = Channels(), Ear(), Ear()
     channels.subscribe(b"put", exact)
     channels.subscribe_pattern(b"*", Glob(b"*"), by_pattern)
@@ -161,7 +161,7 @@ def test_a_second_name_is_published_to_its_subscribers() -> None:
     assert by_pattern.heard == [(b"*", b"ql:put", b"jid")]
 
 
-def test_nothing_is_left_of_a_client_that_unsubscribed() -> None:
+def test_unsubscribing_removes_the_channel_and_the_pattern() -> None:
     channels, ear, other = Channels(), Ear(), Ear()
     channels.subscribe(b"a", ear)
     channels.subscribe(b"a", ear)

@@ -1,4 +1,4 @@
-"""Most errors of the Redis door are constants that are raised again and again: none may keep what it came through."""
+"""Error constants that are raised repeatedly do not keep tracebacks or frames alive."""
 
 import gc
 import importlib
@@ -44,7 +44,7 @@ def constants() -> Iterator[tuple[str, Error]]:
                 yield f"{found.name}.{name}", value
 
 
-def test_constants_keep_nothing() -> None:
+def test_error_constants_keep_no_traceback() -> None:
     qless = Qless()
     protocol = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
     peer = Peer(PlainDispatcher(), protocol)
@@ -57,8 +57,8 @@ def test_constants_keep_nothing() -> None:
 
 
 @pytest.mark.parametrize("data", REQUESTS)
-def test_nothing_is_left_to_the_garbage_collector(data: bytes) -> None:
-    """Beside peers that err all the time it took 20 ms at a go."""
+def test_errors_leave_no_reference_cycles(data: bytes) -> None:
+    """Collecting such cycles took 20 ms at a time."""
     qless = Qless()
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(qless.library,), views=(qless.view,)))
     gc.collect()

@@ -1,4 +1,4 @@
-"""Whatever is sent: one well-formed reply a request, no exception, and a journal that leads to the same state."""
+"""Random requests: each has one well-formed reply and no exception, and the journal restores the same state."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.support.redis_parts import ECHO, ECHO_SHA, ECHOES, MIRROR
 from tests.support.resp_requests import resp_request
 from tests.support.resp_values import read
 
-#: They close the connection, or answer several times.
+#: Commands that close the connection or have several replies.
 _OTHERS = {b"quit", b"subscribe", b"unsubscribe", b"psubscribe", b"punsubscribe"}
 NAMES = sorted({command.name for command in COMMANDS.values()} - _OTHERS)
 
@@ -42,7 +42,7 @@ class Talk:
 
     def ask(self, name: bytes, args: list[bytes]) -> Any:
         self.peer.send(resp_request(name, args))
-        if not self.peer.said:  # it waits, a year at most
+        if not self.peer.said:  # it waits, for a year at most
             self.dispatcher.advance(86_400.0 * 366)
         if not self.peer.said:
             self.peer.close()
@@ -53,7 +53,7 @@ class Talk:
 
 @settings(max_examples=300)
 @given(st.lists(requests, min_size=1, max_size=25), st.booleans())
-def test_one_reply_a_request_and_the_same_state_after_a_restart(
+def test_each_request_has_one_reply_and_a_restart_restores_the_state(
     asked: list[tuple[bytes, list[bytes]]], resp3: bool
 ) -> None:
     talk = Talk(resp3)
@@ -68,7 +68,7 @@ def test_one_reply_a_request_and_the_same_state_after_a_restart(
 
 
 @given(st.lists(st.binary(max_size=30), max_size=6))
-def test_garbage_is_answered_or_ends_the_connection(chunks: list[bytes]) -> None:
+def test_garbage_gets_a_reply_or_closes_the_connection(chunks: list[bytes]) -> None:
     talk = Talk(resp3=False)
     for chunk in chunks:
         talk.peer.send(chunk)

@@ -1,4 +1,4 @@
-"""Redis' grammar: requests however they are cut, faults in Redis' own words, and replies in both protocols."""
+"""RESP: requests in chunks of any size, protocol errors with Redis' texts, and replies in RESP2 and RESP3."""
 
 import math
 from typing import Any
@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.protocols.redis.resp import decode
-from crossdock.protocols.redis.resp.decode import Fault, Requests, RespRequest, integer, split
+from crossdock.protocols.redis.resp.decode import ProtocolError, Requests, RespRequest, integer, split
 from crossdock.protocols.redis.resp.encode import encode
-from crossdock.protocols.redis.resp.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
+from crossdock.protocols.redis.resp.values import NULL_ARRAY, Error, Push, Replies, Simple, Value, Verbatim
 from crossdock.protocols.rejection_delay import Long
 
 LIMIT = 5_000
@@ -20,24 +20,24 @@ def array(*words: bytes) -> bytes:
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
-def read(*chunks: bytes, trusted: bool = True) -> list[RespRequest]:
-    requests = Requests(LIMIT, trusted)
+def read(*chunks: bytes, authenticated: bool = True) -> list[RespRequest]:
+    requests = Requests(LIMIT, authenticated)
     return [request for chunk in chunks for request in requests.receive(chunk)]
 
 
-def fault(data: bytes, *, trusted: bool = True) -> str:
-    """The fault at the end of what is read; bytes behind it are not looked at."""
-    requests = Requests(LIMIT, trusted)
+def fault(data: bytes, *, authenticated: bool = True) -> str:
+    """The protocol error at the end of the input. Bytes after it are not read."""
+    requests = Requests(LIMIT, authenticated)
     last = requests.receive(data)[-1]
-    assert isinstance(last, Fault)
-    assert requests.over
+    assert isinstance(last, ProtocolError)
+    assert requests.failed
     assert requests.receive(array(b"PING")) == []
     assert last.text.startswith("Protocol error: ")
     return last.text.removeprefix("Protocol error: ")
 
 
 @given(st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=70), max_size=5), st.data())
-def test_what_is_sent_is_what_is_read_however_it_is_cut(requests: list[list[bytes]], data: st.DataObject) -> None:
+def test_requests_are_parsed_the_same_from_any_chunks(requests: list[list[bytes]], data: st.DataObject) -> None:
     wire = b"".join(array(*words) for words in requests)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=4)))
     chunks = [wire[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(wire)], strict=True)]
@@ -49,17 +49,17 @@ _PIECES = st.sampled_from([*b"*1\r\n *2\r\n *-1\r\n $4\r\n PING\r\n $0\r\n\r\n *
 
 
 @given(st.lists(_PIECES | st.binary(max_size=6), max_size=12), st.booleans())
-def test_garbage_is_a_fault_or_requests_the_same_however_it_is_cut(pieces: list[bytes], trusted: bool) -> None:
+def test_garbage_is_parsed_the_same_from_any_chunks(pieces: list[bytes], authenticated: bool) -> None:
     wire = b"".join(pieces)
-    whole = read(wire, trusted=trusted)
-    assert read(*(wire[i : i + 1] for i in range(len(wire))), trusted=trusted) == whole
-    assert read(*pieces, trusted=trusted) == whole
+    whole = read(wire, authenticated=authenticated)
+    assert read(*(wire[i : i + 1] for i in range(len(wire))), authenticated=authenticated) == whole
+    assert read(*pieces, authenticated=authenticated) == whole
 
 
 @given(st.binary(max_size=60))
-def test_an_inline_line_never_raises_anything_else(line: bytes) -> None:
+def test_an_inline_request_raises_only_protocol_errors(line: bytes) -> None:
     for request in read(line + b"\n"):
-        assert isinstance(request, Fault) or request
+        assert isinstance(request, ProtocolError) or request
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_inline_line_never_raises_anything_else(line: bytes) -> None:
         (b"set 'a\n", "unbalanced quotes in request"),
     ],
 )
-def test_faults(data: bytes, text: str) -> None:
+def test_malformed_requests_have_the_error_texts_of_redis(data: bytes, text: str) -> None:
     assert fault(data) == text
 
 
@@ -100,26 +100,26 @@ def test_faults(data: bytes, text: str) -> None:
         (b"*" + b"1" * 8_193, "too big mbulk count string"),
     ],
 )
-def test_a_stranger_has_less_room(data: bytes, text: str) -> None:
-    requests = Requests(16 * 1024 * 1024, trusted=False)
-    assert requests.receive(data) == [Fault(f"Protocol error: {text}")]
+def test_limits_are_lower_before_authentication(data: bytes, text: str) -> None:
+    requests = Requests(16 * 1024 * 1024, authenticated=False)
+    assert requests.receive(data) == [ProtocolError(f"Protocol error: {text}")]
     requests = Requests(16 * 1024 * 1024)
     assert requests.receive(data) == []
 
 
-def test_what_was_whole_before_a_fault_is_still_answered() -> None:
+def test_complete_requests_before_a_protocol_error_are_returned() -> None:
     assert read(array(b"PING") + b"*x\r\n" + array(b"PING")) == [
         [b"PING"],
-        Fault("Protocol error: invalid multibulk length"),
+        ProtocolError("Protocol error: invalid multibulk length"),
     ]
 
 
-def test_empty_requests_are_passed_over() -> None:
+def test_empty_requests_are_skipped() -> None:
     assert read(b"*0\r\n*-1\r\n\r\n  \r\n\n" + array(b"PING") + b"*-9\r\n") == [[b"PING"]]
 
 
-def test_a_string_may_hold_anything_and_its_end_is_not_looked_at() -> None:
-    """As in Redis: the length counts, the two bytes behind it are passed over whatever they are."""
+def test_a_string_may_contain_any_bytes_and_its_line_end_is_not_checked() -> None:
+    """As in Redis, the length counts and the two bytes after the string are skipped."""
     assert read(b"*2\r\n$3\r\n\r\n*XX$0\r\n\r\n") == [[b"\r\n*", b""]]
 
 
@@ -134,12 +134,12 @@ def test_a_string_may_hold_anything_and_its_end_is_not_looked_at() -> None:
         (b'set "\\xg0"', [b"set", b"xg0"]),
     ],
 )
-def test_inline_words(line: bytes, words: list[bytes]) -> None:
+def test_inline_requests_are_split_into_arguments(line: bytes, words: list[bytes]) -> None:
     assert split(line) == words
     assert read(line + b"\r\n") == [words]
 
 
-def test_a_large_string_in_small_chunks_is_looked_at_once() -> None:
+def test_a_large_string_in_small_chunks_is_parsed_once() -> None:
     requests = Requests(16 * 1024 * 1024)
     body = b"x" * 4_000_000
     wire = array(b"SET", b"k", body)
@@ -149,12 +149,12 @@ def test_a_large_string_in_small_chunks_is_looked_at_once() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"-", b"+1", b" 1", b"1 ", b"01", b"-0", b"1_0", b"1.0", b"9223372036854775808"])
-def test_what_is_no_integer(text: bytes) -> None:
+def test_other_forms_of_integers_are_refused(text: bytes) -> None:
     assert integer(text) is None
 
 
 @pytest.mark.parametrize("value", [0, -1, 12, 2**63 - 1, -(2**63)])
-def test_integers(value: int) -> None:
+def test_64_bit_integers_are_parsed(value: int) -> None:
     assert integer(b"%d" % value) == value
 
 
@@ -182,24 +182,24 @@ REPLIES: list[tuple[Value, bytes, bytes]] = [
     ({b"a"}, b"*1\r\n$1\r\na\r\n", b"~1\r\n$1\r\na\r\n"),
     ({b"a": None}.keys(), b"*1\r\n$1\r\na\r\n", b"~1\r\n$1\r\na\r\n"),
     (Push((b"a", b"c")), b"*2\r\n$1\r\na\r\n$1\r\nc\r\n", b">2\r\n$1\r\na\r\n$1\r\nc\r\n"),
-    (Many((1, Push((2,)))), b":1\r\n*1\r\n:2\r\n", b":1\r\n>1\r\n:2\r\n"),
+    (Replies((1, Push((2,)))), b":1\r\n*1\r\n:2\r\n", b":1\r\n>1\r\n:2\r\n"),
 ]
 
 
 @pytest.mark.parametrize(("value", "resp2", "resp3"), REPLIES, ids=lambda each: repr(each)[:20])
-def test_replies(value: Value, resp2: bytes, resp3: bytes) -> None:
+def test_values_are_encoded_in_resp2_and_resp3(value: Value, resp2: bytes, resp3: bytes) -> None:
     assert encode(value, False) == resp2
     assert encode(value, True) == resp3
     assert encode([value], False) == b"*1\r\n" + resp2
 
 
 @given(st.floats(allow_nan=False))
-def test_a_double_reads_back_as_it_was(value: float) -> None:
+def test_a_double_survives_encoding(value: float) -> None:
     text = encode(value, True)
     assert float(text[1:-2]) == value
 
 
-def test_what_is_no_value_is_a_mistake() -> None:
+def test_encoding_an_unknown_type_raises() -> None:
     wrong: Any = "text"
     with pytest.raises(KeyError):
         encode(wrong, True)

@@ -1,4 +1,4 @@
-"""Commands of the Redis door on very many keys or elements: others are served between the slices."""
+"""Redis commands on many keys or elements run in slices, and other connections are served in between."""
 
 from collections.abc import Callable, Generator
 from functools import partial
@@ -14,7 +14,7 @@ from crossdock.protocols.redis.session import RedisSession
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.steps import steps
 
-#: Steps of the interpreter in one slice, at most: a few milliseconds.
+#: Maximum number of interpreter steps in one slice: a few milliseconds.
 _SLICE_AT_MOST: Final = 150_000
 
 _FILLED: Final[dict[bytes, tuple[bytes, Callable[[int], list[bytes]]]]] = {
@@ -56,7 +56,7 @@ def session(elements: int, *, resp3: bool = False) -> RedisSession:
 
 
 def told(made: RedisSession, command: bytes) -> tuple[bytes, int, int]:
-    """The reply, the most steps of one slice, and the most bytes that were made without a rest."""
+    """The reply, the most steps of a slice, and the most bytes produced without a pause."""
     worst, answer = steps(partial(made.handle, command.split()))
     if isinstance(answer, bytes):
         return answer, worst, len(answer)
@@ -84,10 +84,9 @@ def large() -> RedisSession:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.decode())
-def test_keys_over_half_a_million_keys_holds_everybody_up(large: RedisSession, command: bytes) -> None:
-    """It did, and so did each of these. However much there is, a slice is no longer."""
+def test_commands_on_very_many_elements_run_in_short_slices(large: RedisSession, command: bytes) -> None:
     reply, worst, most = told(large, command)
-    assert worst <= _SLICE_AT_MOST, "others wait for this slice"
+    assert worst <= _SLICE_AT_MOST, "this slice blocks other connections"
     assert most <= 256 * 1024
     if command.startswith((b"LRANGE list 0", b"HKEYS", b"ZRANGEB")):
         assert reply.startswith(b"*10000\r\n")
@@ -95,7 +94,9 @@ def test_keys_over_half_a_million_keys_holds_everybody_up(large: RedisSession, c
 
 @pytest.mark.parametrize("resp3", [False, True])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.decode())
-def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_in_parts_equals_the_reply_in_one_piece(
+    command: bytes, resp3: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = session(1_200, resp3=resp3)
     parts, _, _ = told(made, command)
     monkeypatch.setattr("crossdock.protocols.redis.resp.encode.MANY", 10**9)
@@ -104,8 +105,8 @@ def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch:
     assert parts == at_once
 
 
-def test_the_elements_are_those_of_the_moment() -> None:
-    """And they count while they are kept: nobody else may have them any more."""
+def test_a_long_reply_holds_the_elements_at_the_time_of_the_request() -> None:
+    """Their memory is counted, because the reply may be the last reference to them."""
     made = session(2 * MANY)
     before, _, _ = told(made, b"SMEMBERS set")
     work = made.handle([b"SMEMBERS", b"set"])
@@ -124,7 +125,7 @@ def test_the_elements_are_those_of_the_moment() -> None:
 @pytest.mark.parametrize(
     "command", [b"GET big", b"MGET big small big none", b"LRANGE mixed 0 -1", b"HGETALL mixed-hash"]
 )
-def test_long_strings_go_in_parts(command: bytes) -> None:
+def test_long_strings_are_sent_in_parts(command: bytes) -> None:
     made = session(0)
     made.handle([b"SET", b"big", b"x" * 3_000_000])
     made.handle([b"SET", b"small", b"y"])
@@ -145,7 +146,7 @@ def test_long_strings_go_in_parts(command: bytes) -> None:
     assert most <= 512 * 1024 or command.startswith(b"HGETALL")
 
 
-def test_keys_in_a_transaction_are_bounded() -> None:
+def test_keys_in_a_transaction_is_limited() -> None:
     made = session(0)
     for n in range(30_000):
         made.handle([b"SET", b"key:%06d" % n, b"value"])
@@ -156,7 +157,7 @@ def test_keys_in_a_transaction_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("command", [b"SPOP set 5000", b"ZREMRANGEBYSCORE sorted -inf +inf"])
-def test_what_takes_all_members_takes_the_key(command: bytes) -> None:
+def test_removing_all_members_removes_the_key(command: bytes) -> None:
     made = session(2_000)
     dispatcher = made.dispatcher
     assert isinstance(dispatcher, PlainDispatcher)
@@ -166,7 +167,7 @@ def test_what_takes_all_members_takes_the_key(command: bytes) -> None:
     assert made.handle([b"EXISTS", key]) == b":0\r\n"
 
 
-def test_a_flush_leaves_the_indexes_of_the_keys_to_be_freed_in_slices() -> None:
+def test_a_flush_frees_the_indexes_of_keys_in_slices() -> None:
     made = session(2_000)
     state = made.dispatcher.state
     indexes = [state.keys.entries, state.keys.walk]

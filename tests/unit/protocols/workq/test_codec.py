@@ -1,4 +1,5 @@
-"""Workq's framing (page sections 1 and 4.1): what is a command, what is refused, and what that leaves in the stream."""
+"""Workq's framing: commands, errors, and the bytes that an error leaves in the stream (workq.md sections 1 and
+4.1)."""
 
 from itertools import pairwise
 from unittest.mock import ANY
@@ -16,7 +17,7 @@ ADD = b"add %b ping 1000 60000 " % ID
 
 
 def read(*chunks: bytes) -> tuple[list[WorkqRequest], bool]:
-    """What was found, and whether the stream was broken at its end."""
+    """The parsed requests, and whether the stream was broken at its end."""
     codec = Codec()
     found = [request for chunk in chunks for request in codec.receive(chunk)]
     broken = found[-1:] == [None]
@@ -32,23 +33,23 @@ def one(data: bytes) -> WorkqRequest:
 
 class TestLines:
     @pytest.mark.parametrize("data", [b"\n", b"lease a 1\n", b"\r\n\n", ADD + b"4\n", b"\r\r\n\n", b"lease\r a 1\n"])
-    def test_a_line_without_cr_ends_it_without_a_word(self, data: bytes) -> None:
+    def test_a_line_without_cr_closes_the_connection_without_a_reply(self, data: bytes) -> None:
         found, broken = read(data, b"inspect server\r\n")
         assert broken
         assert all(type(each) is bytes for each in found)
 
-    def test_what_stood_before_it_counts(self) -> None:
+    def test_commands_before_it_are_returned(self) -> None:
         assert read(b"inspect server\r\nfoo\n") == ([([b"inspect", b"server"], {}, b"")], True)
 
     @pytest.mark.parametrize("data", [b"\r\n", b" inspect server\r\n", b"INSPECT server\r\n", b"inspect\tserver\r\n",
                                       b"foo\r\n", b"-priority=1 add\r\n", b"\0\r\n", b"\xff\xfe\r\n"])  # fmt: skip
-    def test_unknown(self, data: bytes) -> None:
+    def test_an_unknown_command_is_refused(self, data: bytes) -> None:
         assert one(data) == m.UNKNOWN_COMMAND
 
-    def test_blanks_in_a_row_and_at_the_end_are_harmless(self) -> None:
+    def test_repeated_and_trailing_blanks_are_ignored(self) -> None:
         assert one(b"lease  a   b 5  \r\n") == ([b"lease", b"a", b"b", b"5"], {}, b"")
 
-    def test_cr_and_lf_apart(self) -> None:
+    def test_cr_and_lf_may_be_in_different_chunks(self) -> None:
         assert read(ADD + b"4\r", b"\npong\r", b"\n") == ([([*(ADD + b"4").split()], {}, b"pong")], False)
 
 
@@ -64,12 +65,14 @@ class TestFlags:
             (b"q 5 --a=-1", [b"q", b"5"], {b"-a": b"-1"}),
         ],
     )
-    def test_anywhere_behind_the_name(self, line: bytes, words: list[bytes], flags: dict[bytes, bytes]) -> None:
+    def test_flags_may_be_anywhere_after_the_name(
+        self, line: bytes, words: list[bytes], flags: dict[bytes, bytes]
+    ) -> None:
         assert one(b"lease " + line + b"\r\n") == ([b"lease", *words], flags, b"")
 
     @pytest.mark.parametrize("flags", [b"-a=", b"-=3", b"-a==5", b"-=", b"-a=1 -a=1", b"-a=1 -b=2 -a=3"])
     @pytest.mark.parametrize("name", [b"foo", b"lease", b"add", b""])
-    def test_bad_ones_come_before_the_name(self, name: bytes, flags: bytes) -> None:
+    def test_invalid_flags_are_reported_before_an_unknown_name(self, name: bytes, flags: bytes) -> None:
         assert one(name + b" " + flags + b"\r\n") == m.INVALID_FLAGS
 
 
@@ -79,10 +82,10 @@ class TestCounts:
         [b"add", ADD, ADD + b"4 5", b"schedule a b 1 1 4", b"run a b 1 1", b"result a", b"result a 1 1", b"lease",
          b"lease a", b"complete a", b"complete a 1 2", b"fail a", b"delete", b"delete a b", b"inspect"],
     )  # fmt: skip
-    def test_wrong(self, line: bytes) -> None:
+    def test_a_wrong_number_of_arguments_is_refused(self, line: bytes) -> None:
         assert one(line + b"\r\n") == m.INVALID_ARGS
 
-    def test_flags_do_not_count(self) -> None:
+    def test_flags_do_not_count_as_arguments(self) -> None:
         assert one(b"delete a -x=1 -y=2 -z=3 -w=4\r\n") == (
             [b"delete", b"a"],
             {b"x": b"1", b"y": b"2", b"z": b"3", b"w": b"4"},
@@ -106,12 +109,12 @@ class TestBlocks:
         assert read(command + size + b"\r\nhi\r\n") == ([wrong, m.UNKNOWN_COMMAND], False)
 
     @pytest.mark.parametrize("size", [b"4", b"+4", b"004", b"0" * 5_000 + b"4"])
-    def test_a_size(self, command: bytes, wrong: bytes, size: bytes) -> None:
+    def test_a_valid_size_is_accepted(self, command: bytes, wrong: bytes, size: bytes) -> None:
         request = one(command + size + b"\r\npong\r\n")
         assert type(request) is tuple and request[2] == b"pong"
 
     @pytest.mark.parametrize("block", [b"", b"\0\r\n\xff\n", b"\r\n" * 10, b"add\r\n"])
-    def test_any_bytes(self, command: bytes, wrong: bytes, block: bytes) -> None:
+    def test_a_block_may_have_any_bytes(self, command: bytes, wrong: bytes, block: bytes) -> None:
         request = one(b"%b%d\r\n%b\r\n" % (command, len(block), block))
         assert type(request) is tuple and request[2] == block
 
@@ -119,49 +122,49 @@ class TestBlocks:
         request = one(command + b"-0\r\n\r\n")
         assert type(request) is tuple and request[2] == b""
 
-    def test_one_byte_too_few_announced(self, command: bytes, wrong: bytes) -> None:
-        """A lone LF is left over: the end."""
+    def test_a_size_that_is_one_byte_too_small(self, command: bytes, wrong: bytes) -> None:
+        """A single LF is left over, which closes the connection."""
         assert read(command + b"3\r\npong\r\n") == ([wrong], True)
 
-    def test_fewer_announced(self, command: bytes, wrong: bytes) -> None:
+    def test_a_size_that_is_too_small(self, command: bytes, wrong: bytes) -> None:
         assert read(command + b"2\r\npong-pong\r\ninspect server\r\n") == (
             [wrong, m.UNKNOWN_COMMAND, ([b"inspect", b"server"], {}, b"")],
             False,
         )
 
-    def test_more_announced(self, command: bytes, wrong: bytes) -> None:
-        """The block goes on into what was meant as the next command."""
+    def test_a_size_that_is_too_large(self, command: bytes, wrong: bytes) -> None:
+        """The block extends into the next command."""
         found, broken = read(command + b"6\r\npong\r\nlease a 1\r\n")
         assert found == [wrong, m.UNKNOWN_COMMAND]
         assert not broken
 
 
 class TestBudget:
-    def test_the_largest_block(self) -> None:
+    def test_the_largest_block_is_accepted(self) -> None:
         block = bytes(BLOCK_BYTES)
         long = one(b"%b%d\r\n%b\r\n" % (ADD, len(block), block))
         assert isinstance(long, Long) and isinstance(long.request, tuple) and long.request[2] == block
 
     @pytest.mark.parametrize(("command", "said"), [(b"lease", m.INVALID_ARGS), (b"x", m.UNKNOWN_COMMAND)])
-    def test_a_line_of_very_many_words(self, command: bytes, said: bytes) -> None:
+    def test_a_line_of_very_many_words_is_refused(self, command: bytes, said: bytes) -> None:
         long = one(command + b" a" * 400_000 + b" 1\r\n")
         assert isinstance(long, Long)
         assert long.request == said
         assert long.took == pytest.approx(0.008, rel=0.01)
 
-    def test_as_many_words_as_there_may_be(self) -> None:
+    def test_the_maximum_number_of_words_is_accepted(self) -> None:
         names = [b"%0255d" % n for n in range(1_000)]
         long = one(b"lease  %b  1\r\n" % b"  ".join(names))
         assert isinstance(long, Long) and long.request == ([b"lease", *names, b"1"], {}, b"")
 
-    def test_flags_without_an_end(self) -> None:
+    def test_the_number_of_flags_is_limited(self) -> None:
         flags = [b"-f%d=1" % n for n in range(101)]
         assert one(b"delete %b %b\r\n" % (ID, b" ".join(flags[:100]))) == ([b"delete", ID], ANY, b"")
         assert one(b"delete %b %b\r\n" % (ID, b" ".join(flags))) == m.INVALID_FLAGS
 
     @pytest.mark.parametrize("chunk", [65_536, 10**7])
-    def test_a_long_line(self, chunk: int) -> None:
-        """No limit but the budget: a line of a million bytes is a command like others."""
+    def test_a_line_may_use_the_whole_budget(self, chunk: int) -> None:
+        """Only the budget limits a line: one of a million bytes is a command."""
         for length, broken in ((BUDGET, False), (BUDGET + 1, True)):
             line = b"lease " + b"a" * (length - 10) + b" 1\r\n"
             assert len(line) == length
@@ -169,11 +172,11 @@ class TestBudget:
             assert (len(found), ended) == (not broken, broken)
 
     @pytest.mark.parametrize("chunk", [65_536, 10**7])
-    def test_a_line_without_end(self, chunk: int) -> None:
+    def test_a_line_that_never_ends_closes_the_connection(self, chunk: int) -> None:
         data = b"x" * (BUDGET + 1)
         assert read(*(data[at : at + chunk] for at in range(0, len(data), chunk))) == ([], True)
 
-    def test_line_and_block_share_it(self) -> None:
+    def test_line_and_block_share_the_budget(self) -> None:
         room = BUDGET - BLOCK_BYTES - 2
         for length, broken in ((room, False), (room + 1, True)):
             line = b"complete %b %d\r\n" % (b"i" * (length - 19), BLOCK_BYTES)
@@ -181,7 +184,7 @@ class TestBudget:
             assert read(line)[1] is broken
             assert read(line + bytes(BLOCK_BYTES) + b"\r\n")[1] is broken
 
-    def test_nothing_more_is_kept_once_broken(self) -> None:
+    def test_a_broken_stream_keeps_no_input(self) -> None:
         codec = Codec()
         codec.receive(b"x" * (BUDGET + 1))
         assert codec.receive(b"\r\ninspect server\r\n") == []
@@ -199,7 +202,7 @@ STREAMS = st.lists(WORDS | st.binary(max_size=6), max_size=30).map(b" ".join) | 
 
 
 @given(STREAMS, st.lists(st.integers(0, 300), max_size=8))
-def test_the_same_however_it_is_cut(data: bytes, cuts: list[int]) -> None:
+def test_chunks_do_not_change_the_result(data: bytes, cuts: list[int]) -> None:
     whole = read(data)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     assert read(*(data[a:b] for a, b in pairwise(edges))) == whole

@@ -1,4 +1,4 @@
-"""Long pages of `inspect jobs`: sent in parts, each when the peer has taken the one before."""
+"""Long pages of `inspect jobs` are sent in parts, each when the peer has received the one before."""
 
 import re
 import time
@@ -27,7 +27,7 @@ def server() -> SocketlessServer:
 
 
 def jobs_in(said: bytes) -> list[str]:
-    """The ids of a whole reply; what is announced is what comes."""
+    """The IDs of a whole reply, whose number must be the announced one."""
     head, rest = said.split(b"\r\n", 1)
     found = []
     while rest:
@@ -43,7 +43,7 @@ def jobs_in(said: bytes) -> list[str]:
 
 
 def choked(server: SocketlessServer, line: str) -> tuple[Connection, Transport]:
-    """One that asks and then does not read: the socket takes what it is handed, and says stop."""
+    """A peer that sends a request and then does not read."""
     peer, told = server.connect()
     told.written = peer.pause_writing
     server.say(peer, line)
@@ -57,19 +57,19 @@ def test_a_peer_that_reads_gets_all_of_it_in_order(server: SocketlessServer, wha
     said, then = told.heard[: -len(TAIL)], told.heard[-len(TAIL) :]
     first = 4096 if what == "scheduled-jobs" else 0
     assert jobs_in(said) == [IDENT % number for number in range(first, first + JOBS)]
-    assert then == TAIL, "the next reply is behind it"
+    assert then == TAIL, "the next reply follows it"
 
 
 TAIL = b"+OK 1\r\nq 2\r\nready-len 12\r\nscheduled-len 12\r\n"
 
 
-def test_a_peer_that_does_not_read_costs_one_part(server: SocketlessServer) -> None:
+def test_a_peer_that_does_not_read_uses_the_memory_of_one_part(server: SocketlessServer) -> None:
     peer, told = choked(server, "inspect jobs q 0 100")
     assert SIZE < len(told.heard) < SIZE + inspect.PART_BYTES + 1_000
     before = len(told.heard)
     other, heard = server.connect()
     server.say(other, "inspect queue q")
-    assert heard.heard == TAIL, "others are served meanwhile"
+    assert heard.heard == TAIL, "other connections are served meanwhile"
     assert len(told.heard) == before
     for number in range(JOBS):
         assert len(told.heard) < (number + 1) * (SIZE + 1_000)
@@ -78,7 +78,7 @@ def test_a_peer_that_does_not_read_costs_one_part(server: SocketlessServer) -> N
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(server: SocketlessServer) -> None:
+def test_a_page_shows_the_jobs_at_the_time_of_the_request(server: SocketlessServer) -> None:
     peer, told = choked(server, "inspect jobs q 0 100")
     other, _ = server.connect()
     for number in range(JOBS):
@@ -89,15 +89,15 @@ def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(server: Socketl
     assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
 
 
-def test_a_peer_that_is_gone_in_the_middle(server: SocketlessServer) -> None:
+def test_a_peer_may_be_lost_in_the_middle(server: SocketlessServer) -> None:
     peer, _ = choked(server, "inspect jobs q 0 100")
     peer.connection_lost(None)
     server.sync()
     assert peer not in server.connections
-    assert peer._pending is None
+    assert not peer.is_busy()
 
 
-def test_a_peer_that_sends_no_more_hears_it_to_the_end(server: SocketlessServer) -> None:
+def test_a_half_closed_peer_receives_the_whole_page(server: SocketlessServer) -> None:
     peer, told = choked(server, "inspect jobs q 0 100")
     assert peer.eof_received()
     for _ in range(JOBS):
@@ -107,14 +107,14 @@ def test_a_peer_that_sends_no_more_hears_it_to_the_end(server: SocketlessServer)
     assert told.eof
 
 
-def test_a_stop_in_the_middle_ends_it_within_bounds(server: SocketlessServer) -> None:
-    """What was answered before is heard; of the long reply as much as a peer may leave unread."""
+def test_a_shutdown_in_the_middle_sends_a_limited_part(server: SocketlessServer) -> None:
+    """Earlier replies are sent, and of the long reply as much as the reply buffer may hold."""
     peer, told = server.connect()
     peer.data_received(b"inspect queue q\r\n" + b"inspect jobs q 0 100\r\n" * 2)
     peer.shut_down(time.monotonic() + 5)
     server.sync()
     assert told.heard.startswith(TAIL)
-    assert SIZE < len(told.heard) < server.limits.unread_bytes + 2 * SIZE
+    assert SIZE < len(told.heard) < server.limits.reply_buffer_bytes + 2 * SIZE
     assert told.eof
 
 

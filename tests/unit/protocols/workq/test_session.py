@@ -1,4 +1,4 @@
-"""The Workq door beyond single conversations: chance, limits, fencing over time, and whatever bytes may come."""
+"""Workq sessions: random choice, limits, fencing over time, and arbitrary bytes."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -38,8 +38,9 @@ def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: s
 
 
 class TestChoice:
-    def test_every_name_with_work_is_as_likely(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
-        """Section 10, row 13; a name said often is not likelier, an empty one takes nothing from the others."""
+    def test_every_queue_with_jobs_is_equally_likely(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
+        """A name that is repeated is not more likely, and an empty queue takes nothing from the others (workq.md
+        section 10, row 13)."""
         dispatcher.engine = StoringEngine(dispatcher.state, Random(7))
         for number in range(900):
             add(peer, number, "abc"[number % 3])
@@ -47,7 +48,7 @@ class TestChoice:
         assert set(found) == {b"a", b"b", b"c"}
         assert min(found.values()) > 70
 
-    def test_within_a_name_the_order_is_kept(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
+    def test_the_order_within_a_queue_is_kept(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         for number in range(10):
             add(peer, number)
         leased = [peer.ask("lease other q 0").split()[2].decode() for _ in range(10)]
@@ -55,12 +56,12 @@ class TestChoice:
 
 
 class TestBounds:
-    def test_names_of_one_lease(self, peer: Peer) -> None:
+    def test_the_names_of_one_lease_are_limited(self, peer: Peer) -> None:
         most = " ".join(f"q{n}" for n in range(session.NAMES_AT_MOST))
         assert peer.ask(f"lease {most} 0") == TIMEOUT
         assert peer.ask(f"lease {most} more 0") == b"-CLIENT-ERROR Invalid command args\r\n"
 
-    def test_queues_are_not_made_known_without_end(
+    def test_the_number_of_known_queues_is_limited(
         self, dispatcher: PlainDispatcher, peer: Peer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(session, "QUEUES_AT_MOST", 2)
@@ -87,7 +88,7 @@ class TestBounds:
         assert peer.take() == OK
         assert peer.ask("lease q 0") == b"+OK 1\r\n%b q %d\r\n%b\r\n" % (ident(1).encode(), len(payload), payload)
 
-    def test_a_time_to_live_beyond_all_time(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
+    def test_a_very_long_time_to_live_is_accepted(self, dispatcher: PlainDispatcher, peer: Peer) -> None:
         assert peer.ask(f"add {ident(1)} q 1000 18446744073709551615 0\r\n") == OK
         dispatcher.advance(100 * 365 * 86_400.0)
         assert b"ttl 18446744073709551615\r\n" in peer.ask(f"inspect job {ident(1)}")
@@ -95,7 +96,7 @@ class TestBounds:
 
 
 class TestFencing:
-    """Of another door's job a settlement names the lease that was given to this connection (MODEL section 6)."""
+    """The settlement of another protocol's job claims the lease that this connection received (model.md section 6)."""
 
     @pytest.fixture
     def faktory(self, dispatcher: PlainDispatcher) -> Conversation:
@@ -112,7 +113,7 @@ class TestFencing:
         assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
 
-    def test_one_that_was_given_nothing_may_settle_what_is_bound_to_nobody(
+    def test_a_client_without_the_lease_may_settle_an_unbound_one(
         self, dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer, faktory: Conversation
     ) -> None:
         faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":[]}}')
@@ -120,8 +121,10 @@ class TestFencing:
         assert Peer(dispatcher, protocol).ask(f"complete {ident(1)} 0\r\n") == OK
         assert not dispatcher.state.jobs
 
-    def test_a_workq_job_that_faktory_has(self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation) -> None:
-        """While another door has it nobody settles it here; once that is over, Workq's freedom is back."""
+    def test_a_workq_job_that_faktory_leased_cannot_be_settled(
+        self, dispatcher: PlainDispatcher, peer: Peer, faktory: Conversation
+    ) -> None:
+        """While Faktory has leased it, Workq clients cannot settle it. Afterwards any of them can."""
         add(peer, 1)
         faktory.ask("FETCH q")
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
@@ -136,7 +139,7 @@ class TestFencing:
         assert faktory.ask(f'FAIL {{"jid":"{ident(2)}"}}') == f"-ERR Job not found {ident(2)}\r\n".encode()
 
 
-def test_a_lease_goes_past_any_number_of_expired_jobs(dispatcher: PlainDispatcher, peer: Peer) -> None:
+def test_a_lease_skips_any_number_of_expired_jobs(dispatcher: PlainDispatcher, peer: Peer) -> None:
     faktory = worker(dispatcher, ClockedFaktory(dispatcher))
     short = '{"jid":"12345678","jobtype":"T","queue":"q","args":[],"custom":{"expires_in":1}}'
     last = '{"jid":"87654321","jobtype":"T","queue":"q","args":[7]}'
@@ -148,7 +151,7 @@ def test_a_lease_goes_past_any_number_of_expired_jobs(dispatcher: PlainDispatche
 def test_a_long_list_of_queues_is_made_in_slices(
     dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others are served in between; one that is forgotten meanwhile has no row."""
+    """Other requests run in between. A queue that is removed meanwhile is left out."""
     monkeypatch.setattr(inspect, "SLICE", 3)
     peer.ask("lease g f e d c b a 0")
     assert peer.ask("inspect queues 5 2") == b"+OK 2\r\n%b" % b"".join(
@@ -163,7 +166,7 @@ def test_a_long_list_of_queues_is_made_in_slices(
     assert [line[:1] for line in answer.split(b"\r\n") if line.endswith(b" 2")] == [b"a", b"b", b"d", b"e", b"f", b"g"]
 
 
-def test_many_waiters_and_one_job(dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer) -> None:
+def test_one_of_many_waiters_gets_the_job(dispatcher: PlainDispatcher, protocol: WorkqProtocol, peer: Peer) -> None:
     waiting = [Peer(dispatcher, protocol) for _ in range(50)]
     for each in waiting:
         each.send(b"lease q 60000\r\n")
@@ -187,7 +190,7 @@ def test_every_waiter_of_a_result_is_answered(dispatcher: PlainDispatcher, proto
 
 
 def whole_replies(said: bytes) -> None:
-    """Each reply begins with + or -, and ends where the next one begins."""
+    """Each reply begins with + or - and ends where the next one begins."""
     at = 0
     while at < len(said):
         end = said.index(b"\r\n", at)
@@ -220,8 +223,8 @@ LINES = st.lists(WORDS, max_size=8).map(b" ".join) | st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(LINES, st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n"]), st.floats(0, 2)), max_size=12))
-def test_whatever_comes_is_answered_in_whole_replies(lines: list[tuple[bytes, bytes, float]]) -> None:
-    """No command raises, nothing is left waiting for ever, and a restart finds the same jobs."""
+def test_any_bytes_are_answered_in_whole_replies(lines: list[tuple[bytes, bytes, float]]) -> None:
+    """No command raises, no request waits forever, and a restart recovers the same jobs."""
     dispatcher = PlainDispatcher()
     peer = Peer(dispatcher, WorkqProtocol())
     said = b""

@@ -1,7 +1,7 @@
-"""The jobs of a load: from a JSON array of objects, or a msgpack array of arrays, to specs.
+"""Parses the jobs of a bulk load: a JSON array of objects, or a msgpack array of arrays.
 
-They are Crossdock's own: tries and waits are counted as Faktory's are, a name may have any character, a payload is any
-JSON value or raw bytes. One that is not well formed refuses its whole call: the load is to be brought again anyhow.
+Retries and reservation times follow Faktory's rules. Names may contain any character. A payload is any JSON value or
+raw bytes. One invalid job refuses the whole call, which adds no job then.
 """
 
 from typing import Annotated, Any, Final
@@ -19,18 +19,18 @@ from crossdock.protocols.job_spec import (
     SHORT_NAME,
     policy_for,
 )
-from crossdock.protocols.json import too_deep
+from crossdock.protocols.payload import too_deep
 from crossdock.protocols.redis.keys.values import KIND_BYTES
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.timestamps import parse
 
-#: Of one call. It is one step of the server: other clients wait for it.
+#: Jobs of one call. A call is one step, during which no other client is served.
 JOBS_AT_MOST: Final = 5_000
 TAGS_AT_MOST: Final = 100
 
 _FAR: Final = 253_402_300_800.0  #: the year 10000
 
-#: Looked up once: a member of an enumeration costs as much as a call.
+#: Bound once, because the lookup of an enum member costs as much as a call.
 _JSON: Final = Form.JSON
 _RAW: Final = Form.RAW
 
@@ -43,7 +43,7 @@ _NULL: Final = msgspec.Raw(b"null")
 
 
 class _Body(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A job as an object of JSON."""
+    """A job as a JSON object."""
 
     jid: _Name
     kind: _Name
@@ -59,12 +59,12 @@ class _Body(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class _Row(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
-    """A job as an array of msgpack; members may be left out at the end."""
+    """A job as a msgpack array. Members at the end may be omitted."""
 
     jid: _Name
     queue: _Name
     kind: _Name
-    args: Any = "[]"  #: JSON as a text, or raw bytes
+    args: Any = "[]"  #: JSON text, or raw bytes
     priority: _Priority = 0
     at: float | None = None
     retry: _Retry = RETRIES
@@ -82,11 +82,11 @@ _PLAIN: Final[Policy] = policy_for(RETRIES, 0)
 
 
 def specs(text: bytes) -> list[Spec]:
-    """Raises Error."""
+    """Parse the jobs of one call. Raises Error."""
     try:
-        if text[:1] in b"[ \t\r\n":  # no array of msgpack begins like that
+        if text[:1] in b"[ \t\r\n":  # no msgpack array begins with these bytes
             if not text.isascii():
-                text.decode()  # the decoder does not look into args and custom
+                text.decode()  # the decoder does not validate args and custom
             bodies = _bodies(text)
             _count(len(bodies))
             return [_of_body(each) for each in bodies]
@@ -94,7 +94,7 @@ def specs(text: bytes) -> list[Spec]:
         _count(len(rows))
         return [_of_row(each) for each in rows]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Error(f"ERR the jobs are not a JSON array of objects or a msgpack array of arrays: {error}") from error
+        raise Error(f"ERR jobs must be a JSON array of objects or a msgpack array of arrays: {error}") from error
 
 
 def _count(jobs: int) -> None:
@@ -145,16 +145,16 @@ def _extra(job: _Body | _Row, custom: bytes) -> Extra:
         raise _wrong(job, f"custom must be a JSON object, not nested deeper than {JSON_DEPTH}")
     tags = tuple(dict.fromkeys(job.tags or ()))
     if len(tags) > TAGS_AT_MOST or any(len(tag.encode()) > NAME_BYTES for tag in tags):
-        raise _wrong(job, f"a job may have {TAGS_AT_MOST} tags of {NAME_BYTES} bytes")
+        raise _wrong(job, f"a job may have at most {TAGS_AT_MOST} tags of at most {NAME_BYTES} bytes")
     if len(job.replayed_from.encode()) > NAME_BYTES:
-        raise _wrong(job, f"replayed_from may have {NAME_BYTES} bytes")
+        raise _wrong(job, f"replayed_from may have at most {NAME_BYTES} bytes")
     return Extra(custom, tags=tags, replayed_from=job.replayed_from)
 
 
 def _check_names(job: _Body | _Row) -> None:
     for name, most in (("jid", NAME_BYTES), ("queue", NAME_BYTES), ("kind", KIND_BYTES)):
         if len(getattr(job, name).encode()) > most:
-            raise _wrong(job, f"{name} may have {most} bytes")
+            raise _wrong(job, f"{name} may have at most {most} bytes")
 
 
 def _due(at: float | str) -> float:
@@ -163,7 +163,9 @@ def _due(at: float | str) -> float:
     try:
         return parse(at)
     except (ValueError, OverflowError) as error:
-        raise Error(f"ERR at must be seconds since 1970 or as 2026-01-31T12:00:00Z, not {at[:40]!r}") from error
+        raise Error(
+            f"ERR at must be seconds since 1970 or a time such as 2026-01-31T12:00:00Z, not {at[:40]!r}"
+        ) from error
 
 
 def _wrong(job: _Body | _Row, why: str) -> Error:

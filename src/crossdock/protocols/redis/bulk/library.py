@@ -1,12 +1,12 @@
-"""Crossdock's own functions on the Redis protocol: bulk pushes that happen exactly once, and pages of live jobs.
+"""Crossdock's own functions on the Redis protocol: bulk loads with exactly-once semantics, and pages of live jobs.
 
-    FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
-      … <run> <jobs> once                   nor anybody else, as far as the server remembers
-    FCALL crossdock.close 0 <run>           nothing more is taken in
-    FCALL crossdock.loaded 0 <run>          how far it is
+    FCALL crossdock.load 0 <run> <jobs>     add the jobs whose jids this run has not added yet
+      … <run> <jobs> once                   and whose jids the server does not know from elsewhere
+    FCALL crossdock.close 0 <run>           close the load; later calls add nothing
+    FCALL crossdock.loaded 0 <run>          state and counts of the load
     FCALL crossdock.jobs 0 <request>        a page of live jobs; the request is a JSON object
 
-The first three answer with the load's state, the jobs that this call brought (new, known) and those of all calls.
+The first three return the state of the load, the new and known jobs of this call, and the new and known jobs in total.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from crossdock.protocols.redis.bulk.jobs import specs
 from crossdock.protocols.redis.resp.values import Error, Value
 from crossdock.protocols.redis.scripts import Library, ScriptCall
 
-#: The door that jobs of a load came by, as their history has it.
+#: The protocol that the history of bulk-loaded jobs shows.
 VIA: Final = "crossdock"
 
 OPEN: Final = b"open"
 CLOSED: Final = b"closed"
-LAPSED: Final = b"lapsed"  #: closed by itself, after a long time in which nothing came
+LAPSED: Final = b"lapsed"  #: closed by the server because it was idle too long
 UNKNOWN: Final = b"unknown"
 
 
@@ -42,7 +42,7 @@ def _load(call: ScriptCall) -> Value:
     once = len(call.args) == 3
     run, jobs = _run(call, 3 if once else 2), call.args[1]
     if once and call.args[2] != b"once":
-        raise Error(f"ERR {call.dialect} takes once or nothing behind the jobs")
+        raise Error(f"ERR the third argument of {call.dialect} must be once")
     dispatcher = call.context.dispatcher
     found = specs(jobs)
     no_room = dispatcher.no_room(len(found))
@@ -52,13 +52,13 @@ def _load(call: ScriptCall) -> Value:
     if done.refused is LoadRefusal.TOO_MANY_OPEN:
         oldest = oldest_open_load(dispatcher.state)
         raise Error(
-            f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
-            f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
+            f"LIMIT {OPEN_AT_MOST} loads are open, which is the limit; close one, for example the oldest (FCALL "
+            f"crossdock.close 0 {oldest.run}); a load is closed after {IDLE_S / 86_400:.0f} idle days"
         )
     if done.refused is LoadRefusal.TOO_MANY_JIDS:
         raise Error(
-            f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
-            "and bring the rest as another run"
+            f"LIMIT open loads hold {JIDS_AT_MOST} jids, which is the limit; close this load or another, "
+            "and load the rest as another run"
         )
     return _reply(_ENDED.get(done.refused, OPEN), done)
 
@@ -96,11 +96,11 @@ def _run(call: ScriptCall, words: int) -> str:
     except UnicodeDecodeError as error:
         raise Error("ERR the name of a run must be UTF-8") from error
     if not 0 < len(call.args[0]) <= NAME_BYTES:
-        raise Error(f"ERR the name of a run has 1 to {NAME_BYTES} bytes")
+        raise Error(f"ERR the name of a run must have 1 to {NAME_BYTES} bytes")
     return run
 
 
-#: A request as JSON in, the reply as JSON out; raises ValueError.
+#: Takes a request as JSON and returns the reply as JSON. Raises ValueError.
 LiveJobs: TypeAlias = Callable[[Dispatcher, bytes], bytes]
 
 

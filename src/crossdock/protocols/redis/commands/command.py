@@ -1,4 +1,4 @@
-"""A command of the table: its name, how many words it takes, what it does, and which of them are keys."""
+"""An entry of the command table: name, number of arguments, handler, flags and key positions."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -6,32 +6,32 @@ from typing import Final
 import msgspec
 
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.resp.values import Result, arity, unknown_subcommand, wrong_words
+from crossdock.protocols.redis.resp.values import Result, arity, unknown_subcommand, wrong_arguments
 
 Act = Callable[[Context, list[bytes]], Result]
 
 WRITE: Final = 1
-GROWS: Final = 2  #: takes room; refused when there is none
-STRANGER: Final = 4  #: allowed before AUTH
-AT_ONCE: Final = 8  #: carried out even between MULTI and EXEC
-ALONE: Final = 16  #: not allowed between MULTI and EXEC
-LISTENING: Final = 32  #: allowed to a RESP2 connection that is subscribed
+DENY_OOM: Final = 2  #: takes space; refused when the server is full
+BEFORE_AUTH: Final = 4  #: allowed before AUTH
+NOT_QUEUED: Final = 8  #: executed at once even between MULTI and EXEC
+OUTSIDE_MULTI: Final = 16  #: not allowed between MULTI and EXEC
+WHILE_SUBSCRIBED: Final = 32  #: allowed on a RESP2 connection with subscriptions
 BLOCKS: Final = 64
 
 
-#: By the second word of a request, in upper case: how many words it takes with both names, and what it does.
+#: By the name of the subcommand in upper case: its arity, which counts both names, and its handler.
 Subcommands = Mapping[bytes, tuple[int, Act]]
 
 
 class Command(msgspec.Struct, frozen=True):
     name: bytes  #: lower case
-    arity: int  #: words with the name; negative: at least so many
-    act: Act  #: gets the words behind the name
+    arity: int  #: number of words, the name included; negative: the minimum
+    act: Act  #: receives the words after the name
     flags: int = 0
-    first: int = 0  #: the first key, counted from the name; 0: it has none
-    last: int = 0  #: the last one; negative: counted from the end
+    first: int = 0  #: position of the first key; 0: no keys
+    last: int = 0  #: position of the last key; negative: counted from the end
     step: int = 1
-    subcommands: Subcommands | None = None  #: of a container; `act` looks there
+    subcommands: Subcommands | None = None  #: of a container command
 
     def keys(self, args: list[bytes]) -> list[bytes]:
         if not self.first:
@@ -40,26 +40,26 @@ class Command(msgspec.Struct, frozen=True):
         return args[self.first - 1 : last : self.step]
 
     def full_name(self, args: list[bytes]) -> bytes:
-        """With the subcommand's, where there is one; raises Error if it is wrong or has not the words it takes."""
+        """The name with that of the subcommand. Raises Error for an unknown subcommand or a wrong number of words."""
         if self.subcommands is None or not args:
             return self.name
         return _chosen(self.name, self.subcommands, args)[0]
 
 
-class TooManyWords(Exception):
-    """Of a subcommand that takes any number, says Redis, and then does not."""
+class TooManyArguments(Exception):
+    """Raised by a subcommand with a variable number of arguments. Redis has another error text for it."""
 
 
 def container(name: bytes, subcommands: Subcommands, bare: Act | None = None) -> Command:
-    """`CLIENT ID` and its like: the second word chooses. `bare` is what it does without one, if that is allowed."""
+    """A command with subcommands, such as CLIENT. `bare` handles it without a subcommand, if that is allowed."""
 
     def choose(context: Context, args: list[bytes]) -> Result:
         if not args and bare is not None:
             return bare(context, args)
         try:
             return _chosen(name, subcommands, args)[1](context, args[1:])
-        except TooManyWords:
-            raise wrong_words(name, args[0]) from None
+        except TooManyArguments:
+            raise wrong_arguments(name, args[0]) from None
 
     return Command(name, -2 if bare is None else -1, choose, subcommands=subcommands)
 

@@ -1,15 +1,33 @@
-"""Commands about the connection itself: authentication, protocol version, PING, CLIENT (qless page 1.4)."""
+"""Commands about the connection: authentication, protocol version, PING, CLIENT (qless.md section 1.4)."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from crossdock.protocols.redis.commands import transaction
-from crossdock.protocols.redis.commands.command import AT_ONCE, LISTENING, STRANGER, Command, Subcommands, container
+from crossdock.protocols.redis.commands.command import (
+    BEFORE_AUTH,
+    NOT_QUEUED,
+    WHILE_SUBSCRIBED,
+    Command,
+    Subcommands,
+    container,
+)
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.pubsub import leave_all
-from crossdock.protocols.redis.resp.values import OK, SYNTAX, Error, Hang, Result, Simple, Verbatim, arity, shown, whole
+from crossdock.protocols.redis.resp.values import (
+    OK,
+    SYNTAX,
+    Error,
+    LastReply,
+    Result,
+    Simple,
+    Verbatim,
+    arity,
+    excerpt,
+    parse_int,
+)
 
-#: What clients may expect of a server. Some compare it with what they need.
+#: Reported by INFO and HELLO. Some clients require a minimum version.
 REDIS_VERSION: Final = b"7.0.15"
 DATABASES: Final = 16
 _NAME_BYTES: Final = 255
@@ -36,16 +54,16 @@ def auth(context: Context, args: list[bytes]) -> Result:
 
 
 def _admit(context: Context, user: bytes, password: bytes) -> None:
-    """There is one user. Without a password it is let in with any."""
+    """Authenticate. There is one user; if no password is configured, any password is accepted."""
     if user != b"default" or not context.protocol.admits(password):
         raise _WRONG_PASSWORD
-    context.trust()
+    context.set_authenticated()
 
 
 def hello(context: Context, args: list[bytes]) -> Result:
     resp3 = context.resp3
     if args:
-        protocol = whole(args[0], Error("ERR Protocol version is not an integer or out of range"))
+        protocol = parse_int(args[0], Error("ERR Protocol version is not an integer or out of range"))
         if protocol not in (2, 3):
             raise Error("NOPROTO unsupported protocol version")
         resp3 = protocol == 3
@@ -59,7 +77,7 @@ def hello(context: Context, args: list[bytes]) -> Result:
             context.name = _client_name(args[at + 1])
             at += 2
         else:
-            raise Error(b"ERR Syntax error in HELLO option '%b'" % shown(args[at]))
+            raise Error(b"ERR Syntax error in HELLO option '%b'" % excerpt(args[at]))
     if not context.identified:
         raise _HELLO_FIRST
     context.resp3 = resp3
@@ -76,7 +94,7 @@ def hello(context: Context, args: list[bytes]) -> Result:
 
 def _client_name(name: bytes) -> bytes:
     if len(name) > _NAME_BYTES:
-        raise Error(f"ERR Client names may have {_NAME_BYTES} bytes")
+        raise Error(f"ERR Client names may have at most {_NAME_BYTES} bytes")
     if any(not 33 <= byte <= 126 for byte in name):
         raise _BAD_NAME
     return name
@@ -100,8 +118,8 @@ def echo(context: Context, args: list[bytes]) -> Result:
 
 
 def select(context: Context, args: list[bytes]) -> Result:
-    """There is one store. `redis.databases = shared` lets clients that insist on another number use it all the same."""
-    database = whole(args[0])
+    """There is one store. With `redis.databases = shared` all 16 numbers select it."""
+    database = parse_int(args[0])
     if not -(2**31) <= database < 2**31:
         raise Error("ERR value is out of range, value must between -2147483648 and 2147483647")
     if not 0 <= database < (DATABASES if context.protocol.shared_databases else 1):
@@ -111,11 +129,11 @@ def select(context: Context, args: list[bytes]) -> Result:
 
 
 def quit_(context: Context, args: list[bytes]) -> Result:
-    return Hang(OK)
+    return LastReply(OK)
 
 
 def reset(context: Context, args: list[bytes]) -> Result:
-    """As if the connection were new."""
+    """Return the connection to its initial state."""
     transaction.end(context)
     leave_all(context)
     acts, context.on_close = context.on_close, []
@@ -123,22 +141,22 @@ def reset(context: Context, args: list[bytes]) -> Result:
         act()
     context.memo.clear()
     context.resp3, context.name, context.database = False, b"", 0
-    context.distrust()
+    context.reset_authentication()
     return Simple(b"RESET")
 
 
 COMMANDS: Final = (
-    Command(b"auth", -2, auth, STRANGER),
-    Command(b"hello", -1, hello, STRANGER),
-    Command(b"ping", -1, ping, LISTENING),
+    Command(b"auth", -2, auth, BEFORE_AUTH),
+    Command(b"hello", -1, hello, BEFORE_AUTH),
+    Command(b"ping", -1, ping, WHILE_SUBSCRIBED),
     Command(b"echo", 2, echo),
     Command(b"select", 2, select),
-    Command(b"quit", -1, quit_, STRANGER | AT_ONCE | LISTENING),
-    Command(b"reset", 1, reset, STRANGER | AT_ONCE | LISTENING),
+    Command(b"quit", -1, quit_, BEFORE_AUTH | NOT_QUEUED | WHILE_SUBSCRIBED),
+    Command(b"reset", 1, reset, BEFORE_AUTH | NOT_QUEUED | WHILE_SUBSCRIBED),
 )
 
 
-# CLIENT: what connections say about themselves when they begin, and what may be asked about them.
+# CLIENT: clients set their name and library, and list connections.
 
 
 _BAD_ID: Final = Error("ERR Invalid client ID")
@@ -155,19 +173,19 @@ def _get_name(context: Context, args: list[bytes]) -> Result:
 
 def _set_info(context: Context, args: list[bytes]) -> Result:
     if args[0].upper() not in (b"LIB-NAME", b"LIB-VER"):
-        raise Error(b"ERR Unrecognized option '%b'" % shown(args[0]))
+        raise Error(b"ERR Unrecognized option '%b'" % excerpt(args[0]))
     return OK
 
 
 def _no_evict(context: Context, args: list[bytes]) -> Result:
-    """Nobody is."""
+    """Accepted without effect: no client is evicted."""
     if args[0].upper() not in (b"ON", b"OFF"):
         raise SYNTAX
     return OK
 
 
 def _accept(context: Context, args: list[bytes]) -> Result:
-    """Asks for nothing that this server could do, or would need to."""
+    """Accepted without effect."""
     return OK
 
 
@@ -201,10 +219,10 @@ def _list(context: Context, args: list[bytes]) -> Result:
     match [word.upper() for word in args[:1]]:
         case [b"TYPE"] if len(args) == 2:
             if args[1].lower() not in _TYPES:
-                raise Error(b"ERR Unknown client type '%b'" % shown(args[1]))
+                raise Error(b"ERR Unknown client type '%b'" % excerpt(args[1]))
             listed = [each for each in listed if _type(each) == args[1].lower()]
         case [b"ID"] if len(args) > 1:
-            numbers = [whole(word, _BAD_ID) for word in args[1:]]
+            numbers = [parse_int(word, _BAD_ID) for word in args[1:]]
             listed = [sessions[number] for number in numbers if number in sessions]
         case [_]:
             raise SYNTAX

@@ -1,19 +1,19 @@
-"""Commands about the server: INFO, CONFIG, SLOWLOG, TIME and the flushes (qless page 12)."""
+"""Commands about the server: INFO, CONFIG, SLOWLOG, TIME and the flushes (qless.md section 12)."""
 
 from typing import Final
 
 from crossdock import __version__
 from crossdock.engine.queries.keyspace import keyspace_size
 from crossdock.model.commands.admin import Flush
-from crossdock.protocols.redis.commands.command import WRITE, Command, Subcommands, TooManyWords, container
+from crossdock.protocols.redis.commands.command import WRITE, Command, Subcommands, TooManyArguments, container
 from crossdock.protocols.redis.commands.connection import DATABASES, REDIS_VERSION
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import pattern
-from crossdock.protocols.redis.resp.values import INT64, OK, SYNTAX, Error, Result, Verbatim, shown, whole
+from crossdock.protocols.redis.resp.values import INT64, OK, SYNTAX, Error, Result, Verbatim, excerpt, parse_int
 
 VIA: Final = "redis"
 
-#: Of what may be set, the least that it may be.
+#: The minimum of each parameter that CONFIG SET accepts.
 _LEAST: Final = {b"slowlog-log-slower-than": -1, b"slowlog-max-len": 0}
 
 _BAD_COUNT: Final = Error("ERR count should be greater than or equal to -1")
@@ -57,7 +57,7 @@ def info(context: Context, args: list[bytes]) -> Result:
 
 
 def config(context: Context) -> dict[bytes, bytes]:
-    """What clients look for; only what is about the slow log may be set, and it does nothing."""
+    """The parameters that clients ask for. Only those of the slow log can be set, without effect."""
     return {
         b"appendonly": b"yes",
         b"databases": b"%d" % (DATABASES if context.protocol.shared_databases else 1),
@@ -82,20 +82,20 @@ def _config_set(context: Context, args: list[bytes]) -> Result:
     new: dict[bytes, bytes] = {}
     for name, value in zip(args[::2], args[1::2], strict=True):
         if name.lower() not in context.protocol.slow_log:
-            raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % shown(name))
+            raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % excerpt(name))
         if name.lower() in new:
             raise _not_set(name, b"duplicate parameter")
         new[name.lower()] = value
     for name, value in new.items():
         least = _LEAST[name]
-        if whole(value, _not_set(name, b"argument couldn't be parsed into an integer")) < least:
+        if parse_int(value, _not_set(name, b"argument couldn't be parsed into an integer")) < least:
             raise _not_set(name, b"argument must be between %d and %d inclusive" % (least, INT64 - 1))
     context.protocol.slow_log.update(new)
     return OK
 
 
 def _not_set(name: bytes, why: bytes) -> Error:
-    return Error(b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (shown(name), why))
+    return Error(b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (excerpt(name), why))
 
 
 def _ok(context: Context, args: list[bytes]) -> Result:
@@ -104,8 +104,8 @@ def _ok(context: Context, args: list[bytes]) -> Result:
 
 def _slow_log(context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
-        raise TooManyWords
-    if args and whole(args[0], _BAD_COUNT) < -1:
+        raise TooManyArguments
+    if args and parse_int(args[0], _BAD_COUNT) < -1:
         raise _BAD_COUNT
     return []
 
@@ -120,11 +120,11 @@ def time(context: Context, args: list[bytes]) -> Result:
 
 
 def flush(context: Context, args: list[bytes]) -> Result:
-    """One store for all doors, so everything goes (MODEL 11)."""
+    """Delete everything: there is one store for all protocols (model.md section 11)."""
     if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
         raise SYNTAX
     if not context.protocol.may_flush:
-        raise Error("ERR FLUSH is off while a door listens beyond loopback; set server.flush = true")
+        raise Error("ERR FLUSH is disabled while a listener is reachable from other hosts; set server.flush = true")
     context.dispatcher.do(Flush(VIA))
     return OK
 

@@ -1,15 +1,23 @@
-"""The table of commands, and COMMAND, which shows it."""
+"""The command table, and the COMMAND command, which describes it."""
 
 from typing import Final
 
 from crossdock.protocols.redis import pubsub, scripts
 from crossdock.protocols.redis.commands import connection, server, transaction
-from crossdock.protocols.redis.commands.command import BLOCKS, GROWS, STRANGER, WRITE, Command, Subcommands, container
+from crossdock.protocols.redis.commands.command import (
+    BEFORE_AUTH,
+    BLOCKS,
+    DENY_OOM,
+    WRITE,
+    Command,
+    Subcommands,
+    container,
+)
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import generic, hashes, lists, sets, sorted_sets, strings
 from crossdock.protocols.redis.resp.values import SYNTAX, Result, Simple, Value
 
-_FLAGS: Final = ((GROWS, b"denyoom"), (BLOCKS, b"blocking"), (STRANGER, b"no_auth"))
+_FLAGS: Final = ((DENY_OOM, b"denyoom"), (BLOCKS, b"blocking"), (BEFORE_AUTH, b"no_auth"))
 
 
 def _command(context: Context, args: list[bytes]) -> Result:
@@ -25,20 +33,21 @@ def _info(context: Context, args: list[bytes]) -> Result:
 
 
 def _list(context: Context, args: list[bytes]) -> Result:
-    """There is no filter."""
+    """Filters are not supported."""
     if args:
         raise SYNTAX
     return _NAMES
 
 
 def _docs(context: Context, args: list[bytes]) -> Result:
-    """Which there are, and no more: docs/reference/redis.md says it in words."""
+    """Only group and arity. The commands are described in redis.md."""
     known = [COMMANDS[name.lower()] for name in args or _NAMES if name.lower() in COMMANDS]
     return {each.name: {b"group": b"generic", b"arity": each.arity} for each in known}
 
 
 def _shown(command: Command) -> list[Value]:
-    """Name, arity, flags, first key, last key, step; then what this server knows nothing of."""
+    """Name, arity, flags, first key, last key, step; then ACL categories, tips, key specifications and subcommands,
+    which are empty."""
     flags: list[Value] = [Simple(word) for flag, word in _FLAGS if command.flags & flag]
     flags.append(Simple(b"write" if command.flags & WRITE else b"readonly"))
     step = command.step if command.first else 0
@@ -70,5 +79,5 @@ _ALL: Final = (
 )
 _NAMES: Final = [each.name for each in _ALL]
 
-#: By their names in lower case; in upper case too, as most clients send them.
+#: By name, in lower and in upper case, because most clients send upper case.
 COMMANDS: Final = {name: each for each in _ALL for name in (each.name, each.name.upper())}

@@ -1,7 +1,7 @@
-"""Commands on keys of any kind: scan, delete, expiry, names.
+"""Commands on keys of any type: SCAN, DEL, expiry, KEYS.
 
-A cursor names a place that stays where it is while keys come and go: whatever is there from the first call to the last
-is told of. COUNT is how many keys are looked at, as in Redis, not how many are found; a call may find none.
+A SCAN cursor stays valid while keys come and go: a key that exists from the first call to the last is returned. COUNT
+is the number of keys visited, as in Redis, so a call may return none.
 """
 
 import re
@@ -14,7 +14,7 @@ from crossdock.protocols.glob import Glob
 from crossdock.protocols.redis.commands.command import WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import pattern
-from crossdock.protocols.redis.resp.encode import elements, kept_by
+from crossdock.protocols.redis.resp.encode import elements, memory_of
 from crossdock.protocols.redis.resp.values import (
     INT64,
     SYNTAX,
@@ -24,19 +24,19 @@ from crossdock.protocols.redis.resp.values import (
     Simple,
     Value,
     Work,
-    shown,
-    whole,
+    excerpt,
+    parse_int,
 )
 from crossdock.protocols.redis.views import SLICE, find
 
-#: Keys that one call looks at, at most, and in one go.
+#: Keys that one SCAN visits, and keys visited before other connections are served again.
 AT_MOST: Final = 5_000
 _SLICE: Final = 500
 
-#: Cursors of plain keys are below it, then follow as many for each view.
+#: Cursors of plain keys are smaller. Each view has a range of this size after them.
 _SPACE: Final = 1 << 56
 
-#: Its length is bounded so that it is read in no time.
+#: A cursor. Its length is limited because parsing a very long number is slow.
 _CURSOR: Final = re.compile(rb"(?:[+-]?\d{1,40})?")
 
 TYPES: Final = {
@@ -60,7 +60,7 @@ def scan(context: Context, args: list[bytes]) -> Result:
             case b"MATCH":
                 glob = pattern(value)
             case b"COUNT":
-                count = whole(value)
+                count = parse_int(value)
                 if count < 1:
                     raise SYNTAX
             case b"TYPE":
@@ -71,7 +71,7 @@ def scan(context: Context, args: list[bytes]) -> Result:
 
 
 def _cursor(text: bytes) -> int:
-    """What C's strtoul reads: nothing is zero, and a negative one counts from the other end."""
+    """Parse a cursor like C's strtoul: the empty text is 0, a negative number wraps around."""
     if _CURSOR.fullmatch(text) is None or abs(cursor := int(text or b"0")) >= 2**64:
         raise Error("ERR invalid cursor")
     return cursor % 2**64
@@ -79,39 +79,39 @@ def _cursor(text: bytes) -> int:
 
 def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | None) -> Work:
     views = context.protocol.views.all
-    found, parts = 0, []  # of each slice what goes on the wire: all of it at once would take longer than a slice
+    found, parts = 0, []  # keys are encoded slice by slice: all at once would take longer than a slice
     left = count
-    space, place = divmod(cursor, _SPACE)
+    space, position = divmod(cursor, _SPACE)
     while space <= len(views):
         if space == 0:
-            place, keys = _plain(context, place, min(left, _SLICE), kind)
+            position, keys = _plain(context, position, min(left, _SLICE), kind)
         else:
             view = views[space - 1]
-            place, keys = yield from view.page(context, place, left)
+            position, keys = yield from view.page(context, position, left)
             if kind is not None:
                 keys = [key for key in keys if TYPES[view.kind(key)] == kind]
         matching = [key for key in keys if glob.matches(key)]
         found += len(matching)
         parts.append(elements(matching, context.resp3))
         left -= len(keys)
-        if place and (space or left <= 0):
+        if position and (space or left <= 0):
             break
-        if place:
+        if position:
             yield
             continue
         space += 1
         if left <= 0:
             break
-    shown = Encoded(b"*%d\r\n%b" % (found, b"".join(parts)))
-    return [b"%d" % (space * _SPACE + place if space <= len(views) else 0), shown]
+    keys_found = Encoded(b"*%d\r\n%b" % (found, b"".join(parts)))
+    return [b"%d" % (space * _SPACE + position if space <= len(views) else 0), keys_found]
 
 
-def _plain(context: Context, place: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:
-    then, page = page_of_entries(context.dispatcher.state, place, count, context.dispatcher.now)
-    return then, [key for key, entry in page if kind is None or TYPES[entry.kind] == kind]
+def _plain(context: Context, position: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:
+    after, page = page_of_entries(context.dispatcher.state, position, count, context.dispatcher.now)
+    return after, [key for key, entry in page if kind is None or TYPES[entry.kind] == kind]
 
 
-# Commands on keys of any kind: delete, ends, names.
+# Delete, expiry, and listing all keys.
 
 
 _OPTIONS: Final = frozenset({b"NX", b"XX", b"GT", b"LT"})
@@ -130,16 +130,15 @@ def type_(context: Context, args: list[bytes]) -> Result:
     return Simple(b"none" if entry is None else TYPES[entry.kind])
 
 
-#: No reply is further off: it has 64 bits.
+#: Largest remaining time in a reply. The expiry of a throttle may be later than 64 bits of milliseconds.
 _FAR_MS: Final = 2.0**62
 
 
 def _left_ms(context: Context, key: bytes) -> int:
-    """-2: there is no such key; -1: it has no end."""
+    """The remaining time of a key; -2: no such key; -1: no expiry."""
     entry = find(context, key)
     if entry is None:
         return -2
-    # A throttle's end may be further off than 64 bits of milliseconds tell.
     return round(min((entry.end - context.dispatcher.now.steady) * 1_000, _FAR_MS)) if entry.end else -1
 
 
@@ -153,14 +152,14 @@ def pttl(context: Context, args: list[bytes]) -> Result:
 
 
 def from_now(context: Context, text: bytes, unit_ms: int, name: bytes) -> int:
-    """In milliseconds; an end must be one that 64 bits of milliseconds since 1970 tell."""
-    ms = whole(text) * unit_ms
+    """A duration in milliseconds. Now plus the duration must fit into 64 bits."""
+    ms = parse_int(text) * unit_ms
     if ms < -INT64 or ms + int(context.dispatcher.now.wall * 1_000) >= INT64:
-        raise invalid_end(name)
+        raise invalid_expiry(name)
     return ms
 
 
-def invalid_end(name: bytes) -> Error:
+def invalid_expiry(name: bytes) -> Error:
     return Error(b"ERR invalid expire time in '%b' command" % name)
 
 
@@ -176,7 +175,7 @@ def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> R
     options = {option.upper() for option in args[2:]}
     if not options <= _OPTIONS:
         wrong = next(option for option in args[2:] if option.upper() not in _OPTIONS)
-        raise Error(b"ERR Unsupported option %b" % shown(wrong))
+        raise Error(b"ERR Unsupported option %b" % excerpt(wrong))
     if b"NX" in options and len(options) > 1:
         raise Error("ERR NX and XX, GT or LT options at the same time are not compatible")
     if {b"GT", b"LT"} <= options:
@@ -184,19 +183,19 @@ def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> R
     ms = from_now(context, args[1], unit_ms, name)
     key = args[0]
     left = _left_ms(context, key)
-    if left == -2 or not _wanted(options, left, ms):
+    if left == -2 or not _condition_holds(options, left, ms):
         return 0
     return int(context.dispatcher.do(KeepKey(key, max(context.dispatcher.now.steady + ms / 1_000, 1e-9))))
 
 
-def _wanted(options: set[bytes], left: int, ms: int) -> bool:
-    """No end counts as the latest of all."""
-    old = left == -1
-    if (b"NX" in options and not old) or (b"XX" in options and old):
+def _condition_holds(options: set[bytes], left: int, ms: int) -> bool:
+    """Whether NX, XX, GT and LT allow the new expiry. No expiry counts as the latest."""
+    persistent = left == -1
+    if (b"NX" in options and not persistent) or (b"XX" in options and persistent):
         return False
     if b"GT" in options:
-        return not old and ms > left
-    return b"LT" not in options or old or ms < left
+        return not persistent and ms > left
+    return b"LT" not in options or persistent or ms < left
 
 
 def persist(context: Context, args: list[bytes]) -> Result:
@@ -211,13 +210,13 @@ def keys(context: Context, args: list[bytes]) -> Result:
 
 def _keys(context: Context, glob: Glob) -> Work:
     found: list[Value] = []
-    told = 0
+    reported = 0
     for seen, key in enumerate(_all(context), 1):
         if glob.matches(key):
             found.append(key)
         if seen % SLICE == 0:
-            yield kept_by(found[told:])
-            told = len(found)
+            yield memory_of(found[reported:])
+            reported = len(found)
     return found
 
 
@@ -235,7 +234,7 @@ def _count(context: Context) -> Work:
 
 
 def _all(context: Context) -> Iterator[bytes]:
-    """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
+    """Keys of views first, then the plain keys that existed at the start and still exist."""
     for view in context.protocol.views.all:
         yield from view.keys(context)
     state = context.dispatcher.state

@@ -3,14 +3,14 @@
 from typing import Final
 
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
-from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
+from crossdock.protocols.redis.commands.command import DENY_OOM, WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import fields, refuse_large
-from crossdock.protocols.redis.resp.values import INT64, OK, Error, Result, arity, whole
+from crossdock.protocols.redis.resp.values import INT64, OK, Error, Result, arity, parse_int
 
 
 def _put(context: Context, name: bytes, args: list[bytes]) -> int:
-    """How many fields are new."""
+    """Set fields, and return how many are new."""
     if not len(args) % 2:
         raise arity(name)
     pairs = dict(zip(args[1::2], args[2::2], strict=True))
@@ -65,16 +65,16 @@ def hexists(context: Context, args: list[bytes]) -> Result:
 
 def hdel(context: Context, args: list[bytes]) -> Result:
     there = fields(context, args[0])
-    gone = [field for field in dict.fromkeys(args[1:]) if field in there]
-    if gone:
-        context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, drop=gone))
-    return len(gone)
+    removed = [field for field in dict.fromkeys(args[1:]) if field in there]
+    if removed:
+        context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, drop=removed))
+    return len(removed)
 
 
 def hincrby(context: Context, args: list[bytes]) -> Result:
-    amount = whole(args[2])
+    amount = parse_int(args[2])
     before = fields(context, args[0]).get(args[1], b"0")
-    value = whole(before, Error("ERR hash value is not an integer")) + amount
+    value = parse_int(before, Error("ERR hash value is not an integer")) + amount
     if not -INT64 <= value < INT64:
         raise Error("ERR increment or decrement would overflow")
     context.dispatcher.do(ChangeMembers(args[0], Kind.HASH, [(args[1], b"%d" % value)]))
@@ -82,9 +82,9 @@ def hincrby(context: Context, args: list[bytes]) -> Result:
 
 
 COMMANDS: Final = (
-    Command(b"hset", -4, hset, WRITE | GROWS, 1, 1),
-    Command(b"hmset", -4, hmset, WRITE | GROWS, 1, 1),
-    Command(b"hsetnx", 4, hsetnx, WRITE | GROWS, 1, 1),
+    Command(b"hset", -4, hset, WRITE | DENY_OOM, 1, 1),
+    Command(b"hmset", -4, hmset, WRITE | DENY_OOM, 1, 1),
+    Command(b"hsetnx", 4, hsetnx, WRITE | DENY_OOM, 1, 1),
     Command(b"hget", 3, hget, 0, 1, 1),
     Command(b"hmget", -3, hmget, 0, 1, 1),
     Command(b"hgetall", 2, hgetall, 0, 1, 1),
@@ -93,5 +93,5 @@ COMMANDS: Final = (
     Command(b"hlen", 2, hlen, 0, 1, 1),
     Command(b"hexists", 3, hexists, 0, 1, 1),
     Command(b"hdel", -3, hdel, WRITE, 1, 1),
-    Command(b"hincrby", 4, hincrby, WRITE | GROWS, 1, 1),
+    Command(b"hincrby", 4, hincrby, WRITE | DENY_OOM, 1, 1),
 )

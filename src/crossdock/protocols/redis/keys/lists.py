@@ -1,4 +1,4 @@
-"""Lists, and pops that wait for an element."""
+"""Lists, and blocking pops."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Final
 
 from crossdock.engine.keyspace.store import Entry, part
 from crossdock.model.commands.keyspace import ChangeList, Kind
-from crossdock.protocols.redis.commands.command import BLOCKS, GROWS, WRITE, Command
+from crossdock.protocols.redis.commands.command import BLOCKS, DENY_OOM, WRITE, Command
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import elements
 from crossdock.protocols.redis.resp.values import (
@@ -21,10 +21,10 @@ from crossdock.protocols.redis.resp.values import (
     Result,
     Value,
     arity,
-    positive,
+    parse_count,
+    parse_int,
+    parse_long_double,
     span,
-    whole,
-    wide,
 )
 from crossdock.protocols.redis.views import find
 
@@ -54,7 +54,7 @@ def rpushx(context: Context, args: list[bytes]) -> Result:
 
 
 def take(context: Context, key: bytes, count: int, *, left: bool) -> list[bytes]:
-    """So many elements of one end, the outermost first; fewer if there are no more."""
+    """Remove up to `count` elements from one end, the outermost first."""
     data = elements(context, key)
     count = min(count, len(data))
     start = 0 if left else len(data) - count
@@ -70,7 +70,7 @@ def _pop(context: Context, args: list[bytes], name: bytes, *, left: bool) -> Res
     if len(args) == 1:
         taken = take(context, args[0], 1, left=left)
         return taken[0] if taken else None
-    count = positive(args[1])
+    count = parse_count(args[1])
     if not elements(context, args[0]):
         return NULL_ARRAY
     return take(context, args[0], count, left=left)
@@ -89,17 +89,17 @@ def llen(context: Context, args: list[bytes]) -> Result:
 
 
 def lrange(context: Context, args: list[bytes]) -> Result:
-    first, last = whole(args[1]), whole(args[2])
+    first, last = parse_int(args[1]), parse_int(args[2])
     data = elements(context, args[0])
     return part(data, *span(first, last, len(data)))
 
 
 def lindex(context: Context, args: list[bytes]) -> Result:
-    """Here and in LSET the key is looked at before the number."""
+    """As in LSET, Redis checks the key before the index."""
     data = elements(context, args[0])
     if not data:
         return None
-    index = whole(args[1])
+    index = parse_int(args[1])
     return data[index] if -len(data) <= index < len(data) else None
 
 
@@ -107,7 +107,7 @@ def lset(context: Context, args: list[bytes]) -> Result:
     data = elements(context, args[0])
     if not data:
         raise Error("ERR no such key")
-    index = whole(args[1])
+    index = parse_int(args[1])
     if not -len(data) <= index < len(data):
         raise Error("ERR index out of range")
     context.dispatcher.do(ChangeList(args[0], index % len(data), 1, [args[2]]))
@@ -115,8 +115,8 @@ def lset(context: Context, args: list[bytes]) -> Result:
 
 
 def lrem(context: Context, args: list[bytes]) -> Result:
-    """The first so many that are equal, from the end if negative; 0: all."""
-    count, value = whole(args[1]), args[2]
+    """Remove the first `count` equal elements; the last ones if it is negative; all if it is 0."""
+    count, value = parse_int(args[1]), args[2]
     data = elements(context, args[0])
     found = list(compress(range(len(data)), map(value.__eq__, data)))
     if count:
@@ -127,7 +127,7 @@ def lrem(context: Context, args: list[bytes]) -> Result:
 
 
 def ltrim(context: Context, args: list[bytes]) -> Result:
-    first, last = whole(args[1]), whole(args[2])
+    first, last = parse_int(args[1]), parse_int(args[2])
     length = len(elements(context, args[0]))
     start, stop = span(first, last, length)
     with context.dispatcher.together():
@@ -139,8 +139,8 @@ def ltrim(context: Context, args: list[bytes]) -> Result:
 
 
 def move(context: Context, source: bytes, target: bytes, *, from_left: bool, to_left: bool) -> bytes | None:
-    """One element from one list to another, or round the same. It is put before it is taken: a list of one element
-    that goes round keeps its end."""
+    """Move one element to another list, or within a list. It is added before it is removed, so a list with one element
+    does not vanish in between and keeps its expiry."""
     data = elements(context, source)
     if not data:
         return None
@@ -158,7 +158,7 @@ def rpoplpush(context: Context, args: list[bytes]) -> Result:
 
 
 def sides(words: list[bytes]) -> tuple[bool, bool]:
-    """LEFT or RIGHT, twice: is it the left?"""
+    """Parse two LEFT or RIGHT arguments; True is LEFT."""
     found = [_SIDES.get(word.upper()) for word in words]
     if found[0] is None or found[1] is None:
         raise SYNTAX
@@ -171,16 +171,16 @@ def lmove(context: Context, args: list[bytes]) -> Result:
 
 
 COMMANDS: Final = (
-    Command(b"lpush", -3, lpush, WRITE | GROWS, 1, 1),
-    Command(b"rpush", -3, rpush, WRITE | GROWS, 1, 1),
-    Command(b"lpushx", -3, lpushx, WRITE | GROWS, 1, 1),
-    Command(b"rpushx", -3, rpushx, WRITE | GROWS, 1, 1),
+    Command(b"lpush", -3, lpush, WRITE | DENY_OOM, 1, 1),
+    Command(b"rpush", -3, rpush, WRITE | DENY_OOM, 1, 1),
+    Command(b"lpushx", -3, lpushx, WRITE | DENY_OOM, 1, 1),
+    Command(b"rpushx", -3, rpushx, WRITE | DENY_OOM, 1, 1),
     Command(b"lpop", -2, lpop, WRITE, 1, 1),
     Command(b"rpop", -2, rpop, WRITE, 1, 1),
     Command(b"llen", 2, llen, 0, 1, 1),
     Command(b"lrange", 4, lrange, 0, 1, 1),
     Command(b"lindex", 3, lindex, 0, 1, 1),
-    Command(b"lset", 4, lset, WRITE | GROWS, 1, 1),
+    Command(b"lset", 4, lset, WRITE | DENY_OOM, 1, 1),
     Command(b"lrem", 4, lrem, WRITE, 1, 1),
     Command(b"ltrim", 4, ltrim, WRITE, 1, 1),
     Command(b"rpoplpush", 3, rpoplpush, WRITE, 1, 2),
@@ -188,17 +188,17 @@ COMMANDS: Final = (
 )
 
 
-# Pops that wait. Who waited longest on a key is served first, over all doors' waiters (MODEL 8).
+# Blocking pops. The client that has waited longest for a key is served first (model.md section 8).
 
 
-#: A longer wait is for ever.
+#: A longer timeout never ends.
 _LONGEST_S: Final = 86_400.0 * 365
 
 
 def deadline(context: Context, text: bytes) -> float:
-    """Steady; 0 waits for ever."""
-    seconds = wide(text, Error("ERR timeout is not a float or out of range"))
-    if not -1 < seconds * 1_000 < INT64:  # so says Redis of one that its 64 bits do not hold
+    """The steady time at which the wait ends; a timeout of 0 never ends."""
+    seconds = parse_long_double(text, Error("ERR timeout is not a float or out of range"))
+    if not -1 < seconds * 1_000 < INT64:  # Redis has the same text for a timeout that overflows
         raise Error("ERR timeout is negative")
     if (seconds + context.dispatcher.now.wall) * 1_000 >= INT64:
         raise Error("ERR timeout is out of range")
@@ -223,15 +223,15 @@ def _first(context: Context, keys: tuple[bytes, ...], *, left: bool) -> Result:
     return NULL_ARRAY
 
 
-def _try(attempt: Callable[[], Result], keys: tuple[bytes, ...], until: float, here: Value) -> Result:
+def _try(attempt: Callable[[], Result], keys: tuple[bytes, ...], until: float, in_multi: Value) -> Result:
     result = attempt()
     if result is not NULL_ARRAY:
         return result
-    return Block(keys, until, lambda: _try(attempt, keys, until, here), NULL_ARRAY, here)
+    return Block(keys, until, lambda: _try(attempt, keys, until, in_multi), NULL_ARRAY, in_multi)
 
 
 def _is_list(entry: Entry | None) -> bool:
-    """What has become of another kind while one waits for it is waited for on."""
+    """A waiting client keeps waiting if the key becomes another type."""
     return entry is not None and entry.kind is Kind.LIST
 
 

@@ -1,21 +1,30 @@
-"""Sorted sets: members by score, equal ones by their bytes; ranges by rank and by score."""
+"""Sorted sets: members in the order of their scores, equal scores in byte order; ranges by rank and by score."""
 
 import math
 from typing import Final, NamedTuple
 
 from crossdock.engine.keyspace.store import Sorted
-from crossdock.model.commands.keyspace import ChangeMembers, DropKeys, Kind
-from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
+from crossdock.protocols.redis.commands.command import DENY_OOM, WRITE, Command
 from crossdock.protocols.redis.context import Context
-from crossdock.protocols.redis.keys.values import scored
-from crossdock.protocols.redis.resp.values import SYNTAX, Error, Result, Scored, bound, real, span, whole
+from crossdock.protocols.redis.keys.values import remove_members, scored
+from crossdock.protocols.redis.resp.values import (
+    SYNTAX,
+    Error,
+    Result,
+    Scored,
+    parse_bound,
+    parse_float,
+    parse_int,
+    span,
+)
 
 _NOT_A_BOUND: Final = Error("ERR min or max is not a float")
 _LIMIT_ALONE: Final = Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
 
 
 class _RangeOptions(NamedTuple):
-    """The words behind the two bounds."""
+    """The options after the two bounds."""
 
     by_score: bool = False
     reverse: bool = False
@@ -24,31 +33,30 @@ class _RangeOptions(NamedTuple):
     at_most: int = -1  #: negative: all
 
 
-def _asked(words: list[bytes], asked: _RangeOptions, free: frozenset[bytes]) -> _RangeOptions:
-    """`free` are the words beside WITHSCORES and LIMIT that may be said, each once."""
+def _parse_options(words: list[bytes], options: _RangeOptions, allowed: frozenset[bytes]) -> _RangeOptions:
+    """`allowed` are the options beside WITHSCORES and LIMIT; each may appear once."""
     at = 0
     while at < len(words):
         word = words[at].upper()
         if word == b"WITHSCORES":
-            asked = asked._replace(with_scores=True)
+            options = options._replace(with_scores=True)
         elif word == b"LIMIT" and at + 2 < len(words):
-            asked = asked._replace(skip=whole(words[at + 1]), at_most=whole(words[at + 2]))
+            options = options._replace(skip=parse_int(words[at + 1]), at_most=parse_int(words[at + 2]))
             at += 2
-        elif word == b"REV" and word in free:
-            asked, free = asked._replace(reverse=True), free - {word}
-        elif word == b"BYSCORE" and word in free:
-            asked, free = asked._replace(by_score=True), free - {word}
+        elif word == b"REV" and word in allowed:
+            options, allowed = options._replace(reverse=True), allowed - {word}
+        elif word == b"BYSCORE" and word in allowed:
+            options, allowed = options._replace(by_score=True), allowed - {word}
         else:
             raise SYNTAX
         at += 1
-    if asked.at_most != -1 and not asked.by_score:
+    if options.at_most != -1 and not options.by_score:
         raise _LIMIT_ALONE
-    return asked
+    return options
 
 
 class _Scores(NamedTuple):
-    """A range by score, read before the key is looked at, as Redis does: from one score to before another. None is
-    beyond all of them."""
+    """A half-open range of scores; None is above all scores. Redis parses the bounds before it looks at the key."""
 
     low: float | None
     high: float | None
@@ -65,52 +73,52 @@ def _scores(low: bytes, high: bytes) -> _Scores:
 
 
 def _from(text: bytes, *, upper: bool) -> float | None:
-    """Where the members within that bound begin, or where they end."""
-    score, exclusive = bound(text, _NOT_A_BOUND)
+    """The score at which the members within a lower bound begin, or those within an upper bound end."""
+    score, exclusive = parse_bound(text, _NOT_A_BOUND)
     if exclusive is upper:
         return score
     return None if score == math.inf else math.nextafter(score, math.inf)
 
 
-def _range(context: Context, args: list[bytes], asked: _RangeOptions) -> Result:
+def _range(context: Context, args: list[bytes], options: _RangeOptions) -> Result:
     key, first, last = args[:3]
-    if asked.by_score:
-        scores = _scores(last, first) if asked.reverse else _scores(first, last)
+    if options.by_score:
+        scores = _scores(last, first) if options.reverse else _scores(first, last)
         data = scored(context, key)
-        start, stop = _limited(*scores.of(data), asked)
+        start, stop = _limited(*scores.of(data), options)
     else:
-        ranks = whole(first), whole(last)
+        ranks = parse_int(first), parse_int(last)
         data = scored(context, key)
         start, stop = span(*ranks, len(data))
-        if asked.reverse:
+        if options.reverse:
             start, stop = len(data) - stop, len(data) - start
     found = data.order[start:stop]
-    if asked.reverse:
+    if options.reverse:
         found.reverse()
-    return Scored(found, with_scores=asked.with_scores)
+    return Scored(found, with_scores=options.with_scores)
 
 
-def _limited(start: int, stop: int, asked: _RangeOptions) -> tuple[int, int]:
-    if asked.skip < 0:
+def _limited(start: int, stop: int, options: _RangeOptions) -> tuple[int, int]:
+    if options.skip < 0:
         return 0, 0
-    count = stop - start if asked.at_most < 0 else asked.at_most
-    if asked.reverse:
-        stop = max(start, stop - asked.skip)
+    count = stop - start if options.at_most < 0 else options.at_most
+    if options.reverse:
+        stop = max(start, stop - options.skip)
         return max(start, stop - count), stop
-    start = min(stop, start + asked.skip)
+    start = min(stop, start + options.skip)
     return start, min(stop, start + count)
 
 
 def zrange(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _RangeOptions(), frozenset({b"REV", b"BYSCORE"})))
+    return _range(context, args, _parse_options(args[3:], _RangeOptions(), frozenset({b"REV", b"BYSCORE"})))
 
 
 def zrevrange(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _RangeOptions(reverse=True), frozenset()))
+    return _range(context, args, _parse_options(args[3:], _RangeOptions(reverse=True), frozenset()))
 
 
 def zrangebyscore(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], _RangeOptions(by_score=True), frozenset()))
+    return _range(context, args, _parse_options(args[3:], _RangeOptions(by_score=True), frozenset()))
 
 
 def zcount(context: Context, args: list[bytes]) -> Result:
@@ -119,19 +127,12 @@ def zcount(context: Context, args: list[bytes]) -> Result:
     return stop - start
 
 
-def drop(context: Context, key: bytes, gone: list[bytes]) -> int:
-    if len(gone) == len(scored(context, key)) > 0:  # the whole key goes, however large it is
-        context.dispatcher.do(DropKeys([key]))
-    elif gone:
-        context.dispatcher.do(ChangeMembers(key, Kind.SORTED, drop=gone))
-    return len(gone)
-
-
 def zremrangebyscore(context: Context, args: list[bytes]) -> Result:
     scores = _scores(args[1], args[2])
     data = scored(context, args[0])
     start, stop = scores.of(data)
-    return drop(context, args[0], [member for _, member in data.order[start:stop]])
+    removed = [member for _, member in data.order[start:stop]]
+    return remove_members(context, args[0], Kind.SORTED, removed, len(data))
 
 
 RANGE_COMMANDS: Final = (
@@ -143,15 +144,12 @@ RANGE_COMMANDS: Final = (
 )
 
 
-# Sorted sets: members by score, equal ones by their bytes. Ranges are in sorted_ranges.py.
-
-
 _OPTIONS: Final = frozenset({b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"})
 _NAN: Final = Error("ERR resulting score is not a number (NaN)")
 
 
 def _put(context: Context, key: bytes, scores: dict[bytes, float]) -> None:
-    """A zero is kept without its sign, as Redis does in its small sets."""
+    """Negative zero is stored as zero, as Redis does in its small sets."""
     if scores:
         context.dispatcher.do(
             ChangeMembers(key, Kind.SORTED, [(member, score + 0.0) for member, score in scores.items()])
@@ -172,12 +170,12 @@ def zadd(context: Context, args: list[bytes]) -> Result:
         raise Error("ERR GT, LT, and/or NX options at the same time are not compatible")
     if b"INCR" in options and len(pairs) > 2:
         raise Error("ERR INCR option supports a single increment-element pair")
-    given = [(member, real(score)) for score, member in zip(pairs[::2], pairs[1::2], strict=True)]
+    amounts = [(member, parse_float(score)) for score, member in zip(pairs[::2], pairs[1::2], strict=True)]
     before = scored(context, args[0]).scores
     scores: dict[bytes, float] = {}
     new = changed = 0
     found: float | None = None
-    for member, amount in given:
+    for member, amount in amounts:
         there = scores.get(member, before.get(member))
         found = _score(options, there, amount)
         if found is not None:
@@ -191,7 +189,7 @@ def zadd(context: Context, args: list[bytes]) -> Result:
 
 
 def _score(options: set[bytes], before: float | None, amount: float) -> float | None:
-    """What a member has then; None: it is left as it is."""
+    """The new score of a member; None if it does not change."""
     if before is None:
         return None if b"XX" in options else amount
     if b"NX" in options:
@@ -210,7 +208,8 @@ def zincrby(context: Context, args: list[bytes]) -> Result:
 
 def zrem(context: Context, args: list[bytes]) -> Result:
     there = scored(context, args[0]).scores
-    return drop(context, args[0], [member for member in dict.fromkeys(args[1:]) if member in there])
+    removed = [member for member in dict.fromkeys(args[1:]) if member in there]
+    return remove_members(context, args[0], Kind.SORTED, removed, len(there))
 
 
 def zscore(context: Context, args: list[bytes]) -> Result:
@@ -222,8 +221,8 @@ def zcard(context: Context, args: list[bytes]) -> Result:
 
 
 COMMANDS: Final = (
-    Command(b"zadd", -4, zadd, WRITE | GROWS, 1, 1),
-    Command(b"zincrby", 4, zincrby, WRITE | GROWS, 1, 1),
+    Command(b"zadd", -4, zadd, WRITE | DENY_OOM, 1, 1),
+    Command(b"zincrby", 4, zincrby, WRITE | DENY_OOM, 1, 1),
     Command(b"zrem", -3, zrem, WRITE, 1, 1),
     Command(b"zscore", 3, zscore, 0, 1, 1),
     Command(b"zcard", 2, zcard, 0, 1, 1),

@@ -1,11 +1,11 @@
-"""Typed looks at the key space. A key of another kind is an error, a missing one is None or empty."""
+"""Typed access to keys, and limits on names and replies. A key of another type is an error, a missing one is empty."""
 
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
 from crossdock.engine.keyspace.store import Entry, Sorted
-from crossdock.model.commands.keyspace import Kind
+from crossdock.model.commands.keyspace import ChangeMembers, DropKeys, Kind
 from crossdock.protocols.glob import OPEN_TOO_LONG, Glob, is_simple
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import WRONG_TYPE, Error
@@ -48,23 +48,32 @@ def scored(context: Context, key: bytes) -> Sorted:
     return _NO_SCORES if entry is None else entry.data
 
 
-# Bounds on what a small request could make large: patterns, replies that repeat a value, published texts.
+def remove_members(context: Context, key: bytes, kind: Kind, removed: list[bytes], size: int) -> int:
+    """Remove members of a set or sorted set that has `size` of them. If all go, the event names only the key."""
+    if len(removed) == size > 0:
+        context.dispatcher.do(DropKeys([key]))
+    elif removed:
+        context.dispatcher.do(ChangeMembers(key, kind, drop=removed))
+    return len(removed)
 
 
-#: Of a pattern that is texts and stars alone, and of one that has to be compiled: a thousand may come in one request.
+# Limits on what a small request could make large: patterns, replies that repeat a value, published messages.
+
+
+#: Length of a pattern of literals and stars, and of one that must be compiled. One request may have a thousand.
 PATTERN_BYTES: Final = 4_096
 COMPILED_BYTES: Final = 255
 
-#: Of a channel, or of a watched key: a connection has a list of them.
+#: Length of a channel or a watched key. A connection stores a list of them.
 NAME_BYTES: Final = 4_096
 
-#: Of a job's class. PHP names an anonymous class by the path of its file, which has up to 4,096 bytes.
+#: Length of a job's class. PHP names an anonymous class by the path of its file, which has up to 4,096 bytes.
 KIND_BYTES: Final = 4_096 + 256
 
-#: Of a reply to one command, or to one EXEC: a value may be asked for many times over.
+#: Size of the reply to one command, or to one EXEC. A request may ask for the same value many times.
 REPLY_BYTES: Final = 64 * 1024 * 1024
 
-#: It is kept for each hearer until its socket takes it.
+#: Size of a published message. It is stored for each subscriber until the socket accepts it.
 TEXT_BYTES: Final = 1024 * 1024
 
 TOO_LARGE: Final = Error(f"ERR the reply would be larger than {REPLY_BYTES >> 20} MiB; ask for less at a time")
@@ -72,9 +81,9 @@ TOO_LARGE: Final = Error(f"ERR the reply would be larger than {REPLY_BYTES >> 20
 
 def pattern(text: bytes) -> Glob:
     if len(text) > PATTERN_BYTES:
-        raise Error(f"ERR a pattern may have {PATTERN_BYTES} bytes")
+        raise Error(f"ERR a pattern may have at most {PATTERN_BYTES} bytes")
     if len(text) > COMPILED_BYTES and not is_simple(text):
-        raise Error(f"ERR a pattern with ?, [ or \\ in it may have {COMPILED_BYTES} bytes")
+        raise Error(f"ERR a pattern with ?, [ or \\ may have at most {COMPILED_BYTES} bytes")
     glob = Glob(text)
     if glob.too_slow:
         raise Error(f"ERR {OPEN_TOO_LONG}")
@@ -83,7 +92,7 @@ def pattern(text: bytes) -> Glob:
 
 def refuse_long(names: Iterable[bytes], what: str) -> None:
     if any(len(name) > NAME_BYTES for name in names):
-        raise Error(f"ERR {what} may have {NAME_BYTES} bytes")
+        raise Error(f"ERR {what} may have at most {NAME_BYTES} bytes")
 
 
 def refuse_large(values: Iterable[bytes | None]) -> None:

@@ -1,4 +1,4 @@
-"""One call of a script: its arguments, and what it may do."""
+"""The dialects of qless, and one call of a script: its arguments and what it may do."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -13,114 +13,118 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless import cjson_reader
-from crossdock.protocols.redis.qless.arguments import NAME_BYTES, SHORT, Raised, kind, name, number
-from crossdock.protocols.redis.views import no_place
+from crossdock.protocols.redis.qless.arguments import NAME_BYTES, SHORT, QlessError, kind, name, number
+from crossdock.protocols.redis.views import key_space_full
 
 log = logging.getLogger("crossdock")
 
-#: A caller whose clock is further off than this is told of.
+#: A larger difference between a client's clock and the server's is logged.
 SKEW_S: Final = 5.0
 
-#: And not again before this time has passed.
-_AGAIN_S: Final = 600.0
+#: Minimum time between two such log lines.
+_REPORT_INTERVAL_S: Final = 600.0
 
 
 class CallersClock:
-    """What a call's time is taken for: itself."""
+    """The time of a call is the time that the client sent."""
 
     def read(self, t: float, wall: float) -> float:
         return t
 
 
 class WatchedClock(CallersClock):
-    """Reports clocks that are far off the server's; `server`: goes by the server's all the same."""
+    """Logs clients whose clocks differ from the server's. With `server`, calls have the server's time."""
 
     def __init__(self, *, server: bool = False) -> None:
         self._server = server
         self._reported = -inf
 
     def read(self, t: float, wall: float) -> float:
-        # Neither NaN nor a time that nothing can be compared with is within.
-        if not abs(t - wall) <= SKEW_S and abs(wall - self._reported) >= _AGAIN_S:
+        if not abs(t - wall) <= SKEW_S and abs(wall - self._reported) >= _REPORT_INTERVAL_S:  # reports NaN as well
             self._reported = wall
-            counts = "the server's counts (qless.clock)" if self._server else "theirs counts in their own calls"
-            log.warning("a qless client's clock is %+.0f s off the server's; %s", t - wall, counts)
+            used = "using the server's clock (qless.clock)" if self._server else "its calls use its own clock"
+            log.warning("a qless client's clock is %+.0f s off the server's; %s", t - wall, used)
         return wall if self._server else t
 
 
-#: Without a word.
 CALLERS: Final = CallersClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     name: str
-    old: bool = False  #: of 2013: `put` has no worker, errors name no job, and some checks are not made yet
-    paged_by_end: bool = False  #: `failed` and `tag get` take the last index for a count
-    in_scripts: bool = False  #: a script a command: data decoded, history in stages, no grace (page 6)
-    by_seed: bool = False  #: as the document has it where its code did otherwise and no client minds (page 0)
-    nameless: bool = False  #: errors name no job, and a few of a missing one are others
-    throttled: bool = False  #: jobs name throttles, the queue's limit is one; heartbeats are not heard (page 10)
-    paged: bool = False  #: `peek` takes an offset
-    renamed: bool = False  #: reqless: an empty list is one, and history says `queue`
-    queue: str = "queue"  #: what errors call the queue of a call that settles a job
-    count: str = "count"  #: and a number of jobs
-    php: bool = False  #: the PHP fork: a put may say how long a lease that ran out keeps its job waiting (page 11)
-    # What this server is set to, whatever the generation:
+    old: bool = False  #: of 2013: `put` has no worker argument, and some checks are missing (qless.md section 5.1)
+    limit_is_end_index: bool = False  #: `failed` and `tag get` take the count for the last index
+    per_script: bool = False  #: one script per command: decoded data, staged history, no grace (qless.md section 6)
+    as_documented: bool = False  #: follows the original protocol document in conflicts (qless.md section 0)
+    errors_omit_jid: bool = False
+    throttled: bool = False  #: jobs have throttles; a heartbeat does not register the worker (qless.md section 10)
+    peek_offset: bool = False  #: `peek` has an offset argument
+    is_reqless: bool = False  #: renamed commands; empty lists are `[]`; history has `queue` (qless.md section 10)
+    queue: str = "queue"  #: name of the queue argument in error texts
+    count: str = "count"  #: name of the count argument in error texts
+    php: bool = False  #: the PHP fork (qless.md section 11)
+    # Settings of this server, the same for all dialects:
     clock: CallersClock = CALLERS
-    smaller_first: bool = False  #: as the seed says, and no client (page 0, conflict 1)
-    fine: bool = False  #: the seed's histogram (conflict 5)
-    keys_bytes: int = 2**63  #: of the plain keys that some of its commands write
+    smaller_first: bool = False  #: smaller priorities first (qless.md section 0, conflict 1)
+    fine_histogram: bool = False  #: the histogram of the original protocol document (qless.md section 0, conflict 5)
+    keys_bytes: int = 2**63  #: limit of the plain keys that some commands write
 
-    def turned(self, priority: float) -> int | float:
-        """A caller's priority as the engine has it, and back: there the larger is served first."""
+    def flipped(self, priority: float) -> int | float:
+        """Convert a priority from the client's order to the engine's, or back. The engine serves the larger first."""
         return -priority if self.smaller_first else priority
 
 
 UNIFIED: Final = Dialect("unified")
-UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True, nameless=True)
-PER_SCRIPT: Final = Dialect("per-script", old=True, in_scripts=True, nameless=True)
-SEED: Final = Dialect("seed", old=True, in_scripts=True, by_seed=True, nameless=True)
-THROTTLES: Final = Dialect("throttles", nameless=True, throttled=True)
-REQLESS_013: Final = Dialect("reqless-0.13", nameless=True, throttled=True, paged=True, queue="queue_name")
+UNIFIED_2013: Final = Dialect("unified-2013", old=True, limit_is_end_index=True, errors_omit_jid=True)
+PER_SCRIPT: Final = Dialect("per-script", old=True, per_script=True, errors_omit_jid=True)
+DOCUMENTED: Final = Dialect("documented", old=True, per_script=True, as_documented=True, errors_omit_jid=True)
+THROTTLES: Final = Dialect("throttles", errors_omit_jid=True, throttled=True)
+REQLESS_013: Final = Dialect("reqless-0.13", errors_omit_jid=True, throttled=True, peek_offset=True, queue="queue_name")
 PHP: Final = Dialect("php", php=True)
 REQLESS: Final = Dialect(
-    "reqless", nameless=True, throttled=True, paged=True, renamed=True, queue="queue_name", count="limit"
+    "reqless",
+    errors_omit_jid=True,
+    throttled=True,
+    peek_offset=True,
+    is_reqless=True,
+    queue="queue_name",
+    count="limit",
 )
 
 
 VIA: Final = "qless"
 
-#: Words of one call. It is one step of the server: other clients wait for it.
+#: Arguments of one call. A call is one step, during which no other client is served.
 ARGS_AT_MOST: Final = 25_000
 
-#: Callers' times beyond this would not be told apart by the second.
+#: Larger times have no fraction of a second left in a double.
 _TIME_AT_MOST: Final = 2.0**52
 
-#: Text, a number, nothing, or a list: what a script returns, on its way to a reply.
+#: What a script returns.
 Reply: TypeAlias = "str | int | Sequence[Reply] | None"
 
-#: Told of the jobs that only this call's reply tells of.
+#: Called with the jobs that a call leased. Their leases end if the reply does not reach the client.
 Grant: TypeAlias = Callable[[Sequence[Job]], None]
 
-#: A channel and what is said there.
+#: Publishes a message: channel and text.
 Publish: TypeAlias = Callable[[str, str], None]
 
-#: Carries out one call: of a desk, with keys, arguments, a way to publish and a grant. Raises `Raised`.
+#: Executes one call: (dispatcher, keys, args, publish, grant). Raises QlessError.
 CallHandler: TypeAlias = Callable[..., Reply]
 
 
-def unheard(jobs: Sequence[Job]) -> None:
-    """The grant of calls that no connection made."""
+def no_grant(jobs: Sequence[Job]) -> None:
+    """The grant of calls without a connection."""
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call; `args[index]` is missing if there are fewer, and then `call[index]` is None."""
+    """One call. `call[index]` is an argument, or None if it is missing."""
 
     dispatcher: Dispatcher
     state: EngineState
-    t: float  #: its time, by the clock that counts
-    args: list[str]  #: those behind the command and `now`
+    t: float  #: time of the call, by the clock in use
+    args: list[str]  #: those after the command and `now`
     publish: Publish
     dialect: Dialect
     grant: Grant
@@ -134,13 +138,13 @@ class Call(msgspec.Struct, frozen=True):
     def require(self, index: int, message: str) -> str:
         args = self.args
         if index >= len(args):
-            raise Raised(message)
+            raise QlessError(message)
         value = args[index]
         return value if len(value) <= SHORT and "\0" not in value else name(value)
 
     def names(self, begin: int, messages: tuple[str, ...], kind_at: int = -1) -> list[str]:
-        """Several in a row, each with what is said where it is missing: `require`, at a third of the price. The one at
-        `kind_at` is a job's class."""
+        """Several required names in a row, each with the error if it is missing. The one at `kind_at` is a job's class.
+        This takes a third of the time of as many calls of `require`."""
         found = self.args[begin : begin + len(messages)]
         joined = "".join(found)
         if len(found) == len(messages) and len(joined) <= NAME_BYTES and joined.isascii() and "\0" not in joined:
@@ -151,20 +155,20 @@ class Call(msgspec.Struct, frozen=True):
         ]
 
     def kind(self, index: int, message: str) -> str:
-        """As `require`, of a job's class."""
+        """A required job class."""
         return kind(self.text(index, message))
 
     def number(self, index: int, message: str) -> float:
-        """One that must be a number."""
+        """A required number."""
         args = self.args
         found = cjson_reader.number(args[index]) if index < len(args) else None
         return found if found is not None and found == found else number(self[index], message)
 
     def text(self, index: int, message: str) -> str:
-        """As `require`, of any length."""
+        """A required text of any length."""
         value = self[index]
         if value is None:
-            raise Raised(message)
+            raise QlessError(message)
         return value
 
     def jid(self, index: int = 0) -> str:
@@ -176,44 +180,44 @@ class Call(msgspec.Struct, frozen=True):
     def job(self, jid: str) -> Job | None:
         return newest_job(self.state, jid)
 
-    def who(self, word: str, jid: str) -> str:
-        """How an error names a job."""
-        return f"{word}(): Job " if self.dialect.nameless else f"{word}(): Job {jid} "
-
-    def also(self, *args: str | None) -> "Call":
-        """The same call with other arguments; missing ones at the end are left out."""
-        words = list(args)
-        while words and words[-1] is None:
-            words.pop()
-        known = [word if word is not None else "" for word in words]
-        return Call(self.dispatcher, self.state, self.t, known, self.publish, self.dialect, self.grant)
+    def with_args(self, *args: str | None) -> "Call":
+        """The same call with other arguments."""
+        return Call(self.dispatcher, self.state, self.t, trimmed(args), self.publish, self.dialect, self.grant)
 
     def refuse_if_full(self) -> None:
-        """Before one job or record more is kept."""
+        """Raise if the server accepts no further job or record."""
         full = self.dispatcher.no_room(1)
         if full is not None:
-            raise Raised(full)
+            raise QlessError(full)
 
-    def refuse_if_no_place(self, words: Iterable[bytes]) -> None:
-        """Before plain keys grow by so much."""
-        full = no_place(self.state, self.dialect.keys_bytes, words) or self.dispatcher.no_room(0)
+    def refuse_if_key_space_full(self, words: Iterable[bytes]) -> None:
+        """Raise if plain keys cannot grow by these words."""
+        full = key_space_full(self.state, self.dialect.keys_bytes, words) or self.dispatcher.no_room(0)
         if full is not None:
-            raise Raised(full)
+            raise QlessError(full)
 
-    def writes(self) -> None:
-        """A time that is to be kept must be one (doors, question 4)."""
-        if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
-            raise Raised(f'Arg "now" missing or not a number: {cjson_reader.show(self.t)}')
+    def check_time(self) -> None:
+        """Raise if the time of the call cannot be stored. Calls that change something check it."""
+        if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # refuses NaN as well
+            raise QlessError(f'Arg "now" missing or not a number: {cjson_reader.show(self.t)}')
 
 
 def decode(args: Sequence[bytes], data: int) -> list[str]:
-    """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
+    """Decode the arguments. They are UTF-8; only the one at index `data` may be any bytes (model.md section 11)."""
     words: list[str] = []
     for index, arg in enumerate(args):
         try:
             words.append(arg.decode())
         except UnicodeDecodeError:
             if index != data:
-                raise Raised("names and texts must be UTF-8; only data may be other bytes") from None
+                raise QlessError("names and texts must be UTF-8; only data may have other bytes") from None
             words.append(arg.decode("utf-8", "surrogateescape"))
     return words
+
+
+def trimmed(args: Sequence[str | None]) -> list[str]:
+    """Arguments without the missing ones at the end. Missing ones in between become empty texts."""
+    words = list(args)
+    while words and words[-1] is None:
+        words.pop()
+    return [word if word is not None else "" for word in words]

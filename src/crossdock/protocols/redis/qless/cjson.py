@@ -1,6 +1,6 @@
-"""JSON as the scripts read and write it (protocol page, qless 3): their messages for what is wrong, and their spelling.
+"""JSON as the scripts read and write it: with cjson's error texts and number format (qless.md section 3).
 
-Reading goes through a fast parser first. What that refuses is read again step by step (`cjson_steps`).
+A fast parser reads the text first. What it refuses is read again by `cjson_reader`, which accepts what cjson accepts.
 """
 
 import re
@@ -9,26 +9,26 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.protocols.json import too_deep
+from crossdock.protocols.payload import too_deep
 from crossdock.protocols.redis.qless import cjson_reader
 from crossdock.protocols.redis.qless.cjson_reader import DEPTH, ESCAPES, NULL, Malformed, Reader
 
 __all__ = ["NULL", "Malformed", "is_plain", "number", "read", "write"]
 
-#: Whole numbers up to here are written with all their digits.
+#: Integers below this have at most 14 digits, so that `%.14g` would print them exactly.
 EXACT: Final = 10**14
 
-#: Looks at all of it and builds nothing: of millions of lists that would take a second. UTF-8 is not its concern.
+#: Validates without building values, which would take a second for millions of lists. It does not check UTF-8.
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 _CONTAINERS: Final = frozenset({b"{", b"["})
 _REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
-#: Characters of a text that is checked before it is built.
+#: A text with more characters is validated before its values are built.
 _LONG: Final = 16 * 1024
 
 
 def read(text: str | None) -> Any:
-    """Objects are dicts, arrays lists, numbers floats. Raises Malformed."""
+    """Decode a text: objects to dicts, arrays to lists, numbers to floats. Raises Malformed."""
     if text is None:
         raise Malformed("bad argument #1 to 'decode' (string expected, got nil)")
     try:
@@ -43,7 +43,7 @@ def read(text: str | None) -> Any:
 
 
 def is_plain(text: bytes) -> bool:
-    """An object or a list that everybody's parser takes, and not too deep. What is not may be right all the same."""
+    """Whether the text is a strict JSON object or list, not nested too deep. cjson accepts other texts as well."""
     if text[:1] not in _CONTAINERS:
         return False
     try:
@@ -71,7 +71,7 @@ def _as_read(value: Any, depth: int) -> Any:
 
 
 def _double(value: int) -> float:
-    """As `strtod`: what is more than any double is without an end."""
+    """Convert like `strtod`: a number that is too large becomes infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -88,7 +88,7 @@ def _spell(found: re.Match[str]) -> str:
 
 
 def write(value: Any) -> str:
-    """An empty list is `{}`: the scripts cannot tell the two apart."""
+    """Encode a value. An empty list becomes `{}`, because Lua has one type for both."""
     kind = type(value)
     if kind is str:
         return f'"{_ESCAPED.sub(_spell, value)}"'
@@ -103,12 +103,12 @@ def write(value: Any) -> str:
         return f"[{','.join(map(write, value))}]" if value else "{}"
     if value is None or value is NULL:
         return "null"
-    return str(value)  # text that is JSON already
+    return str(value)
 
 
 def number(value: float) -> str:
     if type(value) is int and -EXACT < value < EXACT:
         return str(value)
-    if value - value != 0:  # infinite: what a reader takes for it; the scripts give up
+    if value - value != 0:  # infinite; cjson raises an error, readers take this text for infinity
         return "-1e999" if value < 0 else "1e999"
     return f"{value:.14g}"

@@ -1,5 +1,7 @@
-"""JSON read step by step, as the scripts' parser does: for its message about what is wrong, or because it takes more
-than others: numbers such as `0x1f`, strings with raw control characters (protocol page, qless 3)."""
+"""A JSON parser that accepts what cjson accepts and has its error texts, and Lua's number format (qless.md section 3).
+
+cjson takes more than strict JSON: numbers such as `0x1f`, and strings with raw control characters.
+"""
 
 import math
 import re
@@ -7,21 +9,21 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-#: Deeper nesting is refused; MODEL section 12.
+#: Deeper nesting is refused (model.md section 12).
 DEPTH: Final = 64
 
-#: Parts (signs, values, escapes) of a text: about a tenth of a second in which nobody else is served.
+#: Tokens and escapes of a text: about 0.1 s, during which no other client is served.
 PARTS_AT_MOST: Final = 50_000
 
-NULL: Final = msgspec.UNSET  #: `null`: something, yet no value
+NULL: Final = msgspec.UNSET  #: JSON's `null`, which is not Lua's nil
 
 
 class Malformed(Exception):
-    """The message is the client's."""
+    """The text is not JSON. The message is cjson's."""
 
 
 class _Token(NamedTuple):
-    kind: str  #: as a message names it
+    kind: str  #: cjson's name in error texts
     value: Any
     begin: int
     end: int
@@ -107,7 +109,7 @@ class Reader:
     def _count(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise Malformed(f"more than {PARTS_AT_MOST} parts in a text that is not strict JSON")
+            raise Malformed(f"JSON that is not strict may have at most {PARTS_AT_MOST} tokens")
 
     def _next(self) -> _Token:
         self._count()
@@ -167,7 +169,7 @@ class Reader:
                 return _Token("invalid escape code", None, at, at)
 
 
-# Numbers as the scripts' language reads and writes them (protocol page, qless 3).
+# Numbers as Lua reads and writes them (qless.md section 3).
 
 
 _HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?")
@@ -177,19 +179,19 @@ _DECIMAL: Final = re.compile(
 _DIGITS: Final = "0123456789."
 _BLANKS: Final = " \t\n\v\f\r"
 
-#: Beyond this a double does not tell one whole number from the next.
+#: Above this a double cannot represent every integer.
 EXACT: Final = 2**53
 
 
 def number(text: str | None) -> float | None:
-    """`tonumber`; None where that gives nil."""
+    """Lua's `tonumber`; None for nil."""
     if text is None:
         return None
-    if not text.strip(_DIGITS):  # as good as always
+    if not text.strip(_DIGITS):  # nearly always
         try:
             return float(text)
         except ValueError:
-            return None  # two points, or no digit at all
+            return None  # two points, or no digit
     stripped = text.strip(_BLANKS)
     if _HEX.fullmatch(stripped):
         try:
@@ -204,23 +206,23 @@ def number(text: str | None) -> float | None:
 
 
 def end_of_number(text: str, begin: int) -> int:
-    """Where the longest number ends that begins there, as `strtod` finds it; `begin`: there is none."""
+    """The end of the longest number that starts at `begin`, as `strtod` finds it; `begin` if there is none."""
     found = _HEX.match(text, begin) or _DECIMAL.match(text, begin)
     return begin if found is None else found.end()
 
 
 def whole(value: float) -> int | float:
-    """The same number, as an int if it is one."""
+    """The number as an int if it is integral, else as it is."""
     return int(value) if value.is_integer() and abs(value) <= EXACT else value
 
 
 def show(value: float) -> str:
-    """`tostring` of a number."""
+    """Lua's `tostring` of a number."""
     return f"{value:.14g}"
 
 
 def truncated(value: float) -> int:
-    """A number as the reply it becomes: cut toward zero, and to what an integer reply holds."""
+    """A number as an integer reply: truncated toward zero and limited to 64 bits."""
     if math.isnan(value):
         return -(2**63)
     return max(-(2**63), min(2**63 - 1, int(max(-1e19, min(1e19, value)))))

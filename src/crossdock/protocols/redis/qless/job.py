@@ -1,4 +1,4 @@
-"""A job as qless shows it: single values, its history, and the whole as JSON text (protocol page, qless 3 and 4)."""
+"""A job as qless shows it: single fields, its history, and the JSON object (qless.md sections 3 and 4)."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -16,13 +16,13 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Extra, Form, Job, Number
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.model.states import State
-from crossdock.protocols.json import compact
+from crossdock.protocols.payload import compact
 from crossdock.protocols.redis.keys.values import TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.qless.arguments import NAME_BYTES
 from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
 
-#: JSON of more parts is compared as text: to build millions of values would hold everybody up for seconds.
+#: JSON with more commas is compared as text, because building millions of values would take seconds.
 _PARTS_AT_MOST: Final = 50_000
 
 _STATES: Final = {
@@ -52,7 +52,7 @@ def state_name(job: Job) -> str:
     protocol_data = qless_data(job)
     if protocol_data is not None and protocol_data.state:
         return protocol_data.state
-    # What `timeout` took back stands before all others; of another door's job nothing else tells of it.
+    # A job that `timeout` released has the first sort key. Jobs of other protocols have no other sign of it.
     if (
         protocol_data is None
         and job.sort_key is not None
@@ -87,7 +87,8 @@ def remaining(job: Job) -> int:
 
 
 def data(job: Job) -> str:
-    """As it was put; of another door's job an object or a list, or else an object about it (MODEL section 9)."""
+    """The data as it was put. For a job of another protocol, its payload if that is a JSON object or list, else an
+    object that contains it (model.md section 9)."""
     if qless_data(job) is not None:
         return job.payload.decode("utf-8", "surrogateescape")
     if job.form is Form.JSON:
@@ -98,13 +99,13 @@ def data(job: Job) -> str:
     try:
         return cjson.write({"payload": job.payload.decode()})
     except UnicodeDecodeError:
-        encoded = msgspec.json.encode({"payload": {"base64": job.payload}})  # msgspec writes bytes in base64
+        encoded = msgspec.json.encode({"payload": {"base64": job.payload}})  # msgspec encodes bytes as base64
         return encoded.decode()
 
 
 def changed(job: Job, payload: bytes | None) -> bytes | None:
-    """What a worker sends of a job's data, if it puts something else in place: workers send all of it with every call,
-    and another door's job goes back there byte for byte (MODEL section 9)."""
+    """The data that a worker sent if it differs from the job's, else None. Workers send the data with every call, and
+    the payload of a job of another protocol must stay the same byte for byte (model.md section 9)."""
     if payload is None or payload == job.payload:
         return None
     if qless_data(job) is not None:
@@ -121,15 +122,15 @@ def changed(job: Job, payload: bytes | None) -> bytes | None:
 def entry(one: HistoryEntry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
     shown: dict[str, Any] = {"when": floor(one.when)}
     if one.what is HistoryKind.PUT:
-        shown["queue" if dialect.renamed else "q"] = one.name
+        shown["queue" if dialect.is_reqless else "q"] = one.name
     if one.what is HistoryKind.THROTTLED:
         shown["queue"] = one.name
     if one.what is HistoryKind.SAID:
-        said = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
-        items = said.items() if isinstance(said, dict) else enumerate(said, 1) if isinstance(said, list) else ()
+        extra = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
+        items = extra.items() if isinstance(extra, dict) else enumerate(extra, 1) if isinstance(extra, list) else ()
         shown |= {str(key): value for key, value in items if str(key) not in ("when", "what")}
         return shown | {"what": one.name}
-    shown["what"] = "failed-retries" if one.what is HistoryKind.EXHAUSTED and dialect.renamed else _NAMED[one.what]
+    shown["what"] = "failed-retries" if one.what is HistoryKind.EXHAUSTED and dialect.is_reqless else _NAMED[one.what]
     if one.what is HistoryKind.POPPED or (one.what is HistoryKind.FAILED and one.name):
         shown["worker"] = one.name
     if one.what is HistoryKind.FAILED or one.what is HistoryKind.EXHAUSTED:
@@ -138,7 +139,7 @@ def entry(one: HistoryEntry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
 
 
 def staged(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
-    """The oldest form: an object a stage, which tells what happened in it (page 6)."""
+    """The history of the per-script form: one object per stage (qless.md section 6)."""
     stages: list[dict[str, Any]] = []
     for one in entries:
         if one.what is HistoryKind.PUT or not stages:
@@ -147,7 +148,7 @@ def staged(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
             stages[-1] |= {"popped": floor(one.when), "worker": one.name}
         elif one.what is HistoryKind.DONE:
             stages[-1]["done"] = floor(one.when)
-        elif one.what in _FAILED:  # by name: in all stages that were this worker's
+        elif one.what in _FAILED:  # an entry with a worker counts for all stages of that worker
             for stage in stages if one.name else stages[-1:]:
                 if not one.name or stage.get("worker") == one.name:
                     stage["failed"] = one.when
@@ -174,19 +175,20 @@ def expires(job: Job) -> float:
     return lease.at + lasts if lasts < float("inf") else 0.0
 
 
-#: Numbers that most jobs have for their retries and their priority, written.
-_FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
+#: The texts of small integers, which most jobs have as retries and priority.
+_SMALL: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
 
-#: Up to this one: what happens to every job; names of those have a bound.
+#: The kinds up to this one occur in every job, and their texts are cached. Their names have limited lengths.
 _DONE: Final = HistoryKind.DONE
 
 
 def texts(state: EngineState, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
-    """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
+    """A JSON list of jobs; an empty one as the scripts write it. `most` limits its characters, because a call may name
+    the same job many times."""
     if len(jobs) == 1:
         return f"[{text(state, jobs[0], dialect)}]"
     if not jobs:
-        return "[]" if dialect.renamed else "{}"
+        return "[]" if dialect.is_reqless else "{}"
     if most is None:
         return f"[{','.join([text(state, job, dialect) for job in jobs])}]"
     found: list[str] = []
@@ -199,17 +201,17 @@ def texts(state: EngineState, jobs: list[Job], dialect: Dialect, most: int | Non
 
 
 def text(state: EngineState, job: Job, dialect: Dialect, *, dependencies: bool = True, more: str = "") -> str:
-    """The job as a JSON object; members in the order of the scripts, `more` at the end.
+    """The job as a JSON object, with members in the order of the scripts and `more` at the end.
 
-    A pop consists mostly of this, so the text is written in one pass. Strings are quoted by the standard library, which
-    leaves `/` as it is; readers see no difference. Without `dependencies` the job shows none.
+    A pop spends most of its time here, so the text is written in one pass. The standard library quotes the strings; it
+    does not escape `/`, which makes no difference to readers. Without `dependencies` the list of dependencies is empty.
     """
     jid, extra, lease = job.jid, job.extra, job.lease
     protocol_data = extra.protocol_data if extra is not None else None
     lines: Sequence[HistoryEntry]
     if (
         lease is not None and lease.until is not None and extra is not None and type(protocol_data) is QlessData
-    ):  # it was popped
+    ):  # popped by qless: the fast path
         its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
         its_queue, its_state, its_worker = (
             protocol_data.queue or job.queue,
@@ -238,16 +240,16 @@ def text(state: EngineState, job: Job, dialect: Dialect, *, dependencies: bool =
         dependents = _jids(state, waiting)
     if dialect.throttled:
         named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
-    priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
-    if dialect.in_scripts:
+    priority = dialect.flipped(job.priority) if dialect.smaller_first else job.priority
+    if dialect.per_script:
         shown_data, shown_lines = cjson.write(cjson.read(its_data)), cjson.write(staged(lines))
     else:
         shown_data, shown_lines = quoted(its_data), _history(lines, dialect)
     return (
-        f'{{"jid":{quoted(jid)},"retries":{_FEW.get(its_retries) or cjson.number(its_retries)},'
+        f'{{"jid":{quoted(jid)},"retries":{_SMALL.get(its_retries) or cjson.number(its_retries)},'
         f'"data":{shown_data},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{middle}'
         f'"history":{shown_lines},{named}"dependents":{dependents},'
-        f'"priority":{_FEW.get(priority) or cjson.number(priority)},"worker":{quoted(its_worker)}{more}}}'
+        f'"priority":{_SMALL.get(priority) or cjson.number(priority)},"worker":{quoted(its_worker)}{more}}}'
     )
 
 
@@ -261,7 +263,7 @@ def _middle_text(
     depends_on: str = "{}",
     tags: str = "{}",
 ) -> str:
-    """What a job shows between `remaining` and `history`."""
+    """The members between `remaining` and `history`."""
     first = "" if old else f'"spawned_from_jid":{spawned},'
     return (
         f'{first}"dependencies":{depends_on},"klass":{quoted(kind)},"tracked":{"true" if tracked else "false"},'
@@ -269,7 +271,7 @@ def _middle_text(
     )
 
 
-#: Of most jobs these are names, which are few and have a bound.
+#: Cached, because most jobs share these few names. Their lengths are limited.
 _middle = lru_cache(maxsize=4_096)(_middle_text)
 
 
@@ -301,7 +303,7 @@ def _jids(state: EngineState, numbers: Iterable[Number]) -> str:
 def _history(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:
     if not lines:
         return "{}"
-    queue = "queue" if dialect.renamed else "q"
+    queue = "queue" if dialect.is_reqless else "q"
     written = [
         _step(one.what, one.when, one.name, queue) if one.what <= _DONE else cjson.write(entry(one, dialect))
         for one in lines
@@ -311,7 +313,7 @@ def _history(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:
 
 @lru_cache(maxsize=4_096)
 def _step(what: HistoryKind, when: float, name: str, queue: str) -> str:
-    """What happens to every job. Times are whole seconds and names are few, so many jobs have the same."""
+    """A history entry that every job has. Times are whole seconds and names are few, so jobs share the text."""
     if what is HistoryKind.PUT:
         return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
     if what is HistoryKind.POPPED:

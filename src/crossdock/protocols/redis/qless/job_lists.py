@@ -1,4 +1,4 @@
-"""Lists of jobs: those of a queue by what becomes of them, completed ones, failures by their group."""
+"""Commands that read jobs: get, multiget, jobs by state, failures by group; and unfail."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -13,19 +13,30 @@ from crossdock.engine.state import EngineState
 from crossdock.model.commands.qless import Unfail
 from crossdock.model.job import Job
 from crossdock.model.states import State
+from crossdock.protocols.redis.keys.values import REPLY_BYTES
 from crossdock.protocols.redis.qless import cjson, job
-from crossdock.protocols.redis.qless.arguments import Raised, number, refuse_part, span
+from crossdock.protocols.redis.qless.arguments import QlessError, number, refuse_fraction, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.queues import move_due
 
-#: Of `failed`.
+#: Error of `failed` for a start or limit that is not a number.
 NOT_A_NUMBER: Final = 'Failed(): Arg "%s" is not a number: '
+
+
+def get(call: Call) -> Reply:
+    found = call.job(call.jid())
+    return None if found is None else job.text(call.state, found, call.dialect)
+
+
+def multiget(call: Call) -> Reply:
+    found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
+    return job.texts(call.state, found, call.dialect, REPLY_BYTES)
 
 
 def jobs(call: Call) -> Reply:
     word = call[0]
     if word is None:
-        raise Raised('Jobs(): Arg "state" missing')
+        raise QlessError('Jobs(): Arg "state" missing')
     complete = word == "complete"
     queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
     at = 1 if complete else 2
@@ -44,32 +55,32 @@ def jobs(call: Call) -> Reply:
         return found + _elsewhere(state, queue, len(found), count) if word == "running" else found
     by_time: Sequence[Any]
     if word == "scheduled":
-        call.writes()
+        call.check_time()
         move_due(call, queue)
         return _scheduled(state, queue, offset, count)
     if word == "depends":
         by_time = queries.blocked_list(state, queue)
     elif word == "recurring":
         by_time = queries.recurring_list(state, queue)
-        if not call.dialect.in_scripts:
-            begin = bisect_left(by_time, (0.0, ""))  # the scripts look from 0 on
+        if not call.dialect.per_script:
+            begin = bisect_left(by_time, (0.0, ""))  # the scripts begin at 0
             page = ranged(len(by_time) - begin, offset, count)
             return [jid for _, jid in by_time[begin + (page.start or 0) : begin + page.stop]]
     elif word == "throttled" and call.dialect.throttled:
         by_time = queries.throttled_list(state, queue)
-        if not call.dialect.paged:  # the first that had throttles takes a count for the last index
+        if not call.dialect.peek_offset:  # the first script with throttles takes the count for the last index
             return [each[1] for each in by_time[spanned(len(by_time), offset, count)]]
     else:
-        raise Raised(f'Jobs(): Unknown type "{word}"')
+        raise QlessError(f'Jobs(): Unknown type "{word}"')
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
 def _scheduled(state: EngineState, queue: str, offset: int, count: int) -> list[str]:
-    """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
-    what is before it."""
+    """Jobs scheduled by qless, by the callers' times, then delayed and retrying jobs of other protocols. The cost of a
+    page is proportional to its end."""
     due = queries.due_index(state, queue)
-    of_others = (one.jid for one in delayed_jobs(state, queue) if not _lazy(one))
-    others = islice(of_others, delayed_count(state, queue) - len(due))
+    delayed = (one.jid for one in delayed_jobs(state, queue) if not _is_scheduled_by_qless(one))
+    others = islice(delayed, delayed_count(state, queue) - len(due))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
         every = [*(jid for _, jid, _ in due), *others]
@@ -79,13 +90,13 @@ def _scheduled(state: EngineState, queue: str, offset: int, count: int) -> list[
     return found + list(islice(others, behind, behind + count - len(found)))
 
 
-def _lazy(one: Job) -> bool:
+def _is_scheduled_by_qless(one: Job) -> bool:
     protocol_data = qless_data(one)
     return protocol_data is not None and protocol_data.due is not None
 
 
 def _elsewhere(state: EngineState, queue: str, before: int, count: int) -> list[str]:
-    """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
+    """Jobs leased through other protocols, which come after those of qless. Their leases have no caller's time."""
     there = queries.unlisted_lease_count(state, queue)
     wanted = there if count < 0 else min(there, count - before)
     if wanted <= 0:
@@ -101,12 +112,16 @@ def failed(call: Call) -> Reply:
         return cjson.write(dict(sorted(queries.failed_counts(call.state).items())))
     start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
     order = Reversed(queries.failed_list(call.state, group))
-    page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
+    page = order[spanned(len(order), start, limit - 1 if call.dialect.limit_is_end_index else start + limit - 1)]
     found = list(indexed_jobs(call.state, (number_ for _, number_ in page)))
-    if call.dialect.in_scripts:
+    if call.dialect.per_script:
         texts = [
             job.text(
-                call.state, one, call.dialect, dependencies=False, more=_by_seed(one) if call.dialect.by_seed else ""
+                call.state,
+                one,
+                call.dialect,
+                dependencies=False,
+                more=_documented_members(one) if call.dialect.as_documented else "",
             )
             for one in found
         ]
@@ -115,8 +130,8 @@ def failed(call: Call) -> Reply:
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 
-def _by_seed(one: Job) -> str:
-    """Members that the seed adds about the failure."""
+def _documented_members(one: Job) -> str:
+    """The members that the original protocol document adds for the failure."""
     failure = job.failure(one)
     message, group = failure.get("message", ""), failure.get("group", "")
     return f',"message":{cjson.write(message)},"type":{cjson.write(group)}'
@@ -126,30 +141,30 @@ def unfail(call: Call) -> Reply:
     queue = call.queue()
     group = call.text(1, 'Unfail(): Arg "group" missing')
     count = number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0)
-    refuse_part(count)
-    call.writes()
+    refuse_fraction(count)
+    call.check_time()
     return call.dispatcher.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
 
 
-# Which part of a list a call asks for: by offset and count, or by its first and last index, as in Redis.
+# Pages of lists: by offset and count, or by first and last index, as in Redis.
 
 
 def ranged(size: int, offset: int, count: int) -> slice:
-    """LIMIT of a range by score: a negative count is no limit."""
+    """LIMIT of a range by score. A negative count means no limit."""
     if offset < 0:
         return slice(0)
     return slice(min(offset, size), size if count < 0 else min(offset + count, size))
 
 
 def spanned(size: int, first: int, last: int) -> slice:
-    """A range by rank, both ends included; negative ranks count from the end."""
+    """A range by rank, both ends included. Negative ranks count from the end."""
     begin = max(0, first + size if first < 0 else first)
     end = min(size, (last + size if last < 0 else last) + 1)
     return slice(begin, end) if begin < end else slice(0)
 
 
 class Reversed(Sequence[Any]):
-    """An order from its end, without a copy."""
+    """A sequence in reverse order, without a copy."""
 
     def __init__(self, order: Sequence[Any]) -> None:
         self._order = order

@@ -1,4 +1,4 @@
-"""The names of the keys that qless' scripts would keep: all of them for KEYS, page by page for SCAN."""
+"""The names of the keys that the qless view shows: all for KEYS, pages for SCAN."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
@@ -6,17 +6,16 @@ from typing import Final
 from crossdock.engine.qless import queries
 from crossdock.engine.queries.jobs import jids, job_by_number, jobs_by_number, last_job_number
 from crossdock.engine.queries.queues import listed_queues, paused_queues
-from crossdock.engine.queries.schedules import recurring_jobs
-from crossdock.engine.queries.workers import leases_by_worker, workers_seen
+from crossdock.engine.queries.records import leases_by_worker, recurring_jobs, workers_seen
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Number
 from crossdock.protocols.redis.qless import key_values
-from crossdock.protocols.redis.views import SLICE, Page, hashed
+from crossdock.protocols.redis.views import SLICE, Page, page_by_hash
 
-#: Those there is one of: what it is, and whether there is something in it.
-WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
+#: Keys with fixed names: their types, and whether they exist.
+FIXED: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
     b"ql:queues": (Kind.SORTED, lambda state: any(True for _ in listed_queues(state))),
     b"ql:paused_queues": (Kind.SET, lambda state: any(True for _ in paused_queues(state))),
     b"ql:workers": (Kind.SORTED, lambda state: bool(workers_seen(state))),
@@ -27,15 +26,15 @@ WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
     b"ql:config": (Kind.HASH, lambda state: bool(queries.settings(state))),
 }
 
-#: By what follows the prefix.
+#: Types by the character after the prefix.
 _KINDS: Final = {b"j": Kind.HASH, b"r": Kind.HASH, b"s": Kind.HASH, b"f": Kind.LIST}
 
-#: In the order of a walk jobs come first, by number; then all others, by hash.
+#: Cursors below this are numbers of jobs, which come first. Above it are the hashes of all other keys.
 _OTHERS: Final = 1 << 55
 
 
 def all_keys(state: EngineState, now: Now) -> Iterator[bytes]:
-    """One a job, without what belongs to it: suites count them."""
+    """All keys. A job has one key, without its history and dependencies, because client suites count them."""
     for jid in list(jids(state)):
         yield b"ql:j:" + key_values.text(jid)
     yield from _others(state, now)
@@ -45,11 +44,11 @@ def _others(state: EngineState, now: Now) -> Iterator[bytes]:
     for jid in list(recurring_jobs(state)):
         yield b"ql:r:" + key_values.text(jid)
     for queue in queries.queue_names(state):
-        for kind, (count, _) in key_values.OF_QUEUE.items():
+        for kind, (count, _) in key_values.QUEUE_SETS.items():
             if count(state, queue):
                 yield b"ql:q:%b-%b" % (key_values.text(queue), kind.encode())
-    for key, (_, there) in WHOLE.items():
-        if there(state):
+    for key, (_, exists) in FIXED.items():
+        if exists(state):
             yield key
     for prefix, names in (("f:", queries.failed_groups(state)), ("t:", queries.jobs_by_tag(state))):
         for name in list(names):
@@ -66,22 +65,22 @@ def _others(state: EngineState, now: Now) -> Iterator[bytes]:
                     yield key_values.text(f"ql:s:{kind}:{day}:{queue}")
 
 
-def page(state: EngineState, now: Now, place: int, count: int) -> Page:
+def page(state: EngineState, now: Now, cursor: int, count: int) -> Page:
     keys: list[bytes] = []
-    if place < _OTHERS:
-        then, keys = yield from _jobs(state, max(1, place), count)
-        if then:
-            return then, keys
-        place = _OTHERS
+    if cursor < _OTHERS:
+        after, keys = yield from _jobs(state, max(1, cursor), count)
+        if after:
+            return after, keys
+        cursor = _OTHERS
         if len(keys) >= count:
-            return place, keys
-    then, more = yield from hashed(_others(state, now), place - _OTHERS, count - len(keys))
-    return then + _OTHERS if then else 0, keys + more
+            return cursor, keys
+    after, more = yield from page_by_hash(_others(state, now), cursor - _OTHERS, count - len(keys))
+    return after + _OTHERS if after else 0, keys + more
 
 
 def _jobs(state: EngineState, number: Number, count: int) -> Page:
-    """A job keeps its number, whatever becomes of it. Where many numbers in a row are nobody's, the next is looked for
-    among all that are somebody's."""
+    """Keys of jobs by number, which never changes. After a long gap of unused numbers, the next number is searched
+    among all jobs."""
     keys: list[bytes] = []
     while number <= last_job_number(state):
         before = len(keys)
@@ -112,8 +111,8 @@ def _next(state: EngineState, number: Number) -> Generator[None, None, Number | 
 
 
 def kind(key: bytes) -> Kind:
-    if key in WHOLE:
-        return WHOLE[key][0]
+    if key in FIXED:
+        return FIXED[key][0]
     if key.startswith(b"ql:th:"):
         return Kind.HASH
     return _KINDS.get(key[3:4], Kind.SORTED)

@@ -1,4 +1,4 @@
-"""What qless' scripts would have stored under a key, made of the engine's state (protocol page, qless 2)."""
+"""The values of the keys that the qless view shows, built from the engine's state (qless.md section 2)."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from crossdock.engine.qless import history as qless_history
 from crossdock.engine.qless import queries
 from crossdock.engine.queries.jobs import dependents_of, indexed_jobs, jobs_by_number, jobs_in_state, newest_job
 from crossdock.engine.queries.queues import delayed_count, delayed_jobs, leased_count, queue_named, waiting_count
-from crossdock.engine.queries.schedules import recurring_job
+from crossdock.engine.queries.records import recurring_job
 from crossdock.engine.records.stats import Moments, coarse
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -32,7 +32,7 @@ def scores(pairs: Iterator[tuple[str, float]]) -> Entry:
 
 
 def number(value: float) -> bytes:
-    """Whole ones without a point, the others as short as they read back."""
+    """Integers without a point, other numbers with as few digits as are needed to read them back."""
     if abs(value) < 2**52 and value == int(value):
         return b"%d" % int(value)
     return repr(value).encode()
@@ -62,7 +62,7 @@ def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
         "jid": found.jid,
         "klass": found.kind,
         "data": job.data(found),
-        "priority": dialect.turned(found.priority),
+        "priority": dialect.flipped(found.priority),
         "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
         "state": job.state_name(found),
         "worker": job.worker(found),
@@ -73,7 +73,7 @@ def job_fields(state: EngineState, name: str, dialect: Dialect) -> Entry | None:
         "time": f"{found.since if protocol_data is None else protocol_data.time:.20f}",
     }
     failure, lines = job.failure(found), qless_history.lines(found)
-    if failure or any(line.what is HistoryKind.DONE for line in lines):  # a completion writes an empty one
+    if failure or any(line.what is HistoryKind.DONE for line in lines):  # a completion stores an empty failure
         values["failure"] = cjson.write(failure)
     if protocol_data is not None and protocol_data.spawned_from:
         values["spawned_from_jid"] = protocol_data.spawned_from
@@ -117,7 +117,7 @@ def recurring_fields(state: EngineState, name: str, dialect: Dialect) -> Entry |
             "jid": found.jid,
             "klass": found.kind,
             "data": found.payload.decode("utf-8", "surrogateescape"),
-            "priority": dialect.turned(found.priority),
+            "priority": dialect.flipped(found.priority),
             "tags": cjson.write(list(found.tags)),
             "state": "recur",
             "queue": found.queue,
@@ -138,7 +138,7 @@ def work(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
 
 
 def locks(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
-    """By their ends: that of a job which was warned of is later than what its worker was told."""
+    """Jobs and the ends of their leases. In the grace period the end is later than the worker's."""
     yield from ((jid, until) for until, jid, _ in queries.locks_index(state, queue))
     if queries.unlisted_lease_count(state, queue) > 0:
         for one in jobs_in_state(state, State.LEASED):
@@ -166,7 +166,7 @@ def throttled(state: EngineState, queue: str) -> Iterator[tuple[str, float]]:
 
 
 def throttle(state: EngineState, name: str, now: Now) -> Entry | None:
-    """What callers set of it, with its own end."""
+    """The fields that clients set, with the expiry of the throttle."""
     found = queries.throttle_named(state, name)
     if found is None or found.end is None or not found.is_set(now.steady):
         return None
@@ -186,8 +186,8 @@ def throttle_pending(state: EngineState, name: str) -> Entry | None:
     return scores((jid, t) for t, jid in waiting) if waiting else None
 
 
-#: The sorted sets of a queue: how many are in it, and who.
-OF_QUEUE: Final[
+#: The sorted sets of a queue: their sizes, and their members with scores.
+QUEUE_SETS: Final[
     dict[str, tuple[Callable[[EngineState, str], int], Callable[[EngineState, str], Iterator[tuple[str, float]]]]]
 ] = {
     "work": (waiting_count, work),
@@ -199,7 +199,7 @@ OF_QUEUE: Final[
 }
 
 
-#: Seconds, minutes, hours and days: the letter, what to take off a bucket's number, and where the next begin.
+#: Buckets of seconds, minutes, hours and days: the letter, the offset of the bucket's number, and the end.
 _UNITS: Final = (("s", 0, 60), ("m", 59, 119), ("h", 118, 142), ("d", 141, inf))
 
 

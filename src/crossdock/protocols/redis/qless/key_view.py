@@ -1,6 +1,6 @@
-"""The keys that qless' scripts would keep, shown (protocol page, qless 2 and 12). Writing there is the scripts' affair.
+"""The view of qless: the keys that the real scripts store (qless.md sections 2 and 12). Only the scripts write them.
 
-Clients read a few of them raw: the lengths of a queue's sets, the next run of a recurring job, who is complete.
+Clients read a few of these keys directly: the sizes of a queue's sets, the next run of a recurring job, completed jobs.
 """
 
 import re
@@ -12,8 +12,7 @@ from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.qless import queries
 from crossdock.engine.queries.jobs import has_jid, jobs_by_number
 from crossdock.engine.queries.queues import listed_queues, paused_queues, queue_count
-from crossdock.engine.queries.schedules import recurring_job
-from crossdock.engine.queries.workers import leases_of_worker, workers_seen
+from crossdock.engine.queries.records import leases_of_worker, recurring_job, workers_seen
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.redis.commands.command import Act
@@ -21,9 +20,9 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.qless import key_names, key_values
 from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
 from crossdock.protocols.redis.resp.values import Error, Result
-from crossdock.protocols.redis.views import Page, Pass
+from crossdock.protocols.redis.views import NotHandled, Page
 
-#: Made up for one command; more would hold up all doors. Scripts page through what is longer.
+#: Members of a value that is built for one command. Building more would delay all clients; the scripts have pages.
 MEMBERS_AT_MOST: Final = 100_000
 
 _OF_JOB: Final[dict[str, Callable[[EngineState, str], Entry | None]]] = {
@@ -32,7 +31,7 @@ _OF_JOB: Final[dict[str, Callable[[EngineState, str], Entry | None]]] = {
     "-dependents": key_values.dependents,
 }
 
-_WHOLE: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
+_FIXED: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
     b"ql:queues": lambda state: key_values.scores((q.name, q.first_t) for q in listed_queues(state)),
     b"ql:paused_queues": lambda state: key_values.members(q.name for q in paused_queues(state)),
     b"ql:workers": lambda state: key_values.scores(iter(workers_seen(state).items())),
@@ -55,18 +54,18 @@ class QlessView:
     prefix = b"ql:"
 
     def __init__(self, dialect: Dialect = UNIFIED) -> None:
-        """Of the dialect, what the server is set to: priorities are shown as callers gave them."""
+        """Priorities are shown in the order that the dialect's settings define."""
         self._dialect = dialect
 
     def owns(self, key: bytes) -> bool:
         name = _name(key)
-        return key in _WHOLE or (name is not None and any(kind.fullmatch(name) for kind in _KINDS))
+        return key in _FIXED or (name is not None and any(kind.fullmatch(name) for kind in _KINDS))
 
     def act(self, name: bytes, key: bytes) -> Act:
         return partial(self._call, name)
 
     def _call(self, name: bytes, context: Context, args: list[bytes]) -> Result:
-        """What clients ask for all the time costs no walk; the rest is read."""
+        """Answer the frequent requests without building the value of the key."""
         state = context.dispatcher.state
         if name == b"zcard" and args[0] == b"ql:completed":
             return len(queries.completed_index(state))
@@ -74,19 +73,19 @@ class QlessView:
         if found is not None:
             queue, kind = found.groups()
             if name == b"zcard":
-                return key_values.OF_QUEUE[kind][0](state, queue)
+                return key_values.QUEUE_SETS[kind][0](state, queue)
             if name == b"zscore" and kind == "recur":
                 interval = recurring_job(state, args[1].decode("utf-8", "surrogateescape"))
                 return interval.next if interval is not None and interval.queue == queue else None
-        raise Pass
+        raise NotHandled
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         state = context.dispatcher.state
-        whole = _WHOLE.get(key)
-        if whole is not None:
+        fixed = _FIXED.get(key)
+        if fixed is not None:
             counts = (queue_count(state), len(queries.completed_index(state)), len(queries.tag_uses(state)))
             _refuse_if_long(key, max(counts))
-            entry = whole(state)
+            entry = fixed(state)
             return entry if len(entry.data) else None
         name = _name(key)
         if name is not None and name.startswith("th:"):
@@ -96,8 +95,8 @@ class QlessView:
     def keys(self, context: Context) -> Iterator[bytes]:
         return key_names.all_keys(context.dispatcher.state, context.dispatcher.now)
 
-    def page(self, context: Context, place: int, count: int) -> Page:
-        return key_names.page(context.dispatcher.state, context.dispatcher.now, place, count)
+    def page(self, context: Context, cursor: int, count: int) -> Page:
+        return key_names.page(context.dispatcher.state, context.dispatcher.now, cursor, count)
 
     def kind(self, key: bytes) -> Kind:
         return key_names.kind(key)
@@ -114,7 +113,7 @@ def _throttle(context: Context, key: bytes, name: str) -> Entry | None:
 
 
 def _name(key: bytes) -> str | None:
-    """What follows the prefix; names that are not UTF-8 are nobody's (MODEL section 11)."""
+    """The part after the prefix; None if it is not UTF-8, which names are (model.md section 11)."""
     try:
         return key[3:].decode()
     except UnicodeDecodeError:
@@ -123,7 +122,7 @@ def _name(key: bytes) -> str | None:
 
 def _refuse_if_long(key: bytes, count: int) -> None:
     if count > MEMBERS_AT_MOST:
-        text = b"ERR '%b' is made of %d records, more than are shown at once; ask the scripts for a page of it"
+        text = b"ERR '%b' has %d records, too many to show at once; use the scripts, which return pages"
         raise Error(text % (key[:128], count))
 
 
@@ -131,14 +130,14 @@ def _read(state: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry 
     found = _QUEUE.fullmatch(name)
     if found is not None:
         queue, kind = found.groups()
-        count, pairs = key_values.OF_QUEUE[kind]
+        count, pairs = key_values.QUEUE_SETS[kind]
         there = count(state, queue)
         _refuse_if_long(key, there)
         return key_values.scores(pairs(state, queue)) if there else None
     found = _WORKER.fullmatch(name)
     if found is not None:
-        given = leases_of_worker(state, found.group(1))
-        return key_values.scores(iter(given.items())) if given else None
+        leases = leases_of_worker(state, found.group(1))
+        return key_values.scores(iter(leases.items())) if leases else None
     found = _STATS.fullmatch(name)
     if found is not None:
         return key_values.statistics(state, *found.groups())

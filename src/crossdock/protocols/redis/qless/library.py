@@ -1,6 +1,6 @@
-"""Which script a text is, and who answers it (protocol page, qless 1.1). No text is ever run.
+"""Recognises the scripts of qless, and maps each dialect to its handler (qless.md section 1.1).
 
-A published one is known by its hash. Every build writes its own header, so others are known by what they contain.
+A published script is known by its hash. Every build writes its own header, so other builds are recognised by content.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Final
 from crossdock.protocols.redis.qless import unified
 from crossdock.protocols.redis.qless.call import (
     CALLERS,
+    DOCUMENTED,
     PER_SCRIPT,
     PHP,
     REQLESS,
     REQLESS_013,
-    SEED,
     THROTTLES,
     UNIFIED,
     UNIFIED_2013,
@@ -36,19 +36,19 @@ UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
     "reqless": REQLESS,
 }
 
-#: Of the per-script form, by script.
+#: Prefix of the dialects of the per-script form, one for each script.
 SCRIPT: Final = "qless/"
 
-#: The same as its document has it, which is FCALL's notation.
-BY_SEED: Final = "seed/"
+#: Prefix of the same scripts as the original protocol document describes them. FCALL uses these.
+AS_DOCUMENTED: Final = "documented/"
 
-#: All that are answered.
+#: All dialects.
 ANSWERED: Final = frozenset(
-    {*UNIFIED_DIALECTS, *(f"{form}{name}" for form in (SCRIPT, BY_SEED) for name in perscript.SCRIPTS)}
+    {*UNIFIED_DIALECTS, *(f"{form}{name}" for form in (SCRIPT, AS_DOCUMENTED) for name in perscript.SCRIPTS)}
 )
 
-#: The first of these that a text contains tells its dialect.
-_MARKS: Final = (
+#: The dialect of a text is that of the first row whose two markers it contains.
+_MARKERS: Final = (
     (b"ReqlessAPI", b"", "reqless"),
     (b"QlessAPI.subscription", b"", "qless-php"),
     (b"QlessAPI", b"'Complete(): Arg \"queue_name\" missing'", "reqless-0.13"),
@@ -69,8 +69,8 @@ def hashes() -> Mapping[str, str]:
 
 def recognise(text: bytes) -> str | None:
     """The dialect of a text whose hash is not known."""
-    for mark, other, dialect in _MARKS:
-        if mark in text and other in text:
+    for first, second, dialect in _MARKERS:
+        if first in text and second in text:
             return dialect
     found = _ERROR.search(text)
     if found is None:
@@ -83,21 +83,23 @@ def recognise(text: bytes) -> str | None:
 
 
 class Dialects:
-    """All that are answered, as this server is set."""
+    """The handlers of all dialects, with the settings of this server."""
 
     def __init__(
         self,
         clock: CallersClock = CALLERS,
         *,
         smaller_first: bool = False,
-        fine: bool = False,
+        fine_histogram: bool = False,
         keys_bytes: int = UNIFIED.keys_bytes,
     ) -> None:
-        def as_set(dialect: Dialect) -> Dialect:
-            return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine, keys_bytes=keys_bytes)
+        def configured(dialect: Dialect) -> Dialect:
+            return replace(
+                dialect, clock=clock, smaller_first=smaller_first, fine_histogram=fine_histogram, keys_bytes=keys_bytes
+            )
 
-        self.answers: dict[str, CallHandler] = {
-            name: unified.answering(as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
+        self.handlers: dict[str, CallHandler] = {
+            name: unified.call_handler(configured(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
         }
-        for form, dialect in ((SCRIPT, as_set(PER_SCRIPT)), (BY_SEED, as_set(SEED))):
-            self.answers |= {f"{form}{name}": perscript.answering(name, dialect) for name in perscript.SCRIPTS}
+        for form, dialect in ((SCRIPT, configured(PER_SCRIPT)), (AS_DOCUMENTED, configured(DOCUMENTED))):
+            self.handlers |= {f"{form}{name}": perscript.call_handler(name, dialect) for name in perscript.SCRIPTS}

@@ -1,6 +1,12 @@
-"""What is published of a change, whichever door made it (protocol page, qless 7). Key order is part of the text.
+"""Publishes the notifications of qless for changes through any protocol (qless.md section 7).
 
-A watched job has a channel for each thing that may happen to it; `ql:log` and the workers' own channels tell of all."""
+A tracked job is announced on a channel per event, such as `ql:completed`. `ql:log` and the channels of workers carry
+JSON about all jobs. Clients compare the text, so the order of its members is fixed.
+
+Each notice is published in the form of the calling dialect; changes through other protocols have the unified form. The
+name of the other form reaches only subscribers of that exact channel, not patterns, because client suites compare
+everything that a pattern receives.
+"""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -13,30 +19,30 @@ from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless.call import CallHandler, Reply
 from crossdock.protocols.redis.qless.cjson import write
 
-#: Channel and text.
+#: A channel and a text.
 Notice: TypeAlias = tuple[str, str]
 
 _LOG: Final = "ql:log"
 
 
-def notices(events: Iterable[e.Event], watched: Container[str]) -> Iterator[Notice]:
-    """Of one command's events, in their order. `watched` are the jids that somebody follows."""
+def notices(events: Iterable[e.Event], tracked: Container[str]) -> Iterator[Notice]:
+    """The notices of one command's events, in order."""
     for event in events:
-        told = _TOLD.get(type(event))
-        if told is not None:
-            yield from told(event, watched)
+        notices_of = _NOTICES.get(type(event))
+        if notices_of is not None:
+            yield from notices_of(event, tracked)
 
 
-def in_scripts(notice: Notice) -> Notice | None:
-    """As the oldest dialect publishes it: events of watched jobs alone, without a prefix (page 7)."""
+def per_script(notice: Notice) -> Notice | None:
+    """The notice in the per-script form, which has only events of tracked jobs, without the prefix."""
     channel, text = notice
     return None if channel == _LOG or channel.startswith("ql:w:") else (channel.removeprefix("ql:"), text)
 
 
-def canceled_unknown(jid: str, watched: Container[str]) -> Iterator[Notice]:
-    """No event tells of a job that is not there; the script does."""
+def canceled_unknown(jid: str, tracked: Container[str]) -> Iterator[Notice]:
+    """The notices of a cancelled jid that does not exist. There is no event for it, but the script publishes it."""
     yield _LOG, write({"jid": jid, "queue": False, "event": "canceled", "worker": False})
-    yield from _follow("canceled", jid, watched)
+    yield from _if_tracked("canceled", jid, tracked)
 
 
 def _lost(jid: str, worker: str) -> Iterator[Notice]:
@@ -45,8 +51,8 @@ def _lost(jid: str, worker: str) -> Iterator[Notice]:
     yield _LOG, text
 
 
-def _follow(what: str, jid: str, watched: Container[str]) -> Iterator[Notice]:
-    if jid in watched:
+def _if_tracked(what: str, jid: str, tracked: Container[str]) -> Iterator[Notice]:
+    if jid in tracked:
         yield f"ql:{what}", jid
 
 
@@ -54,45 +60,45 @@ def put(jid: str, queue: str) -> Notice:
     return _LOG, write({"jid": jid, "event": "put", "queue": queue})
 
 
-def _pushed(event: e.Pushed, watched: Container[str]) -> Iterator[Notice]:
+def _pushed(event: e.Pushed, tracked: Container[str]) -> Iterator[Notice]:
     for spec in event.specs:
         yield put(spec.jid, spec.queue)
-        yield from _follow("put", spec.jid, watched)
+        yield from _if_tracked("put", spec.jid, tracked)
 
 
-def _moved(event: e.Moved, watched: Container[str]) -> Iterator[Notice]:
+def _moved(event: e.Moved, tracked: Container[str]) -> Iterator[Notice]:
     yield put(event.jid, event.to.queue)
     if event.lost:
         yield from _lost(event.jid, event.worker)
-    yield from _follow("put", event.jid, watched)
+    yield from _if_tracked("put", event.jid, tracked)
 
 
-def _leased(event: e.Leased, watched: Container[str]) -> Iterator[Notice]:
-    yield from _follow("popped", event.jid, watched)
+def _leased(event: e.Leased, tracked: Container[str]) -> Iterator[Notice]:
+    yield from _if_tracked("popped", event.jid, tracked)
 
 
-def _warned(event: e.Warned, watched: Container[str]) -> Iterator[Notice]:
-    yield from _follow("stalled", event.jid, watched)
+def _warned(event: e.Warned, tracked: Container[str]) -> Iterator[Notice]:
+    yield from _if_tracked("stalled", event.jid, tracked)
     yield from _lost(event.jid, event.worker)
 
 
-def _lapsed(event: e.LeaseExpired, watched: Container[str]) -> Iterator[Notice]:
-    """Of the oldest dialect, which warns nobody."""
+def _lease_expired(event: e.LeaseExpired, tracked: Container[str]) -> Iterator[Notice]:
+    """Only the per-script form has this: it has no grace period."""
     if event.retried:
-        yield from _follow("stalled", event.jid, watched)
+        yield from _if_tracked("stalled", event.jid, tracked)
 
 
-def _stalled(event: e.Stalled, watched: Container[str]) -> Iterator[Notice]:
+def _stalled(event: e.Stalled, tracked: Container[str]) -> Iterator[Notice]:
     yield from _lost(event.jid, event.worker)
 
 
-def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
-    """A last one; a retry that was the last is told only to those who follow the job."""
+def _failed(event: e.Failed, tracked: Container[str]) -> Iterator[Notice]:
+    """A final failure. If `retry` exhausted the retries, only the channel of tracked jobs has it."""
     if event.then not in (State.FAILED, State.DEAD, State.GONE):
         return
-    followed = _follow("failed", event.jid, watched)
+    followed = _if_tracked("failed", event.jid, tracked)
     if event.counted and not event.lost and event.t is not None:
-        if not event.unbooked and not event.quiet:
+        if event.qless is None or not (event.qless.uncounted or event.qless.unpublished):
             yield from followed
         return
     error = event.failure
@@ -113,19 +119,20 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
         yield from followed
 
 
-def _succeeded(event: e.Succeeded, watched: Container[str]) -> Iterator[Notice]:
-    yield from _follow("completed", event.jid, watched)
-    yield _LOG, write({"jid": event.jid, "event": "completed", "queue": event.under or event.queue})
+def _succeeded(event: e.Succeeded, tracked: Container[str]) -> Iterator[Notice]:
+    yield from _if_tracked("completed", event.jid, tracked)
+    booked = event.qless.booked_queue if event.qless is not None else ""
+    yield _LOG, write({"jid": event.jid, "event": "completed", "queue": booked or event.queue})
 
 
-def _advanced(event: e.Advanced, watched: Container[str]) -> Iterator[Notice]:
-    yield from _follow("completed", event.jid, watched)
-    queue = event.under or event.queue
+def _advanced(event: e.Advanced, tracked: Container[str]) -> Iterator[Notice]:
+    yield from _if_tracked("completed", event.jid, tracked)
+    queue = event.booked_queue or event.queue
     yield _LOG, write({"jid": event.jid, "to": event.to_queue, "event": "advanced", "queue": queue})
 
 
-def _removed(event: e.Removed, watched: Container[str]) -> Iterator[Notice]:
-    """Whoever removed it; those that were kept after their success were told of before."""
+def _removed(event: e.Removed, tracked: Container[str]) -> Iterator[Notice]:
+    """A cancelled or deleted job. Retired jobs were announced when they completed."""
     if event.why == "retired":
         return
     for row in event.rows:
@@ -134,31 +141,31 @@ def _removed(event: e.Removed, watched: Container[str]) -> Iterator[Notice]:
         yield _LOG, text
         if worker:
             yield f"ql:w:{worker}", text
-        yield from _follow("canceled", row.jid, watched)
+        yield from _if_tracked("canceled", row.jid, tracked)
 
 
-def _configured(event: e.Configured, watched: Container[str]) -> Iterator[Notice]:
+def _configured(event: e.Configured, tracked: Container[str]) -> Iterator[Notice]:
     if event.value is None:
         yield _LOG, write({"event": "config_unset", "option": event.option})
     else:
         yield _LOG, write({"option": event.option, "event": "config_set", "value": event.value})
 
 
-def _watched(event: e.Watched, watched: Container[str]) -> Iterator[Notice]:
+def _watched(event: e.Watched, tracked: Container[str]) -> Iterator[Notice]:
     yield "ql:track", event.jid
 
 
-def _unwatched(event: e.Unwatched, watched: Container[str]) -> Iterator[Notice]:
+def _unwatched(event: e.Unwatched, tracked: Container[str]) -> Iterator[Notice]:
     yield "ql:untrack", event.jid
 
 
-_TOLD: Final[dict[type[e.Event], Callable[[Any, Container[str]], Iterator[Notice]]]] = {
+_NOTICES: Final[dict[type[e.Event], Callable[[Any, Container[str]], Iterator[Notice]]]] = {
     e.Pushed: _pushed,
     e.Moved: _moved,
     e.Leased: _leased,
     e.Warned: _warned,
     e.Stalled: _stalled,
-    e.LeaseExpired: _lapsed,
+    e.LeaseExpired: _lease_expired,
     e.Failed: _failed,
     e.Succeeded: _succeeded,
     e.Advanced: _advanced,
@@ -169,36 +176,30 @@ _TOLD: Final[dict[type[e.Event], Callable[[Any, Container[str]], Iterator[Notice
 }
 
 
-# Tells subscribers of every change, whichever door made it (protocol page, qless 7).
-#
-# Each notice goes out as the calling dialect spells it, other doors' as the unified one does. Under the other dialect's
-# name it reaches those who asked for that very name, and no patterns: suites compare all that a pattern brings.
-
-
 class Publisher:
     def __init__(self) -> None:
-        self.in_scripts = False  #: while a call of the per-script form is carried out
+        self.per_script = False  #: during a call of the per-script form
 
-    def in_scripts_by(self, answer: CallHandler) -> CallHandler:
-        """A call of the per-script form."""
+    def publishing_per_script(self, handler: CallHandler) -> CallHandler:
+        """The handler of a per-script dialect, whose calls publish in the per-script form."""
 
-        def answered(*args: Any) -> Reply:
-            self.in_scripts = True
+        def handle(*args: Any) -> Reply:
+            self.per_script = True
             try:
-                return answer(*args)
+                return handler(*args)
             finally:
-                self.in_scripts = False
+                self.per_script = False
 
-        return answered
+        return handle
 
-    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
-        """Of one command's events. To be called only while somebody listens."""
+    def publish_events(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
+        """Publish the notices of one command's events. Called only while there are subscribers."""
         for channel, text in notices(events, tracked_jids(dispatcher.state)):
-            self.say(dispatcher, channel, text)
+            self.publish(dispatcher, channel, text)
 
-    def say(self, dispatcher: Dispatcher, channel: str, text: str) -> None:
-        other = in_scripts((channel, text))
+    def publish(self, dispatcher: Dispatcher, channel: str, text: str) -> None:
+        other = per_script((channel, text))
         data = text.encode("utf-8", "surrogateescape")
-        dispatcher.publish(channel.encode("utf-8", "surrogateescape"), data, to_patterns=not self.in_scripts)
+        dispatcher.publish(channel.encode("utf-8", "surrogateescape"), data, to_patterns=not self.per_script)
         if other is not None:
-            dispatcher.publish(other[0].encode("utf-8", "surrogateescape"), data, to_patterns=self.in_scripts)
+            dispatcher.publish(other[0].encode("utf-8", "surrogateescape"), data, to_patterns=self.per_script)

@@ -1,4 +1,4 @@
-"""What the PHP fork has beyond the unified script (protocol page, qless 11)."""
+"""The commands of the PHP fork that the unified script does not have, or has otherwise (qless.md section 11)."""
 
 import itertools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from crossdock.engine.qless import queries
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.engine.queries.keyspace import all_keys, live_entry
 from crossdock.engine.queries.queues import is_paused, page_of_ready, queue_named
-from crossdock.engine.queries.workers import leases_of_worker, workers_seen
+from crossdock.engine.queries.records import leases_of_worker, workers_seen
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
@@ -17,52 +17,52 @@ from crossdock.model.states import State
 from crossdock.protocols.redis.keys.values import pattern as compiled
 from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_lists, settings, settle
 from crossdock.protocols.redis.qless import queues as qless_queues
-from crossdock.protocols.redis.qless.arguments import Raised, span
+from crossdock.protocols.redis.qless.arguments import QlessError, span
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 from crossdock.protocols.redis.qless.job_lists import Reversed, spanned
 from crossdock.protocols.redis.qless.queue_patterns import find
 from crossdock.protocols.redis.resp.decode import integer
 from crossdock.protocols.redis.resp.values import Error
-from crossdock.protocols.redis.views import no_place
+from crossdock.protocols.redis.views import key_space_full
 
 TOPICS: Final = b"ql:topics"
 
-#: Names that one call of `tags` shows.
+#: Names that one call of `tags` returns.
 TAGS_AT_MOST: Final = 10_000
 
-#: Entries that one `complete` takes out of its queue's list when they are too old or too many.
+#: Old entries that one `complete` removes from the list of its queue.
 _DROPPED_AT_MOST: Final = 1_000
 
-#: What popByJid answers when it gives out no job.
+#: Reply of popByJid without a job.
 _NO_JOB: Final = "[{}]"
 
-#: Redis' word for an argument that is missing.
+#: Redis' error for a missing argument.
 _NO_TEXT: Final = "Lua redis lib command arguments must be strings or integers"
 
 
 def pop_by_jid(call: Call) -> Reply:
-    """That very job, if it waits there. A job that does not wait is an empty object."""
+    """Lease this job if it is waiting in the queue."""
     queue = call.queue()
     jid = call.require(1, 'Pop(): Arg "jid" missing')
     worker = call.require(2, 'Pop(): Arg "worker" missing')
-    call.writes()
+    call.check_time()
     if is_paused(call.state, queue):
         return _NO_JOB
     found = call.job(jid)
     if found is None:
-        raise Raised("bad argument #1 to 'unpack' (table expected, got nil)")
+        raise QlessError("bad argument #1 to 'unpack' (table expected, got nil)")
     if found.queue != queue or found.state is not State.READY or job.state_name(found) != "waiting":
         _warn(call, found, queue)
         return _NO_JOB
     term = queries.heartbeat(call.state, queue)
-    call.dispatcher.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
+    call.dispatcher.do(Pop(VIA, call.t, queue, worker, 0, term))  # registers the worker
     jobs = call.dispatcher.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
     call.grant(jobs)
     return job.texts(call.state, jobs, call.dialect)
 
 
 def _warn(call: Call, found: Job, queue: str) -> None:
-    """The worker of a job whose lease ran out, once. Only a pop gives the job to another worker."""
+    """Start the grace period of a job whose lease expired. Only a pop leases the job to another worker."""
     warned = found.extra is not None and found.extra.warned
     graced = queries.setting(call.state, "grace-period", GRACE_S) > 0
     if found.queue == queue and found.lease is not None and not warned and graced:
@@ -70,22 +70,22 @@ def _warn(call: Call, found: Job, queue: str) -> None:
 
 
 def complete(call: Call) -> Reply:
-    """The fork keeps a list of what was completed in each queue, also of jobs that went on in another queue."""
+    """The fork keeps a list of completed jobs per queue, jobs that advanced to another queue included."""
     queue = call[2] or ""
     key = _completed(queue)
     done = find(call, Kind.SORTED, key)
     reply = settle.complete(call)
-    kept = queries.setting(call.state, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
+    most = queries.setting(call.state, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
     oldest = call.t - queries.setting(call.state, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
     order = done.data.order if done is not None else ()
-    beyond = len(order) - max(0.0, kept)
+    beyond = len(order) - max(0.0, most)
     drop: list[bytes] = []
     for at, (score, member) in enumerate(itertools.islice(order, _DROPPED_AT_MOST)):
         if not 0 <= score <= oldest and at >= beyond:
             break
         drop.append(member)
     member = (call[0] or "").encode()
-    full = no_place(call.state, call.dialect.keys_bytes, (key, member))
+    full = key_space_full(call.state, call.dialect.keys_bytes, (key, member))
     put = [(member, call.t)] if full is None else []
     call.dispatcher.do(ChangeMembers(key, Kind.SORTED, put, [each for each in drop if each != member]))
     return reply
@@ -96,15 +96,15 @@ def _completed(queue: str) -> bytes:
 
 
 def jobs(call: Call) -> Reply:
-    """As the unified one's, with a queue always, and the waiting."""
+    """Like `jobs` of the unified script, but always with a queue, and with the state `waiting`."""
     word, queue = call.text(0, 'Jobs(): Arg "state" missing'), call[1]
     offset, count = span(call[2], call[3], 'Jobs(): Arg "%s" not a number: ', ("offset", "count"))
     if word == "complete" and queue == "":
-        return job_lists.jobs(call.also(word, *call.rest(2)))
+        return job_lists.jobs(call.with_args(word, *call.rest(2)))
     if word == "complete":
         done = find(call, Kind.SORTED, _completed(call.queue(1)))
         newest = Reversed(done.data.order if done is not None else [])
-        # The script takes the count for the last index.
+        # The script takes the count for the end index.
         page = newest[spanned(len(newest), offset, count - 1)] if count else []
         return [member.decode() for _, member in page]
     if word != "waiting":
@@ -119,23 +119,23 @@ def jobs(call: Call) -> Reply:
 def some_workers(call: Call) -> Reply:
     """now [worker] [first] [last]"""
     if call[0]:
-        return qless_queues.workers(call.also(call[0]))
-    rows: Any = cjson.read(str(qless_queues.workers(call.also())))
+        return qless_queues.workers(call.with_args(call[0]))
+    rows: Any = cjson.read(str(qless_queues.workers(call.with_args())))
     listed = rows if isinstance(rows, list) else []
     first, last = _rank(call[1], 0), _rank(call[2], -1)
     return cjson.write(listed[spanned(len(listed), first, last)])
 
 
 def _rank(text: str | None, default: int) -> int:
-    """The script hands it to Redis as it is."""
+    """A rank, which the script passes to Redis unchanged."""
     found = default if text is None else integer(text.encode())
     if found is None:
-        raise Raised("value is not an integer or out of range")
+        raise QlessError("value is not an integer or out of range")
     return found
 
 
 def workers_count(call: Call) -> Reply:
-    """All that were heard of: `workers` is what forgets the silent ones."""
+    """All known workers. Only `workers` forgets inactive ones."""
     return len(workers_seen(call.state))
 
 
@@ -146,10 +146,10 @@ def worker_jobs(call: Call) -> Reply:
     text = "-inf" if call[1] is None else call[1]
     least = cjson_reader.number(text.removeprefix("(") or "0")
     if least is None or least != least:
-        raise Raised("min or max is not a float")
+        raise QlessError("min or max is not a float")
     least = nextafter(least, inf) if text.startswith("(") else least
-    given = leases_of_worker(call.state, worker)
-    held = sorted((until, jid) for jid, until in given.items() if until >= least)
+    leases = leases_of_worker(call.state, worker)
+    held = sorted((until, jid) for jid, until in leases.items() if until >= least)
     return cjson.write([jid for _, jid in held])
 
 
@@ -158,17 +158,17 @@ def tracked(call: Call) -> Reply:
 
 
 def tags(call: Call) -> Reply:
-    """now cursor count: one step of a SCAN over the tags that jobs have. The next cursor is not in the reply."""
+    """now cursor count: one step of a SCAN over the tags. The reply does not have the next cursor."""
     cursor, count = call[0], call[1]
     if cursor is None or count is None:
-        raise Raised(_NO_TEXT)
+        raise QlessError(_NO_TEXT)
     begin, many = integer(cursor.encode() or b"0"), integer(count.encode())
     if begin is None or begin < 0:
-        raise Raised("invalid cursor")
+        raise QlessError("invalid cursor")
     if many is None:
-        raise Raised("value is not an integer or out of range")
+        raise QlessError("value is not an integer or out of range")
     if many < 1:
-        raise Raised("syntax error")
+        raise QlessError("syntax error")
     names = itertools.islice(queries.jobs_by_tag(call.state), begin, begin + min(many, TAGS_AT_MOST))
     return cjson.write([name.replace("ql:t:", "") for name in names])
 
@@ -190,25 +190,25 @@ def subscription(call: Call) -> Reply:
         "add": lambda: _add(call, key, _topic(topic), queue.encode()),
     }
     if word is None:
-        raise Raised('Tag(): Arg "command" must be "add", "remove", "get", "all", "exists"')
+        raise QlessError('Tag(): Arg "command" must be "add", "remove", "get", "all", "exists"')
     if word not in acts:
-        raise Raised('Tag(): First argument must be "add", "remove", "get" or "exists"')
-    call.queue()  # its length
+        raise QlessError('Tag(): First argument must be "add", "remove", "get" or "exists"')
+    call.queue()  # checks the name
     return cjson.write(acts[word]())
 
 
 def _topic(topic: str | None) -> bytes:
     if topic is None:
-        raise Raised(_NO_TEXT)
+        raise QlessError(_NO_TEXT)
     return topic.encode("utf-8", "surrogateescape")
 
 
 def _keys(call: Call, pattern: bytes) -> list[bytes]:
-    """The script asks Redis for KEYS: the name of a queue may be a pattern."""
+    """The keys that match. The script uses KEYS, so the name of a queue may be a pattern."""
     try:
         glob = compiled(pattern)
     except Error as error:
-        raise Raised(str(error).removeprefix("ERR ")) from error
+        raise QlessError(str(error).removeprefix("ERR ")) from error
     state, now = call.state, call.dispatcher.now
     return sorted(
         key
@@ -223,8 +223,8 @@ def _topics(call: Call, key: bytes) -> dict[bytes, bytes]:
 
 
 def _all_topics(call: Call) -> dict[str, dict[str, str]]:
-    """Queues by topic. A queue stands under two numbers in one text, those of its key and of the topic there; they tell
-    a client nothing, so a text that is taken is passed over."""
+    """Queues by topic. The script labels a queue with the index of its key and the index of the topic, joined. Clients
+    ignore the labels, so a label that is taken is replaced by a free one."""
     found: dict[str, dict[str, str]] = {}
     for first, key in enumerate(_keys(call, TOPICS + b"*"), 1):
         for second, (topic, queue) in enumerate(_topics(call, key).items(), 1):
@@ -242,13 +242,13 @@ def _remove(call: Call, key: bytes, topic: bytes) -> bool:
 
 def _add(call: Call, key: bytes, topic: bytes, queue: bytes) -> list[str]:
     known = _topics(call, key)
-    if topic not in known and topic not in known.values():  # the script takes a value for a topic, too
-        call.refuse_if_no_place((key, topic, queue))
+    if topic not in known and topic not in known.values():  # the script compares with the values as well
+        call.refuse_if_key_space_full((key, topic, queue))
         call.dispatcher.do(ChangeMembers(key, Kind.HASH, [(topic, queue)]))
     return [value.decode() for value in _topics(call, key).values()]
 
 
-#: In place of the unified script's, and besides.
+#: Commands that replace those of the unified script, and additional ones.
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "popByJid": pop_by_jid,
     "complete": complete,

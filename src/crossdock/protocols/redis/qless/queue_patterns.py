@@ -1,4 +1,4 @@
-"""reqless' queue patterns: plain keys, with defaults and the names that an older library used (protocol page, 10)."""
+"""reqless' queue patterns: plain keys with defaults, and the key names of an older library (qless.md section 10)."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.queries.keyspace import live_entry
 from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, DropKeys, Kind
 from crossdock.protocols.redis.qless import cjson
-from crossdock.protocols.redis.qless.arguments import Raised, decoded
+from crossdock.protocols.redis.qless.arguments import QlessError, decoded, lua_type
 from crossdock.protocols.redis.qless.call import Call, Reply
 
 IDENTIFIERS: Final = b"ql:qp:identifiers"
@@ -17,17 +17,17 @@ _OLD_PRIORITIES: Final = b"qmore:priority"
 _EVERY: Final = '["*"]'
 _DEFAULT: Final = '{"fairly": false, "pattern": ["default"]}'
 
-#: What one call may set, and so what one reply shows.
+#: Patterns that one call may set, and so the most that one reply holds.
 AT_MOST: Final = 10_000
 
 
 def find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
-    """The first of these plain keys that is there."""
+    """The value of the first of these plain keys that exists."""
     for key in keys:
         found = live_entry(call.state, key, call.dispatcher.now)
         if found is not None:
             if found.kind is not kind:
-                raise Raised("WRONGTYPE Operation against a key holding the wrong kind of value")
+                raise QlessError("WRONGTYPE Operation against a key holding the wrong kind of value")
             return found
     return None
 
@@ -43,13 +43,13 @@ def identifiers(call: Call) -> Reply:
 def set_identifiers(call: Call) -> Reply:
     words = call.rest(0)
     if len(words) % 2:
-        raise Raised("Odd number of identifier patterns: table: 0x0")
+        raise QlessError("Odd number of identifier patterns: table: 0x0")
     _refuse_if_long(len(words) // 2)
-    pairs = zip(words[::2], words[1::2], strict=True)  # an empty list leaves what the call gave the name before
-    given = {name: value for name, value in pairs if _listed(decoded(value), "values")}
-    given.setdefault("default", _EVERY)
-    fields = [(_bytes(name), _bytes(each)) for name, each in given.items()]
-    call.refuse_if_no_place((IDENTIFIERS, *(word for field in fields for word in field)))
+    pairs = zip(words[::2], words[1::2], strict=True)  # an empty list does not replace an earlier value in the call
+    patterns = {name: value for name, value in pairs if _listed(decoded(value), "values")}
+    patterns.setdefault("default", _EVERY)
+    fields = [(_bytes(name), _bytes(each)) for name, each in patterns.items()]
+    call.refuse_if_key_space_full((IDENTIFIERS, *(word for field in fields for word in field)))
     call.dispatcher.do(DropKeys([IDENTIFIERS, _OLD_IDENTIFIERS]))
     call.dispatcher.do(ChangeMembers(IDENTIFIERS, Kind.HASH, fields))
     return None
@@ -68,7 +68,7 @@ def set_priorities(call: Call) -> Reply:
         words.append(_DEFAULT)
     elements = [_bytes(word) for word in words]
     if elements:
-        call.refuse_if_no_place((PRIORITIES, *elements))
+        call.refuse_if_key_space_full((PRIORITIES, *elements))
     call.dispatcher.do(DropKeys([PRIORITIES, _OLD_PRIORITIES]))
     if elements:
         call.dispatcher.do(ChangeList(PRIORITIES, 0, 0, elements))
@@ -78,7 +78,7 @@ def set_priorities(call: Call) -> Reply:
 def _pattern(word: str) -> list[object]:
     found = decoded(word)
     if not isinstance(found, (dict, list, str)):
-        raise Raised(f"attempt to index a {_kind(found)} value")
+        raise QlessError(f"attempt to index a {lua_type(found)} value")
     return _listed(found.get("pattern") if isinstance(found, dict) else None, "pattern")
 
 
@@ -87,18 +87,12 @@ def _listed(value: object, local: str) -> list[object]:
         return value
     if isinstance(value, (dict, str)):
         return list(value) if isinstance(value, str) else []
-    raise Raised(f"attempt to get length of local '{local}' (a {_kind(value)} value)")
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "nil"
-    return {str: "string", float: "number", bool: "boolean", list: "table", dict: "table"}.get(type(value), "userdata")
+    raise QlessError(f"attempt to get length of local '{local}' (a {lua_type(value)} value)")
 
 
 def _refuse_if_long(count: int) -> None:
     if count > AT_MOST:
-        raise Raised(f"more than {AT_MOST} patterns, the limit")
+        raise QlessError(f"a call may set at most {AT_MOST} patterns")
 
 
 def _text(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Jobs at intervals: recur and its like (protocol page, qless 5)."""
+"""Recurring jobs: recur, unrecur, recur.get, recur.update, recur.tag, recur.untag (qless.md section 5)."""
 
 from typing import Any
 
@@ -6,21 +6,21 @@ from msgspec.structs import replace
 
 from crossdock.engine.qless.intervals import every
 from crossdock.engine.queries.queues import has_queue
-from crossdock.engine.queries.schedules import recurring_job
+from crossdock.engine.queries.records import recurring_job
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
 from crossdock.model.records import OF_QUEUE, Interval
 from crossdock.protocols.redis.qless import cjson, cjson_reader
 from crossdock.protocols.redis.qless.arguments import (
     Denied,
-    Raised,
+    QlessError,
     array,
     data,
-    filled,
     finite,
     is_blank,
     kind,
     name,
+    nonblank_tags,
     options,
     refuse_tags,
     tags,
@@ -37,12 +37,12 @@ def recur(call: Call) -> Reply:
     spec = call.text(4, 'RecurringJob On(): Arg "spec" missing')
     payload = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
-        raise Raised(f'Recur(): schedule type "{spec}" unknown')
+        raise QlessError(f'Recur(): schedule type "{spec}" unknown')
     return _at_interval(call, (queue, jid, kind), payload, call.rest(5))
 
 
 def recur_at_interval(call: Call) -> Reply:
-    """now queue jid klass data seconds offset [option value]…, of reqless"""
+    """The form of reqless: now queue jid klass data seconds offset [option value]…"""
     queue = call.queue()
     jid, kind = call.require(1, 'Recur(): Arg "jid" missing'), call.kind(2, 'Recur(): Arg "klass" missing')
     payload = data(call[3], 'Recur(): Arg "data" not JSON: ')
@@ -50,44 +50,45 @@ def recur_at_interval(call: Call) -> Reply:
 
 
 def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form], rest: list[str]) -> Reply:
-    """`rest` are seconds, offset, options."""
+    """`rest` holds seconds, offset and options."""
     queue, jid, kind = names
     payload, form = job
     seconds, begin = (*rest[:2], None, None)[:2]
     spacing = finite(seconds, 'Recur(): Arg "interval" not a number: ')
     offset = finite(begin, 'Recur(): Arg "offset" not a number: ')
     if spacing <= 0:
-        least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
-        raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
-    given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
-    wanted = array(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: ')
-    its_tags = tags(filled(wanted) if call.dialect.php else wanted)
+        least = "or equal to " if call.dialect.per_script or (call.dialect.old and spacing < 0) else ""
+        raise QlessError(f'Recur(): Arg "interval" must be greater than {least}0')
+    pairs = options(rest[2:], "Recur(): " if call.dialect.is_reqless else "")
+    tag_list = array(pairs.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: ')
+    its_tags = tags(nonblank_tags(tag_list) if call.dialect.php else tag_list)
     priority, retries, backlog = (
-        cjson_reader.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        cjson_reader.whole(finite(pairs.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
     )
     known = recurring_job(call.state, jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
-        named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
-        throttles = (*(without(named, known.queue) if known is not None else named), OF_QUEUE + queue)
-    call.writes()
+        listed = throttle_names(array(pairs.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
+        others = without(listed, known.queue) if known is not None else listed
+        throttles = (*others, OF_QUEUE + queue)
+    call.check_time()
     interval = Interval(
-        jid,
-        queue,
-        kind,
-        payload,
-        form,
-        cjson_reader.whole(spacing),
-        call.t + offset,
-        call.dispatcher.now.wall + offset,
-        call.dialect.turned(priority),
-        its_tags,
-        retries,
-        backlog,
-        known.count if known is not None else 0,
-        throttles,
-        call.dialect.old,
+        jid=jid,
+        queue=queue,
+        kind=kind,
+        payload=payload,
+        form=form,
+        seconds=cjson_reader.whole(spacing),
+        next=call.t + offset,
+        next_at=call.dispatcher.now.wall + offset,
+        priority=call.dialect.flipped(priority),
+        tags=its_tags,
+        retries=retries,
+        backlog=backlog,
+        count=known.count if known is not None else 0,
+        throttles=throttles,
+        old=call.dialect.old,
     )
     if known is None or not has_queue(call.state, queue):
         call.refuse_if_full()
@@ -119,9 +120,9 @@ def get(call: Call) -> Reply:
         "interval": found.seconds,
         "klass": found.kind,
         "backlog": found.backlog,
-        "priority": call.dialect.turned(found.priority),
+        "priority": call.dialect.flipped(found.priority),
     }
-    if call.dialect.in_scripts:
+    if call.dialect.per_script:
         del shown["backlog"]
         shown["data"] = cjson.read(str(shown["data"]))
     if call.dialect.throttled:
@@ -140,13 +141,13 @@ def update(call: Call) -> Reply:
         option = pairs[index]
         value = pairs[index + 1] if index + 1 < len(pairs) else None
         if value is None:
-            raise Raised(f"No value provided for {option}")
+            raise QlessError(f"No value provided for {option}")
         changed = _changed(call, changed, option, value)
-    call.writes()
+    call.check_time()
     if changed is not found:
         if changed.queue != found.queue and not has_queue(call.state, changed.queue):
             call.refuse_if_full()
-        registers = "queue" in pairs[::2] and not call.dialect.in_scripts
+        registers = "queue" in pairs[::2] and not call.dialect.per_script
         call.dispatcher.do(SetInterval(changed, call.t, registers=registers))
     return 1
 
@@ -155,11 +156,11 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
     if option in ("priority", "interval", "retries"):
         found = cjson_reader.whole(finite(value, f'Recur(): Arg "{option}" must be a number: '))
         if option == "priority":
-            return replace(interval, priority=call.dialect.turned(found))
+            return replace(interval, priority=call.dialect.flipped(found))
         if option == "retries":
             return replace(interval, retries=found)
         if found <= 0:
-            raise Raised('Recur(): Arg "interval" must be greater than 0')
+            raise QlessError('Recur(): Arg "interval" must be greater than 0')
         return every(interval, found)
     if option == "data":
         payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
@@ -176,7 +177,7 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
         return replace(interval, throttles=tuple(named))
     if option == "backlog":
         return replace(interval, backlog=cjson_reader.whole(finite(value, 'Recur(): Arg "backlog" not a number: ')))
-    raise Raised(f'Recur(): Unrecognized option "{option}"')
+    raise QlessError(f'Recur(): Unrecognized option "{option}"')
 
 
 def tag(call: Call) -> Reply:
@@ -194,11 +195,11 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
         raise Denied(f"{word}(): Job {jid} does not exist")
     names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]
     refuse_tags(len(names) + (len(found.tags) if add else 0))
-    if add:  # a new one named twice is there twice
+    if add:  # a new tag that is named twice is added twice, as in the script
         after = (*found.tags, *(each for each in names if each not in found.tags))
     else:
         after = tuple(each for each in found.tags if each not in names)
-    call.writes()
+    call.check_time()
     if after != found.tags:
         call.dispatcher.do(SetInterval(replace(found, tags=after), call.t, registers=False))
     return cjson.write(list(after))

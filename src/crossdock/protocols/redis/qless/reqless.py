@@ -1,6 +1,7 @@
-"""reqless: the unified script's commands under other names (protocol page, qless 10).
+"""reqless: the commands of the unified script under other names (qless.md section 10).
 
-A call is put into the unified order and carried out by the same functions; the dialect says what is worded otherwise.
+The arguments are put into the order of the unified script, and the same functions execute the call. The dialect decides
+about error texts and formats.
 """
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Final
 
 from crossdock.protocols.redis.qless import (
     cjson,
+    edit,
     job_lists,
     pop,
     put,
@@ -18,18 +20,18 @@ from crossdock.protocols.redis.qless import (
     settle,
     throttles,
 )
-from crossdock.protocols.redis.qless.arguments import Raised, number
+from crossdock.protocols.redis.qless.arguments import QlessError, number
 from crossdock.protocols.redis.qless.call import Call, Reply
 
 
 def _written(reply: Reply) -> Reply:
-    """A list as one JSON text; an empty one is a list here."""
-    assert isinstance(reply, list), "these commands reply with one"
+    """A list as one JSON text; an empty one is `[]`."""
+    assert isinstance(reply, list), "these commands return a list"
     return cjson.write(reply) if reply else "[]"
 
 
 def _list(act: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
-    """Of a command whose reply is JSON already."""
+    """A command whose reply is a JSON list; an empty one is `[]`."""
 
     def listed(call: Call) -> Reply:
         reply = act(call)
@@ -39,33 +41,33 @@ def _list(act: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
 
 
 def _with(word: str, act: Callable[[Call], Reply]) -> Callable[[Call], Reply]:
-    """A command that is a word of another one."""
+    """A command that the unified script has as a subcommand."""
 
-    def worded(call: Call) -> Reply:
-        return act(call.also(word, *call.rest(0)))
+    def with_word(call: Call) -> Reply:
+        return act(call.with_args(word, *call.rest(0)))
 
-    return worded
+    return with_word
 
 
 def complete(call: Call) -> Reply:
-    return settle.complete(call.also(*(call[at] for at in range(4))))
+    return settle.complete(call.with_args(*(call[at] for at in range(4))))
 
 
 def complete_and_requeue(call: Call) -> Reply:
     if call[4] is None:
         return complete(call)
-    return settle.complete(call.also(*(call[at] for at in range(4)), "next", *call.rest(4)))
+    return settle.complete(call.with_args(*(call[at] for at in range(4)), "next", *call.rest(4)))
 
 
 def _depends(word: str) -> Callable[[Call], Reply]:
     def act(call: Call) -> Reply:
-        return put.depends(call.also(call.jid(), word, *call.rest(1)))
+        return edit.depends(call.with_args(call.jid(), word, *call.rest(1)))
 
     return act
 
 
 def jobs_completed(call: Call) -> Reply:
-    return _written(job_lists.jobs(call.also("complete", *call.rest(0))))
+    return _written(job_lists.jobs(call.with_args("complete", *call.rest(0))))
 
 
 def jobs_by_state(call: Call) -> Reply:
@@ -77,10 +79,10 @@ def failed_by_group(call: Call) -> Reply:
 
 
 def failure_groups(call: Call) -> Reply:
-    """A page may be asked for, and all are told."""
+    """Start and limit are checked but ignored: the reply has all groups."""
     for at, word in enumerate(("start", "limit")):
         number(call[at], job_lists.NOT_A_NUMBER % word, 0.0)
-    return job_lists.failed(call.also())
+    return job_lists.failed(call.with_args())
 
 
 def counts(call: Call) -> Reply:
@@ -88,7 +90,7 @@ def counts(call: Call) -> Reply:
 
 
 def all_counts(call: Call) -> Reply:
-    return _list(queues.queues)(call.also())
+    return _list(queues.queues)(call.with_args())
 
 
 def names(call: Call) -> Reply:
@@ -99,12 +101,12 @@ def unfail(call: Call) -> Reply:
     call.require(0, 'queue.unfail(): Arg "queue" missing')
     call.text(1, 'Unfail(): Arg "group" missing')
     if number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0) <= 0:
-        raise Raised('Unfail(): Arg "count" must be greater than zero')
+        raise QlessError('Unfail(): Arg "count" must be greater than zero')
     return job_lists.unfail(call)
 
 
 def workers_counts(call: Call) -> Reply:
-    return _list(queues.workers)(call.also())
+    return _list(queues.workers)(call.with_args())
 
 
 def config_get(call: Call) -> Reply:
@@ -113,7 +115,7 @@ def config_get(call: Call) -> Reply:
 
 
 def config_all(call: Call) -> Reply:
-    return settings.get(call.also())
+    return settings.get(call.with_args())
 
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
@@ -123,27 +125,27 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "config.unset": settings.unset,
     "failureGroups.counts": failure_groups,
     "job.addDependency": _depends("on"),
-    "job.addTag": _list(_with("add", put.tag)),
-    "job.cancel": put.cancel,
+    "job.addTag": _list(_with("add", edit.tag)),
+    "job.cancel": edit.cancel,
     "job.complete": complete,
     "job.completeAndRequeue": complete_and_requeue,
     "job.fail": settle.fail,
-    "job.get": put.get,
-    "job.getMulti": put.multiget,
+    "job.get": job_lists.get,
+    "job.getMulti": job_lists.multiget,
     "job.heartbeat": settle.heartbeat,
-    "job.log": put.log,
+    "job.log": edit.log,
     "job.removeDependency": _depends("off"),
-    "job.removeTag": _list(_with("remove", put.tag)),
+    "job.removeTag": _list(_with("remove", edit.tag)),
     "job.requeue": put.requeue,
     "job.retry": settle.retry,
-    "job.setPriority": put.priority,
+    "job.setPriority": edit.priority,
     "job.timeout": settle.timeout,
-    "job.track": _with("track", put.track),
-    "job.untrack": _with("untrack", put.track),
+    "job.track": _with("track", edit.track),
+    "job.untrack": _with("untrack", edit.track),
     "jobs.completed": jobs_completed,
     "jobs.failedByGroup": failed_by_group,
-    "jobs.tagged": _with("get", put.tag),
-    "jobs.tracked": lambda call: put.track(call.also()),
+    "jobs.tagged": _with("get", edit.tag),
+    "jobs.tracked": lambda call: edit.track(call.with_args()),
     "queue.counts": counts,
     "queue.forget": queues.forget,
     "queue.jobsByState": jobs_by_state,
@@ -169,7 +171,7 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "recurringJob.get": recurring.get,
     "recurringJob.removeTag": recurring.untag,
     "recurringJob.update": recurring.update,
-    "tags.top": _list(_with("top", put.tag)),
+    "tags.top": _list(_with("top", edit.tag)),
     "throttle.delete": throttles.delete,
     "throttle.get": throttles.get,
     "throttle.locks": throttles.locks,
@@ -181,7 +183,7 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "workers.counts": workers_counts,
 }
 
-#: Which argument is a job's data, counted from the command on.
+#: The index of the data argument, counted from the command.
 DATA: Final = {
     "queue.put": 6,
     "job.requeue": 6,

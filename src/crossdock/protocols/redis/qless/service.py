@@ -1,4 +1,4 @@
-"""qless on the Redis door: its scripts as a library, its keys as a view, and what is published of every change."""
+"""qless on the Redis protocol: its scripts as a library, its keys as a view, and its notifications."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from crossdock.model.job import Job
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.qless import library
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import ARGS_AT_MOST, UNIFIED, Grant, Reply, WatchedClock
 from crossdock.protocols.redis.qless.key_view import QlessView
 from crossdock.protocols.redis.qless.notifications import Publisher
@@ -18,22 +18,21 @@ from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from crossdock.protocols.redis.resp.values import Value
 from crossdock.protocols.redis.scripts import Library, ScriptCall, ScriptError
 
-#: FCALL's names: a script's own, and one for each unified form, which takes its command as the first argument.
+#: Function names for FCALL: one per script, and one per unified dialect, which takes the command as first argument.
 FUNCTIONS: Final[dict[str, str]] = {
-    **{name: f"{library.BY_SEED}{name}" for name in perscript.SCRIPTS},
+    **{name: f"{library.AS_DOCUMENTED}{name}" for name in perscript.SCRIPTS},
     **{name: name for name in library.UNIFIED_DIALECTS},
 }
 
 
-_Ways: TypeAlias = tuple[Callable[[str, str], None], Grant]
+_Callbacks: TypeAlias = tuple[Callable[[str, str], None], Grant]
 
-#: Under which a connection remembers them.
+#: The key of the callbacks in the memo of a connection.
 _MEMO: Final = "qless"
 
 
 class Qless:
-    """`server_clock`, `smaller_first` and `fine_histogram` are what the settings of section `qless` say, `keys_bytes`
-    what `redis.keys_mib` does."""
+    """The settings are those of section `qless`, and `redis.keys_mib` in bytes."""
 
     def __init__(
         self,
@@ -45,39 +44,40 @@ class Qless:
     ) -> None:
         clock = WatchedClock(server=server_clock)
         self._publisher = Publisher()
-        dialects = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram, keys_bytes=keys_bytes)
-        answers = dialects.answers
-        self._answers = {
-            name: answer if name in library.UNIFIED_DIALECTS else self._publisher.in_scripts_by(answer)
-            for name, answer in answers.items()
+        dialects = library.Dialects(
+            clock, smaller_first=smaller_first, fine_histogram=fine_histogram, keys_bytes=keys_bytes
+        )
+        self._handlers = {
+            name: handler if name in library.UNIFIED_DIALECTS else self._publisher.publishing_per_script(handler)
+            for name, handler in dialects.handlers.items()
         }
         known = {sha: dialect for sha, dialect in library.hashes().items() if dialect in library.ANSWERED}
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
         self.view = QlessView(replace(UNIFIED, smaller_first=smaller_first))
 
-    def tell(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
-        self._publisher.tell(dispatcher, events)
+    def publish_events(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None:
+        self._publisher.publish_events(dispatcher, events)
 
     def _handle(self, call: ScriptCall) -> Value:
-        context, dialect = call.context, call.dialect
-        if len(call.args) > ARGS_AT_MOST:
-            raise ScriptError(f"more than {ARGS_AT_MOST} words in one call, the limit; divide it")
-        publish, grant = context.memo.get(_MEMO) or self._ways(context)
+        context, args = call.context, call.args
+        if len(args) > ARGS_AT_MOST:
+            raise ScriptError(f"a call may have at most {ARGS_AT_MOST} arguments; split it")
+        publish, grant = context.memo.get(_MEMO) or self._callbacks(context)
         try:
-            reply = self._answers[dialect](context.dispatcher, call.keys, call.args, publish, grant)
-        except Raised as error:
+            reply = self._handlers[call.dialect](context.dispatcher, call.keys, args, publish, grant)
+        except QlessError as error:
             raise ScriptError(str(error)) from error
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
 
-    def _ways(self, context: Context) -> _Ways:
-        """How a call on that connection publishes, and how it tells of leases."""
+    def _callbacks(self, context: Context) -> _Callbacks:
+        """The functions with which calls of this connection publish and grant leases."""
 
         def grant(jobs: Sequence[Job]) -> None:
             context.grant([(job.number, job.lease.token) for job in jobs if job.lease is not None])
 
-        ways: _Ways = (partial(self._publisher.say, context.dispatcher), grant)
-        context.memo[_MEMO] = ways
-        return ways
+        callbacks: _Callbacks = (partial(self._publisher.publish, context.dispatcher), grant)
+        context.memo[_MEMO] = callbacks
+        return callbacks
 
 
 def _recognise(text: bytes) -> str | None:

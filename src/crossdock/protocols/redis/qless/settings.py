@@ -1,4 +1,4 @@
-"""Settings: defaults under what was set (protocol page, qless 8)."""
+"""The configuration of qless: defaults, and the values that clients set (qless.md section 8)."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from crossdock.engine.qless import queries
 from crossdock.model.commands.qless import Configure
 from crossdock.protocols.redis.keys.values import REPLY_BYTES, TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import Call, Reply
 
 DEFAULTS: Final[dict[str, str | int]] = {
@@ -30,15 +30,15 @@ REQLESS_DEFAULTS: Final[dict[str, str | int]] = {
 }
 PHP_DEFAULTS: Final = DEFAULTS | {"jobs-failed-history": 604_800, "backoff-initial-delay": 0, "backoff-factor": 3}
 
-#: Settings are looked through whenever one is set; a queue may have several.
+#: Options that clients may set. All are scanned whenever one is set. A queue may have several.
 OPTIONS_AT_MOST: Final = 10_000
 VALUE_AT_MOST: Final = 65_536
 
 
 def get(call: Call) -> Reply:
     option, known = call[0], queries.settings(call.state)
-    defaults = REQLESS_DEFAULTS if call.dialect.renamed else PHP_DEFAULTS if call.dialect.php else DEFAULTS
-    if call.dialect.in_scripts:
+    defaults = REQLESS_DEFAULTS if call.dialect.is_reqless else PHP_DEFAULTS if call.dialect.php else DEFAULTS
+    if call.dialect.per_script:
         defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
     if option is None:
         if sum(map(len, known.values())) > REPLY_BYTES:
@@ -51,11 +51,11 @@ def put(call: Call) -> Reply:
     option = call.require(0, 'config.set(): Arg "option" missing')
     value = call.text(1, 'config.set(): Arg "value" missing')
     if len(value) > VALUE_AT_MOST:
-        raise Raised(f"the value of a setting has more than {VALUE_AT_MOST} characters")
+        raise QlessError(f"the value of an option may have at most {VALUE_AT_MOST} characters")
     known = queries.settings(call.state)
     if option not in known:
         if len(known) >= OPTIONS_AT_MOST:
-            raise Raised(f"{OPTIONS_AT_MOST} settings are there, the limit; config.unset forgets one")
+            raise QlessError(f"{OPTIONS_AT_MOST} options are set, which is the limit; remove some with config.unset")
         call.refuse_if_full()
     call.dispatcher.do(Configure(option, value))
     return None

@@ -1,8 +1,7 @@
-"""Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
+"""Commands about a job that a worker holds: complete, fail, retry, heartbeat, timeout."""
 
-from collections.abc import Callable
 from math import floor, isfinite
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless import queries
@@ -10,15 +9,15 @@ from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.queries.queues import has_queue
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
-from crossdock.model.commands.qless_settle import QlessFailure, QlessSuccess
 from crossdock.model.job import Job, Lease, LeaseBinding
+from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson_reader, job
 from crossdock.protocols.redis.qless.arguments import (
     Denied,
-    Raised,
-    asserted,
+    QlessError,
     data,
+    decoded_not_false,
     finite,
     jids,
     length,
@@ -29,32 +28,61 @@ from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 
 _CONNECTION: Final = LeaseBinding.CONNECTION
 
-#: The oldest dialect's own spelling.
+#: The misspelled text of the per-script form.
 EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
 
 
-#: How an error of that call names the job.
-_Who: TypeAlias = Callable[[Call, str], str]
+class _Errors(NamedTuple):
+    """Error texts of a command for a job that the worker does not hold. Some dialects omit the jid."""
+
+    missing: str
+    not_running: str  #: followed by the state
+    other_worker: str  #: followed by the name of the worker
 
 
-def _held(
-    call: Call, jid: str, worker: str | None, who: _Who, missing: str, idle: str, other: str
-) -> tuple[Job, Lease]:
-    """The job this worker holds, or what the script says instead; the texts follow `who`, and end where a value
-    follows.
+_COMPLETE_ERRORS: Final = _Errors(
+    "Complete(): Job {jid} does not exist",
+    "Complete(): Job {jid} is not currently running: ",
+    "Complete(): Job {jid} has been handed out to another worker: ",
+)
+_FAIL_ERRORS: Final = _Errors(
+    "Fail(): Job {jid}does not exist",
+    "Fail(): Job {jid}not currently running: ",
+    "Fail(): Job {jid} running with another worker: ",
+)
+_RETRY_ERRORS: Final = _Errors(
+    "Retry(): Job {jid} does not exist",
+    "Retry(): Job {jid} is not currently running: ",
+    "Retry(): Job {jid} has been given to another worker: ",
+)
+_HEARTBEAT_ERRORS: Final = _Errors(
+    "Heartbeat(): Job {jid} does not exist",
+    "Heartbeat(): Job {jid} not currently running: ",
+    "Heartbeat(): Job {jid} given out to another worker: ",
+)
 
-    None is any worker of this door, who holds a job of this door (doors, question 7).
+
+def _text(call: Call, template: str, jid: str) -> str:
+    if call.dialect.errors_omit_jid:
+        template = template.replace("{jid} ", "").replace("{jid}", "")
+    return template.replace("{jid}", jid)
+
+
+def _held(call: Call, jid: str, worker: str | None, errors: _Errors) -> tuple[Job, Lease]:
+    """The job that this worker holds, and its lease. Raises Denied.
+
+    The 2013 dialects do not check the worker of `fail`: None accepts any lease of a qless job that qless granted.
     """
     found = newest_job(call.state, jid)
     if found is None:
-        raise Denied(who(call, jid) + missing)
+        raise Denied(_text(call, errors.missing, jid))
     lease = found.lease
     if lease is None:
-        raise Denied(who(call, jid) + idle + job.state_name(found))
+        raise Denied(_text(call, errors.not_running, jid) + job.state_name(found))
     if worker is None and lease.until is not None and qless_data(found) is not None:
         return found, lease
     if lease.worker != worker or lease.bound is _CONNECTION:
-        raise Denied(who(call, jid) + other + lease.worker)
+        raise Denied(_text(call, errors.other_worker, jid) + lease.worker)
     return found, lease
 
 
@@ -68,30 +96,26 @@ _COMPLETE: Final = {
 }
 
 
-def _who_completes(call: Call, jid: str) -> str:
-    return call.who("Complete", jid)
+#: The next queue, the delay, and the decoded dependencies.
+_Next: TypeAlias = tuple[str | None, float, Any]
+_NO_NEXT: Final[_Next] = (None, 0.0, [])
 
 
-#: The next queue, a delay, dependencies as they were given.
-_Onwards: TypeAlias = tuple[str | None, float, Any]
-_NOWHERE: Final[_Onwards] = (None, 0.0, [])
-
-
-def _onwards(call: Call, rest: list[str]) -> _Onwards:
-    """What follows a job's data in `complete`."""
-    wanted = dict(zip(rest[::2], rest[1::2], strict=False))
-    after = name(wanted["next"]) if "next" in wanted else None
-    delay = cjson_reader.number(wanted.get("delay", "0"))
+def _next(call: Call, rest: list[str]) -> _Next:
+    """The options of `complete`."""
+    options = dict(zip(rest[::2], rest[1::2], strict=False))
+    after = name(options["next"]) if "next" in options else None
+    delay = cjson_reader.number(options.get("delay", "0"))
     if delay is None or not isfinite(delay):
-        raise Raised("assertion failed!")
-    depends_on = asserted(wanted.get("depends", "[]"), 'Complete(): Arg "depends" not JSON: ')
+        raise QlessError("assertion failed!")
+    depends_on = decoded_not_false(options.get("depends", "[]"), 'Complete(): Arg "depends" not JSON: ')
     if call.dialect.old and delay > 0 and length(depends_on):
-        used = "to be used " if call.dialect.in_scripts else ""
-        raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
-    if after is None and "delay" in wanted:
-        raise Raised('Complete(): "delay" cannot be used without a "next".')
-    if after is None and "depends" in wanted:
-        raise Raised('Complete(): "depends" cannot be used without a "next".')
+        used = "to be used " if call.dialect.per_script else ""
+        raise QlessError(f'Complete(): "delay" and "depends" are not allowed {used}together')
+    if after is None and "delay" in options:
+        raise QlessError('Complete(): "delay" cannot be used without a "next".')
+    if after is None and "depends" in options:
+        raise QlessError('Complete(): "depends" cannot be used without a "next".')
     return after, delay, depends_on
 
 
@@ -99,32 +123,25 @@ def complete(call: Call) -> Reply:
     jid, worker, queue = call.names(0, _COMPLETE[call.dialect.queue])
     payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
     rest = call.args[4:]
-    after, delay, depends_on = _onwards(call, rest) if rest else _NOWHERE
-    found, lease = _held(
-        call,
-        jid,
-        worker,
-        _who_completes,
-        "does not exist",
-        "is not currently running: ",
-        "has been handed out to another worker: ",
-    )
+    after, delay, depends_on = _next(call, rest) if rest else _NO_NEXT
+    found, lease = _held(call, jid, worker, _COMPLETE_ERRORS)
     protocol_data, under = qless_data(found), queue if queue != found.queue else ""
     shown = protocol_data.queue if protocol_data is not None and protocol_data.queue else found.queue
     if shown != queue and not call.dialect.old:
-        raise Raised(f"{call.who('Complete', jid)}running in another queue: {shown}")
-    call.writes()
+        raise QlessError(_text(call, "Complete(): Job {jid} running in another queue: ", jid) + shown)
+    call.check_time()
+    dialect = QlessDialect(under, oldest=call.dialect.per_script) if under or call.dialect.per_script else None
     if after is None:
         claim = Claim(VIA, worker, (found.number, lease.token))
         new = job.changed(found, payload)
-        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, QlessSuccess(call.dialect.in_scripts, under)))
+        call.dispatcher.do(Succeed(jid, claim, b"", call.t, new, dialect))
         return "complete"
     if delay > 0:
         length(depends_on)
-    named = jids(depends_on)
+    dependencies = jids(depends_on)
     if not has_queue(call.state, after):
         call.refuse_if_full()
-    call.dispatcher.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))
+    call.dispatcher.do(Advance(VIA, call.t, found.number, payload, after, delay, dependencies, dialect))
     return "scheduled" if found.state is State.SCHEDULED else job.state_name(found)
 
 
@@ -134,16 +151,8 @@ def fail(call: Call) -> Reply:
     group = call.require(2, 'Fail(): Arg "group" missing')
     message = call.text(3, 'Fail(): Arg "message" missing')
     payload = new_data(call[4])
-    found, lease = _held(
-        call,
-        jid,
-        None if call.dialect.old else worker,
-        lambda call, jid: "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}",
-        "does not exist",
-        "not currently running: ",
-        "running with another worker: " if call.dialect.nameless else " running with another worker: ",
-    )
-    call.writes()
+    found, lease = _held(call, jid, None if call.dialect.old else worker, _FAIL_ERRORS)
+    call.check_time()
     claim = _claim(found, lease, worker)
     call.dispatcher.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
     return jid
@@ -155,25 +164,23 @@ def retry(call: Call) -> Reply:
     worker = call.require(2, 'Retry(): Arg "worker" missing')
     delay = finite(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
     group, message = call[4], call[5]
-    found, lease = _held(
-        call,
-        jid,
-        worker,
-        lambda call, jid: call.who("Retry", jid),
-        "does not exist",
-        "is not currently running: ",
-        "has been given to another worker: ",
-    )
-    call.writes()
-    said = group is not None and message is not None
-    over = EXHAUSTED if call.dialect.in_scripts else 'Job exhausted retries in queue "%s"'
-    told = message if said and message is not None else over % job.queue(found)
+    found, lease = _held(call, jid, worker, _RETRY_ERRORS)
+    call.check_time()
+    has_reason = group is not None and message is not None
+    exhausted = EXHAUSTED if call.dialect.per_script else 'Job exhausted retries in queue "%s"'
+    text = message if has_reason and message is not None else exhausted % job.queue(found)
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
     dialect = call.dialect
-    how = QlessFailure(said, queue, unbooked=dialect.old, named=dialect.in_scripts, quiet=dialect.throttled)
-    call.dispatcher.do(Fail(jid, claim, group, told, t=call.t, delay=delay, qless=how))
+    how = QlessDialect(
+        queue,
+        unrecorded=not has_reason,
+        uncounted=dialect.old,
+        unpublished=dialect.throttled,
+        names_worker=dialect.per_script,
+    )
+    call.dispatcher.do(Fail(jid, claim, group, text, t=call.t, delay=delay, qless=how))
     return left if left >= 0 else -1
 
 
@@ -181,19 +188,11 @@ def heartbeat(call: Call) -> Reply:
     jid = call.jid()
     worker = call.require(1, 'Heatbeat(): Arg "worker" missing')
     payload = new_data(call[2])
-    found, _ = _held(
-        call,
-        jid,
-        worker,
-        lambda call, jid: call.who("Heartbeat", jid),
-        "does not exist",
-        "not currently running: ",
-        "given out to another worker: ",
-    )
-    call.writes()
+    found, _ = _held(call, jid, worker, _HEARTBEAT_ERRORS)
+    call.check_time()
     term = queries.heartbeat(call.state, job.queue(found))
-    unheard = call.dialect.old or call.dialect.throttled
-    call.dispatcher.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
+    unregistered = call.dialect.old or call.dialect.throttled  # the worker is not registered by the heartbeat
+    call.dispatcher.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unregistered))
     return cjson_reader.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
@@ -202,11 +201,13 @@ def timeout(call: Call) -> Reply:
     for jid in call.rest(0):
         found = call.job(jid)
         if found is None:
-            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.nameless else 'does not exist'}")
+            raise QlessError(
+                f"Timeout(): Job {jid} {'not running' if call.dialect.errors_omit_jid else 'does not exist'}"
+            )
         if found.lease is None:
-            raise Raised(f"Timeout(): Job {jid} not running")
+            raise QlessError(f"Timeout(): Job {jid} not running")
         numbers.append(found.number)
-    call.writes()
+    call.check_time()
     if numbers:
-        call.dispatcher.do(TakeBack(VIA, call.t, numbers, call.dialect.renamed))
+        call.dispatcher.do(TakeBack(VIA, call.t, numbers, call.dialect.is_reqless))
     return None

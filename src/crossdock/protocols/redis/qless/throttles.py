@@ -1,4 +1,4 @@
-"""Commands about throttles, of reqless and of the older script that has them (protocol page, qless 10)."""
+"""The throttle commands of reqless and of qless-with-throttles (qless.md section 10)."""
 
 from math import ceil, inf, isfinite
 from typing import Any, Final
@@ -7,10 +7,10 @@ from crossdock.engine.qless import queries
 from crossdock.model.commands.qless import FreeThrottle, SetThrottle
 from crossdock.model.records import OF_QUEUE, Throttle
 from crossdock.protocols.redis.qless import cjson, cjson_reader
-from crossdock.protocols.redis.qless.arguments import Raised, name, number, refuse_part
+from crossdock.protocols.redis.qless.arguments import QlessError, name, number, refuse_fraction
 from crossdock.protocols.redis.qless.call import Call, Reply
 
-#: Names that callers have set: each is a record that lasts.
+#: Throttles that clients may set. Each is a record without an end.
 SET_AT_MOST: Final = 100_000
 
 _MISSING: Final = "Lua redis lib command arguments must be strings or integers"
@@ -29,8 +29,8 @@ def set_one(call: Call) -> Reply:
     tid = _tid(call)
     lasts = 0.0 if call[2] is None else cjson_reader.number(call[2])
     if lasts is None:
-        raise Raised("attempt to compare number with nil")
-    refuse_part(lasts)
+        raise QlessError("attempt to compare number with nil")
+    refuse_fraction(lasts)
     return _set(call, tid, lasts)
 
 
@@ -40,13 +40,13 @@ def set_queue(call: Call) -> Reply:
 
 def _set(call: Call, tid: str, lasts: float) -> Reply:
     if call[1] is None:
-        raise Raised(_MISSING)
+        raise QlessError(_MISSING)
     maximum = number(call[1], "the maximum of a throttle is not a number: ")
     if not isfinite(maximum) or not isfinite(lasts):
-        raise Raised("the maximum of a throttle, and how long it lasts, must be finite")
+        raise QlessError("the maximum of a throttle and its expiry must be finite")
     known = queries.throttles_by_name(call.state)
     if tid not in known and len(known) >= SET_AT_MOST:
-        raise Raised(f"{SET_AT_MOST} throttles are set, the limit; throttle.delete forgets one")
+        raise QlessError(f"{SET_AT_MOST} throttles are set, which is the limit; remove some with throttle.delete")
     call.dispatcher.do(SetThrottle(tid, cjson_reader.whole(maximum), lasts if lasts > 0 else None))
     return None
 
@@ -68,7 +68,7 @@ def _shown(call: Call, tid: str) -> Reply:
     found = queries.throttle_named(call.state, tid)
     there = found is not None and found.is_set(call.dispatcher.now.steady)
     shown: dict[str, Any] = {"id": tid, "maximum": found.maximum if found is not None and there else 0}
-    if call.dialect.renamed:
+    if call.dialect.is_reqless:
         shown["ttl"] = _left(call, found)
     return cjson.write(shown)
 
@@ -78,7 +78,7 @@ def ttl(call: Call) -> Reply:
 
 
 def _left(call: Call, found: Throttle | None) -> int:
-    """In seconds; -1: it does not end, -2: it is not set."""
+    """Seconds until the throttle expires; -1: no expiry; -2: not set."""
     steady = call.dispatcher.now.steady
     if found is None or found.end is None or not found.is_set(steady):
         return -2
@@ -95,7 +95,7 @@ def pending(call: Call) -> Reply:
 
 
 def _listed(call: Call, jids: list[str]) -> Reply:
-    if not call.dialect.renamed:
+    if not call.dialect.is_reqless:
         return jids
     return cjson.write(jids) if jids else "[]"
 
@@ -103,7 +103,7 @@ def _listed(call: Call, jids: list[str]) -> Reply:
 def release(call: Call) -> Reply:
     tid = _tid(call)
     jids = [name(jid) for jid in call.rest(1)]
-    call.writes()
+    call.check_time()
     for jid in jids:
         call.dispatcher.do(FreeThrottle(tid, (jid,), call.t))
     return None

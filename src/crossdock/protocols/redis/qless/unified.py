@@ -1,4 +1,4 @@
-"""The unified script and those that came of it: a command, the caller's time, arguments (protocol page, qless 5)."""
+"""The unified script and its descendants. A call has a command, the client's time, arguments (qless.md section 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless import (
     cjson_reader,
+    edit,
     job_lists,
     php,
     pop,
@@ -17,7 +18,7 @@ from crossdock.protocols.redis.qless import (
     settle,
     throttles,
 )
-from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.arguments import QlessError
 from crossdock.protocols.redis.qless.call import (
     PHP,
     REQLESS,
@@ -32,20 +33,20 @@ from crossdock.protocols.redis.qless.call import (
     Publish,
     Reply,
     decode,
-    unheard,
+    no_grant,
 )
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "put": put.put,
     "requeue": put.requeue,
-    "get": put.get,
-    "multiget": put.multiget,
-    "cancel": put.cancel,
-    "priority": put.priority,
-    "depends": put.depends,
-    "tag": put.tag,
-    "track": put.track,
-    "log": put.log,
+    "get": job_lists.get,
+    "multiget": job_lists.multiget,
+    "cancel": edit.cancel,
+    "priority": edit.priority,
+    "depends": edit.depends,
+    "tag": edit.tag,
+    "track": edit.track,
+    "log": edit.log,
     "pop": pop.pop,
     "peek": pop.peek,
     "jobs": job_lists.jobs,
@@ -75,10 +76,10 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "recur.untag": recurring.untag,
 }
 
-#: Which argument is a job's data.
+#: The index of the data argument, counted from the command.
 _DATA: Final = {"put": 6, "requeue": 6, "complete": 5, "fail": 6, "heartbeat": 4, "recur": 5, "log": 4}
 
-#: What each generation answers.
+#: Commands of the other dialects.
 _OF_2013: Final = {name: act for name, act in COMMANDS.items() if name != "requeue"}
 _WITH_THROTTLES: Final = {
     **COMMANDS,
@@ -96,32 +97,32 @@ _OF_PHP: Final = {**COMMANDS, **php.COMMANDS}
 
 
 def commands(dialect: Dialect) -> Mapping[str, Callable[[Call], Reply]]:
-    if dialect.renamed:
+    if dialect.is_reqless:
         return reqless.COMMANDS
     if dialect.php:
         return _OF_PHP
     return _OF_2013 if dialect.old else _WITH_THROTTLES if dialect.throttled else COMMANDS
 
 
-#: By a dialect's name, and by the command as it comes.
+#: Handlers by the name of the dialect and the command.
 _ACTS: Final = {
     dialect.name: {name.encode(): act for name, act in commands(dialect).items()}
     for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS)
 }
 
 
-def answering(dialect: Dialect) -> CallHandler:
-    """Who carries out the calls of that dialect."""
+def call_handler(dialect: Dialect) -> CallHandler:
+    """The function that executes calls of this dialect."""
     acts = _ACTS[dialect.name]
-    data = reqless.DATA if dialect.renamed else _DATA
+    data = reqless.DATA if dialect.is_reqless else _DATA
     read = dialect.clock.read
 
     def answer(
-        dispatcher: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+        dispatcher: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = no_grant
     ) -> Reply:
         act = acts.get(args[0]) if len(args) > 1 and not keys else None
         if act is None:
-            raise Raised(_refusal(keys, args, dialect))
+            raise QlessError(_refusal(keys, args, dialect))
         try:
             words = list(map(bytes.decode, args))
         except UnicodeDecodeError:
@@ -129,14 +130,14 @@ def answering(dialect: Dialect) -> CallHandler:
             words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
         t = cjson_reader.number(words[1])
         if t is None:
-            raise Raised('Arg "now" missing or not a number: nil')
+            raise QlessError('Arg "now" missing or not a number: nil')
         return act(Call(dispatcher, dispatcher.state, read(t, dispatcher.now.wall), words[2:], publish, dialect, grant))
 
     return answer
 
 
 def _refusal(keys: Sequence[bytes], args: Sequence[bytes], dialect: Dialect) -> str:
-    """What the script says to such a call, which is none."""
+    """The error of the script for a call without a known command, or with keys."""
     if keys:
         return "No Keys should be provided"
     if not args:

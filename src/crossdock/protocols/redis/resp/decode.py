@@ -1,7 +1,6 @@
-"""Bytes to requests: arrays of bulk strings, or inline lines. One pass, whatever the chunks, within bounds.
+"""Parses RESP requests: arrays of bulk strings, or inline lines, from chunks of any size.
 
-What breaks the grammar is told in Redis' own words and ends the stream: the fault comes as the last request, behind
-those that were whole.
+A protocol error has Redis' own text and ends the stream. It is returned as the last request, after the complete ones.
 """
 
 from dataclasses import dataclass, field
@@ -10,28 +9,29 @@ from typing import Final, TypeAlias
 from crossdock.protocols.line_reader import Gathered
 from crossdock.protocols.rejection_delay import LARGE, Long, gathered
 
-#: A line of the grammar, an inline request among them (Redis' PROTO_INLINE_MAX_SIZE).
+#: Length of a line, an inline request included (Redis' PROTO_INLINE_MAX_SIZE).
 LINE_BYTES: Final = 64 * 1024
 
-#: Words of one request: to read and carry it out is one step of the server. Redis itself takes 1,048,576.
+#: Arguments of one request. Redis itself takes 1,048,576; here a request is parsed and executed in one step, during
+#: which no other client is served.
 WORDS_AT_MOST: Final = 32 * 1024
-_REDIS_TAKES: Final = 1024 * 1024
-_MANY_WORDS: Final = 1_000  #: as many take as long as a large one
-_WORDS_A_S: Final = 1e6
-_WORD_BYTES: Final = 16  #: that one takes, about
+_REDIS_LIMIT: Final = 1024 * 1024
+_MANY_WORDS: Final = 1_000  #: a request with more takes as long as a large one
+_WORDS_PER_S: Final = 1e6
+_WORD_BYTES: Final = 16  #: approximate size of an argument on the wire
 _AHEAD_AT_MOST: Final = 8 * 1024 * 1024
 
-#: Of a peer that has not said who it is (MODEL 12).
-STRANGER_BYTES: Final = 8 * 1024
-STRANGER_ITEMS: Final = 10
+#: Limits before AUTH (model.md section 12).
+UNAUTHENTICATED_BYTES: Final = 8 * 1024
+UNAUTHENTICATED_ITEMS: Final = 10
 
-#: The lengths that nearly all requests are made of, read by one look.
+#: The heads of nearly all requests, parsed by one lookup.
 _COUNTS: Final = {b"*%d" % count: count for count in range(1, 64)}
 _LENGTHS: Final = {b"$%d" % length: length for length in range(1_024)}
 
 _head: Final = [b"$%d" % length for length in range(1_024)].__getitem__
 
-#: What is worth a try as one whole request; any limit of a request is above it.
+#: Data up to this size is tried as one complete request. Every limit of a request is larger.
 _SHORT: Final = 4_096
 
 _ESCAPES: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
@@ -39,47 +39,47 @@ _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
 @dataclass(frozen=True)
-class Fault:
-    """The peer broke the grammar for good."""
+class ProtocolError:
+    """The peer sent something that is not RESP. Nothing after it is read."""
 
     text: str
-    #: Bytes that were read for nothing, or about as many.
+    #: Bytes that were read in vain, approximately. They delay the error reply.
     size: int = field(default=0, compare=False)
 
 
-RespRequest: TypeAlias = list[bytes] | Long[list[bytes]] | Fault
+RespRequest: TypeAlias = list[bytes] | Long[list[bytes]] | ProtocolError
 
 
-class _Broken(Exception):
+class _Malformed(Exception):
     def __init__(self, text: str, ahead: int = 0) -> None:
         super().__init__(text)
-        self.ahead = min(ahead, _AHEAD_AT_MOST)  #: bytes that the peer is about to send in vain, if it means it
+        self.ahead = min(ahead, _AHEAD_AT_MOST)  #: bytes that the peer announced and that would be read in vain
 
 
 class Requests:
-    __slots__ = ("_args", "_bytes", "_kept", "_left", "_limit", "_wanted", "over", "trusted")
+    __slots__ = ("_args", "_buffer", "_bytes", "_left", "_limit", "_needed", "authenticated", "failed")
 
-    def __init__(self, limit: int, trusted: bool = True) -> None:
+    def __init__(self, limit: int, authenticated: bool = True) -> None:
         self._limit = limit  #: bytes of one request
-        self.trusted = trusted  #: past AUTH; a stranger gets less room
-        self.over = False  #: a fault was told; nothing is read any more
-        self._kept = Gathered()
-        self._wanted = 0  #: so many bytes must be kept before it is worth to look again; none is
-        self._args: list[bytes] = []  #: of the request under way
-        self._left = 0  #: how many it lacks
-        self._bytes = 0  #: how many they have
+        self.authenticated = authenticated  #: False: the limits before AUTH apply
+        self.failed = False  #: after a protocol error; nothing more is read
+        self._buffer = Gathered()
+        self._needed = 0  #: bytes that the buffer must have before it is parsed again; 0: it is empty
+        self._args: list[bytes] = []  #: of the incomplete request
+        self._left = 0  #: arguments that are missing
+        self._bytes = 0  #: total length of the arguments
 
     def receive(self, data: bytes) -> list[RespRequest]:
-        if self.over:
+        if self.failed:
             return []
-        if self._wanted:
-            self._kept.add(data)
-            if self._kept.size < self._wanted:
+        if self._needed:
+            self._buffer.add(data)
+            if self._buffer.size < self._needed:
                 return []
-            data = self._kept.take()
-            self._wanted = 0
-        elif self.trusted and not self._left and len(data) <= _SHORT:
-            # The usual case at half the price: one whole request of short strings without line ends in them.
+            data = self._buffer.take()
+            self._needed = 0
+        elif self.authenticated and not self._left and len(data) <= _SHORT:
+            # Fast path: one complete request of short strings without line ends. It takes half the time.
             parts = data.split(b"\r\n")
             if len(parts) == 2 * _COUNTS.get(parts[0], -1) + 2 and not parts[-1]:
                 args = parts[2::2]
@@ -87,13 +87,13 @@ class Requests:
                     if list(map(_head, map(len, args))) == parts[1:-1:2]:
                         return [args]
                 except IndexError:
-                    pass  # a longer one
+                    pass  # an argument is longer than the table
         requests: list[RespRequest] = []
         try:
             self._cut(data, requests)
-        except _Broken as broken:
-            self.over = True
-            requests.append(Fault(f"Protocol error: {broken}", self._bytes + len(data) + broken.ahead))
+        except _Malformed as error:
+            self.failed = True
+            requests.append(ProtocolError(f"Protocol error: {error}", self._bytes + len(data) + error.ahead))
         return requests
 
     def _cut(self, data: bytes, requests: list[RespRequest]) -> None:
@@ -109,20 +109,20 @@ class Requests:
                 if length is None:
                     length = self._length(data[at:end])
                 stop = end + 2 + length
-                if not self.trusted and length > STRANGER_BYTES:
-                    raise _Broken("unauthenticated bulk length")
+                if not self.authenticated and length > UNAUTHENTICATED_BYTES:
+                    raise _Malformed("unauthenticated bulk length")
                 if stop + 2 > size:
                     self._suspend(data, at, left, "", stop + 2 - at)
                     return
                 args.append(data[end + 2 : stop])
                 self._bytes += length
                 if self._bytes > self._limit:
-                    raise _Broken("too big request")
+                    raise _Malformed("too big request")
                 at = stop + 2
                 left -= 1
             if args:
                 if self._bytes > LARGE or len(args) > _MANY_WORDS:
-                    requests.append(Long(args, gathered(self._bytes) + len(args) / _WORDS_A_S))
+                    requests.append(Long(args, gathered(self._bytes) + len(args) / _WORDS_PER_S))
                 else:
                     requests.append(args)
                 args = self._args = []
@@ -136,48 +136,48 @@ class Requests:
                     self._suspend(data, at, 0, "too big mbulk count string")
                     return
                 left = _COUNTS.get(data[at:end], 0) or self._count(data[at:end])
-                if left > STRANGER_ITEMS and not self.trusted:
-                    raise _Broken("unauthenticated multibulk length")
+                if left > UNAUTHENTICATED_ITEMS and not self.authenticated:
+                    raise _Malformed("unauthenticated multibulk length")
                 at = end + 2
             else:
                 end = data.find(b"\n", at)
                 if end < 0:
                     self._suspend(data, at, 0, "too big inline request")
                     return
-                if end - at > (LINE_BYTES if self.trusted else STRANGER_BYTES):
-                    raise _Broken("too big inline request")
+                if end - at > (LINE_BYTES if self.authenticated else UNAUTHENTICATED_BYTES):
+                    raise _Malformed("too big inline request")
                 args += split(data[at:end].removesuffix(b"\r"))
                 at = end + 1
 
     def _suspend(self, data: bytes, at: int, left: int, too_big: str, wanted: int = 0) -> None:
-        """Keep what is not whole yet. A line without an end is kept up to its bound, a string as far as it said."""
+        """Keep an incomplete request: an unfinished line up to its limit, a string up to its announced length."""
         rest = len(data) - at
-        if too_big and rest > (LINE_BYTES if self.trusted else STRANGER_BYTES):
-            raise _Broken(too_big)
+        if too_big and rest > (LINE_BYTES if self.authenticated else UNAUTHENTICATED_BYTES):
+            raise _Malformed(too_big)
         self._left = left
-        self._wanted = wanted or rest + 1
-        self._kept.add(data[at:])
+        self._needed = wanted or rest + 1
+        self._buffer.add(data[at:])
 
     def _count(self, line: bytes) -> int:
         count = integer(line[1:])
-        if count is None or count > _REDIS_TAKES:
-            raise _Broken("invalid multibulk length", (count or 0) * _WORD_BYTES)
+        if count is None or count > _REDIS_LIMIT:
+            raise _Malformed("invalid multibulk length", (count or 0) * _WORD_BYTES)
         if count > WORDS_AT_MOST:
-            too_many = f"more than {WORDS_AT_MOST} words in one request, the limit; divide it"
-            raise _Broken(too_many, count * _WORD_BYTES)
-        return count if count > 0 else 0  # an empty request, or none at all, is passed over
+            too_many = f"a request may have {WORDS_AT_MOST} arguments; split it"
+            raise _Malformed(too_many, count * _WORD_BYTES)
+        return count if count > 0 else 0  # empty and null arrays are skipped
 
     def _length(self, line: bytes) -> int:
         if line[:1] != b"$":
-            raise _Broken(f"expected '$', got '{line[:1].decode('latin-1') or ' '}'")
+            raise _Malformed(f"expected '$', got '{line[:1].decode('latin-1') or ' '}'")
         length = integer(line[1:])
         if length is None or not 0 <= length <= self._limit:
-            raise _Broken("invalid bulk length", max(0, length or 0))
+            raise _Malformed("invalid bulk length", max(0, length or 0))
         return length
 
 
 def integer(text: bytes) -> int | None:
-    """A 64-bit integer in its one proper spelling, as Redis reads them: no blank, plus sign or leading zero."""
+    """A 64-bit integer in the only form that Redis accepts: no spaces, plus sign or leading zero."""
     digits = text[1:] if text[:1] == b"-" else text
     if not digits.isdigit() or len(digits) > 19 or (digits[:1] == b"0" and text != b"0"):
         return None
@@ -186,7 +186,7 @@ def integer(text: bytes) -> int | None:
 
 
 def split(line: bytes) -> list[bytes]:
-    """The words of an inline request; quotes as in Redis: "a\\x00b" with escapes, 'it\\'s' without others."""
+    """The arguments of an inline request. "…" knows escapes such as \\x00, '…' knows only \\', as in Redis."""
     if b'"' not in line and b"'" not in line:
         return line.split()
     words: list[bytes] = []
@@ -208,7 +208,7 @@ def split(line: bytes) -> list[bytes]:
 
 
 def _quoted(line: bytes, at: int, quote: bytes, word: bytearray) -> int:
-    """Read up to the closing quote, behind which a word must end."""
+    """Append the quoted text to `word` and return the position after the closing quote. The argument must end there."""
     while at < len(line):
         char = line[at : at + 1]
         if char == b"\\" and quote == b'"' and at + 1 < len(line):
@@ -229,4 +229,4 @@ def _quoted(line: bytes, at: int, quote: bytes, word: bytearray) -> int:
         else:
             word += char
             at += 1
-    raise _Broken("unbalanced quotes in request")
+    raise _Malformed("unbalanced quotes in request")

@@ -1,4 +1,4 @@
-"""Values to bytes, in RESP2 or RESP3."""
+"""Encodes values as RESP2 or RESP3."""
 
 from collections.abc import Callable, Generator
 from itertools import chain
@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from crossdock.protocols.base import ReplyMemory
-from crossdock.protocols.redis.resp.values import Encoded, Error, Many, Null, Push, Scored, Simple, Value, Verbatim
+from crossdock.protocols.redis.resp.values import Encoded, Error, Null, Push, Replies, Scored, Simple, Value, Verbatim
 
 _NULL: Final = (b"$-1\r\n", b"_\r\n")
 _NULL_ARRAY: Final = (b"*-1\r\n", b"_\r\n")
@@ -16,7 +16,7 @@ Add = Callable[[bytes], None]
 
 
 def encode(value: Value, resp3: bool) -> bytes:
-    """The usual replies are written at once; what is nested goes through the table."""
+    """The bytes of a value. The most frequent types are handled first, the others by a table."""
     one: Any = value
     kind = type(one)
     if kind is bytes:
@@ -31,7 +31,7 @@ def encode(value: Value, resp3: bool) -> bytes:
 
 
 def elements(values: Any, resp3: bool) -> bytes:
-    """Some elements of an array, set or map, without its head."""
+    """The bytes of some elements of an array, set or map, without its head."""
     parts: list[bytes] = []
     _each(values, resp3, parts.append)
     return b"".join(parts)
@@ -98,7 +98,7 @@ def _push(value: Push, resp3: bool, add: Add) -> None:
     _each(value.items, resp3, add)
 
 
-def _many(value: Many, resp3: bool, add: Add) -> None:
+def _many(value: Replies, resp3: bool, add: Add) -> None:
     _each(value.items, resp3, add)
 
 
@@ -144,22 +144,22 @@ _WRITE: Final[dict[type, Callable[[Any, bool, Add], None]]] = {
     list: _array,
     tuple: _array,
     Push: _push,
-    Many: _many,
+    Replies: _many,
     Scored: _scored,
     set: _set,
     frozenset: _set,
     dict: _map,
-    type({}.keys()): _set,  # the members of a set are the keys of a dict, in the order they came
+    type({}.keys()): _set,  # a set is stored as the keys of a dict, in insertion order
 }
 
 
-# Replies of many elements: encoded a part at a time, while others are served, and no faster than the peer reads.
+# Long replies are encoded in parts, no faster than the peer reads, while other connections are served.
 #
-# To encode half a million elements takes a few tenths of a second. The elements are those of the moment when they were
-# asked for: what changes meanwhile does not show.
+# Encoding half a million elements takes a few tenths of a second. A reply holds the elements at the time of the
+# request; later changes do not show.
 
 
-#: A reply of more elements, or of more bytes, goes in parts.
+#: A reply with more elements or more bytes is sent in parts.
 MANY: Final = 1_000
 LARGE: Final = 256 * 1024
 
@@ -168,10 +168,10 @@ _PART_BYTES: Final = 256 * 1024
 _BLOCKS: Final = 20
 _BLOCK: Final = 50
 
-#: Elements measured in one go.
+#: Elements whose size is summed in one slice.
 _MEASURED: Final = 20_000
 
-#: What an element takes beside its bytes: its place in a list, and the head of an object.
+#: Memory of an element beside its bytes: the list slot and the object header.
 _ELEMENT_BYTES: Final = 41
 
 _KEYS: Final[type] = type({}.keys())
@@ -187,7 +187,7 @@ def is_long(value: Any) -> bool:
 
 
 def bulk_in_parts(value: bytes) -> Generator[bytes | ReplyMemory, None, None]:
-    """One long string. Its bytes are copied when the peer reads them."""
+    """One long string. Parts are copied only when the peer has read those before."""
     yield ReplyMemory(len(value))
     yield b"$%d\r\n" % len(value)
     yield from _cut(value)
@@ -199,18 +199,18 @@ def _cut(value: bytes) -> Generator[bytes, None, None]:
         yield value[first : first + _PART_BYTES]
 
 
-def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | ReplyMemory | None, None, None]:
-    """The bytes of the reply, and what is kept of it meanwhile. `kept` was told before."""
+def in_parts(value: Any, resp3: bool, reported: int = 0) -> Generator[bytes | ReplyMemory | None, None, None]:
+    """The bytes of the reply, after reports of the memory that it holds. `reported` bytes are counted already."""
     head, count, some, columns = _captured(value, resp3)
     yield None
-    whole = 0
+    total = 0
     for column in columns:
         for first in range(0, count, _MEASURED):
             size = _size(column[first : first + _MEASURED])
-            whole += size
-            told, kept = min(size, kept), max(0, kept - size)
-            yield ReplyMemory(size - told)
-    each = max(1, min(_BLOCK, _PART_BYTES * count // whole))
+            total += size
+            counted, reported = min(size, reported), max(0, reported - size)
+            yield ReplyMemory(size - counted)
+    each = max(1, min(_BLOCK, _PART_BYTES * count // total))
     parts, size, blocks = [head], 0, 0
     for first in range(0, count, each):
         chosen = some(first, first + each)
@@ -231,7 +231,8 @@ def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | ReplyM
 
 
 def _captured(value: Any, resp3: bool) -> tuple[bytes, int, _Some, list[list[Any]]]:
-    """The head of the reply, how many items there are, what gives the elements of some, and lists of the items."""
+    """The head of the reply, the number of items, a function that returns the elements of a range of items, and the
+    lists of items."""
     count = len(value)
     if isinstance(value, dict):
         keys, values = list(value), list(value.values())
@@ -247,15 +248,15 @@ def _captured(value: Any, resp3: bool) -> tuple[bytes, int, _Some, list[list[Any
 
 
 def _size(items: list[Any]) -> int:
-    """Bytes that they take, about: they may be gone from the store long before the peer has read them."""
+    """Approximate memory of the items. The reply may be the last reference to them."""
     if type(items[0]) is tuple:
         items = list(map(itemgetter(1), items))
     try:
         return sum(map(len, items)) + _ELEMENT_BYTES * len(items)
-    except TypeError:  # numbers and nulls among them
+    except TypeError:  # there are numbers or nulls
         return sum(len(each) for each in items if isinstance(each, bytes)) + _ELEMENT_BYTES * len(items)
 
 
-def kept_by(keys: list[Value]) -> ReplyMemory:
-    """What so many more names take in the answer that is being made."""
+def memory_of(keys: list[Value]) -> ReplyMemory:
+    """The memory of these keys in a reply that is being built."""
     return ReplyMemory(_size(keys)) if keys else ReplyMemory(0)

@@ -1,7 +1,9 @@
-"""What a Redis command answers, before it is put on the wire: a few Python types, the same for both protocols.
+"""The values that Redis commands return, Redis' error texts, and the parsing of numeric arguments.
 
-`bytes` is a bulk string, `int` an integer, `None` the null, a list or tuple an array. A mapping, a set, a double and a
-boolean are that in RESP3 and their customary form in RESP2; so are the types below."""
+A value is encoded as RESP2 or RESP3 only when it is sent. `bytes` is a bulk string, `int` an integer, `None` the null,
+a list or tuple an array. RESP3 has its own types for maps, sets, doubles and booleans; RESP2 sends them in the form
+that its clients expect. The same holds for the classes below.
+"""
 
 import math
 import re
@@ -14,37 +16,37 @@ from crossdock.protocols.redis.resp.decode import integer
 
 
 class Simple(NamedTuple):
-    """A status, `+OK`."""
+    """A simple string such as `+OK`."""
 
     text: bytes
 
 
 class Verbatim(NamedTuple):
-    """A text to be shown as it is; a bulk string in RESP2."""
+    """A verbatim string in RESP3, a bulk string in RESP2."""
 
     text: bytes
 
 
 class Encoded(NamedTuple):
-    """On the wire already."""
+    """Bytes that are RESP already."""
 
     data: bytes
 
 
 class Push(NamedTuple):
-    """Told without being asked for; an array in RESP2."""
+    """A push message in RESP3, an array in RESP2."""
 
     items: "Sequence[Value]"
 
 
-class Many(NamedTuple):
-    """Several replies to one request: SUBSCRIBE answers once a channel."""
+class Replies(NamedTuple):
+    """Several replies to one request. SUBSCRIBE sends one for each channel."""
 
     items: "Sequence[Value]"
 
 
 class Scored:
-    """Members of a sorted set in their order. With scores a flat array in RESP2, one of pairs in RESP3."""
+    """Members of a sorted set, in order. With scores, RESP2 has a flat array and RESP3 an array of pairs."""
 
     __slots__ = ("found", "with_scores")
 
@@ -57,15 +59,15 @@ class Scored:
 
 
 class Error(Exception):
-    """A reply that begins with its code, as in `ERR syntax error`. Raised or returned, it is the same."""
+    """An error reply. The text begins with its code, as in `ERR syntax error`. A command may raise or return it."""
 
     def __init__(self, text: str | bytes) -> None:
         super().__init__(text)
         self.text = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
     def reply(self) -> "Error":
-        """From where it was caught on it is a reply. Many are constants: with each raise one would keep the frames that
-        it came through, and all that is in them."""
+        """Return the error as a value, without its traceback. Many errors are constants, and a constant that kept its
+        traceback would keep all frames of the raise alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
@@ -77,7 +79,7 @@ class Error(Exception):
 
 
 class Null(Enum):
-    """The null that RESP2 spells as an array: what blocking pops and a broken-off EXEC say."""
+    """The null array of RESP2, which blocking pops return at their timeout and EXEC after a watched key changed."""
 
     ARRAY = 0
 
@@ -85,7 +87,7 @@ class Null(Enum):
 NULL_ARRAY: Final = Null.ARRAY
 
 Value: TypeAlias = (
-    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Many | Scored | Error"
+    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Replies | Scored | Error"
     " | Sequence[Value] | Mapping[bytes, Value] | AbstractSet[bytes] | None"
 )
 
@@ -93,31 +95,31 @@ OK: Final = Simple(b"OK")
 
 
 class Block(NamedTuple):
-    """Nothing to say yet. `again()` is asked when one of these queues (str) or keys (bytes) stirs."""
+    """The command waits. `retry()` is called when one of these queues (str) or keys (bytes) changes."""
 
     on: tuple[str | bytes, ...]
     until: float  #: steady
-    again: "Callable[[], Result]"
-    late: Value  #: said at the deadline
-    here: Value = NULL_ARRAY  #: said inside of MULTI, where nothing waits
+    retry: "Callable[[], Result]"
+    at_timeout: Value
+    in_multi: Value = NULL_ARRAY  #: the reply inside MULTI, where nothing waits
 
 
-class Hang(NamedTuple):
-    """A last reply, then the connection is closed."""
+class LastReply(NamedTuple):
+    """A reply after which the connection is closed."""
 
     value: Value
 
 
-#: Long work: a slice a step, its reply at the end. Other connections are served in between.
+#: Long work, one slice at a time; other connections are served in between. The generator returns the reply.
 Work: TypeAlias = Generator[Any, None, Value]
 
-Result: TypeAlias = "Value | Block | Hang | Work"
+Result: TypeAlias = "Value | Block | LastReply | Work"
 
 
-# Redis' own error texts: clients compare them, or at least their first word.
+# Redis' own error texts. Clients compare them, or at least their first word.
 
 
-#: How much of a request an error repeats.
+#: Characters of a request that an error repeats.
 _ECHO: Final = 128
 
 WRONG_TYPE: Final = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
@@ -131,8 +133,8 @@ EXEC_ABORT: Final = Error("EXECABORT Transaction discarded because of previous e
 NOT_IN_MULTI: Final = Error("ERR Command not allowed inside a transaction")
 
 
-def shown(word: bytes, at_most: int = _ECHO) -> bytes:
-    """A word of a request as an error repeats it: C's strings end at a zero byte."""
+def excerpt(word: bytes, at_most: int = _ECHO) -> bytes:
+    """The part of an argument that an error repeats. Redis prints C strings, which end at a zero byte."""
     return word.partition(b"\0")[0][:at_most]
 
 
@@ -141,27 +143,28 @@ def arity(name: bytes) -> Error:
 
 
 def exec_refused(error: Error) -> Error:
-    """What is wrong with EXEC itself ends the transaction."""
+    """The error of an EXEC that is itself wrong, for example in its number of arguments. It ends the transaction."""
     return Error(b"EXECABORT Transaction discarded because of: %b" % error.text.removeprefix(b"ERR "))
 
 
-def wrong_words(container: bytes, word: bytes) -> Error:
+def wrong_arguments(container: bytes, word: bytes) -> Error:
     return Error(
-        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP." % (shown(word), container.upper())
+        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
+        % (excerpt(word), container.upper())
     )
 
 
 def unknown_command(request: list[bytes]) -> Error:
-    excerpt = b""
+    args = b""
     for word in request[1:]:
-        if len(excerpt) >= _ECHO:
+        if len(args) >= _ECHO:
             break
-        excerpt += b"'%b' " % shown(word, _ECHO - len(excerpt))
-    return Error(b"ERR unknown command '%b', with args beginning with: %b" % (shown(request[0]), excerpt))
+        args += b"'%b' " % excerpt(word, _ECHO - len(args))
+    return Error(b"ERR unknown command '%b', with args beginning with: %b" % (excerpt(request[0]), args))
 
 
 def unknown_subcommand(container: bytes, word: bytes) -> Error:
-    return Error(b"ERR unknown subcommand '%b'. Try %b HELP." % (shown(word), container.upper()))
+    return Error(b"ERR unknown subcommand '%b'. Try %b HELP." % (excerpt(word), container.upper()))
 
 
 def not_while_subscribed(name: bytes) -> Error:
@@ -171,12 +174,12 @@ def not_while_subscribed(name: bytes) -> Error:
     )
 
 
-# Numbers in arguments, as Redis reads them.
+# Numeric arguments, parsed as Redis parses them.
 
 
 INT64: Final = 2**63
 
-#: What C's strtod reads as a number, NaN aside.
+#: What C's strtod accepts, except NaN.
 _REAL: Final = re.compile(
     rb"[+-]?(?:inf(?:inity)?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
     rb"|(?P<hex>0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?\d+)?))",
@@ -185,16 +188,16 @@ _REAL: Final = re.compile(
 _NOT_ZERO: Final = re.compile(rb"[+-]?(?:0x[0.]*[1-9a-f]|[0.]*[1-9])", re.IGNORECASE)
 
 
-def whole(text: bytes, wrong: Error = NOT_AN_INTEGER) -> int:
+def parse_int(text: bytes, wrong: Error = NOT_AN_INTEGER) -> int:
     value = integer(text)
     if value is None:
         raise wrong
     return value
 
 
-def positive(text: bytes) -> int:
-    """Or zero."""
-    value = whole(text, NOT_POSITIVE)
+def parse_count(text: bytes) -> int:
+    """An integer that is not negative."""
+    value = parse_int(text, NOT_POSITIVE)
     if value < 0:
         raise NOT_POSITIVE
     return value
@@ -212,8 +215,8 @@ def _strtod(text: bytes) -> float | None:
         return -math.inf if text[:1] == b"-" else math.inf
 
 
-def real(text: bytes, wrong: Error = NOT_A_FLOAT) -> float:
-    """What C's strtod takes whole; no NaN, and nothing that a double cannot hold."""
+def parse_float(text: bytes, wrong: Error = NOT_A_FLOAT) -> float:
+    """A double. NaN is refused, and so is a number that overflows or underflows."""
     value = _strtod(text)
     if value is None:
         raise wrong
@@ -222,17 +225,17 @@ def real(text: bytes, wrong: Error = NOT_A_FLOAT) -> float:
     return value
 
 
-def wide(text: bytes, wrong: Error) -> float:
-    """What a long double holds, as far as a double tells it: too much is infinite, too little is not zero."""
+def parse_long_double(text: bytes, wrong: Error) -> float:
+    """A long double, as close as a double comes to it: too large is infinite, too small is the smallest double."""
     value = _strtod(text)
     if value is None:
         raise wrong
     return value or math.copysign(bool(_NOT_ZERO.match(text)) * math.ulp(0.0), value)
 
 
-def bound(text: bytes, wrong: Error) -> tuple[float, bool]:
-    """Of a range of scores, and whether it is left out, as `(5` is. What no double holds is zero or infinite here; so
-    is nothing at all zero."""
+def parse_bound(text: bytes, wrong: Error) -> tuple[float, bool]:
+    """A bound of a score range, and whether it is exclusive, as in `(5`. Overflow gives infinity, underflow and the
+    empty text give zero."""
     exclusive = text[:1] == b"("
     rest = text[exclusive:]
     value = _strtod(rest.lstrip()) if rest else 0.0
@@ -242,7 +245,7 @@ def bound(text: bytes, wrong: Error) -> tuple[float, bool]:
 
 
 def span(start: int, stop: int, length: int) -> tuple[int, int]:
-    """LRANGE's and ZRANGE's indexes as a slice of a sequence so long; an empty one if there is nothing."""
+    """The slice of a sequence of this length that the indexes of LRANGE or ZRANGE select."""
     start = max(0, start + length if start < 0 else start)
     stop = min(length, (stop + length if stop < 0 else stop) + 1)
     return (start, stop) if start < stop else (0, 0)

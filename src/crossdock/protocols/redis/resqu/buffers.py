@@ -1,8 +1,9 @@
-"""What allocators and workers have in hand: `allocator:<node>:<code>` and `worker:<id>` (MODEL section 10).
+"""The buffers of allocators and workers: `allocator:<node>:<code>` and `worker:<id>` (model.md section 10).
 
-Popping a job into a worker's buffer leases it to that worker; popping it into an allocator's takes it until it is put
-on a pool's list. A buffer that is full when its owner pops again means that the answer was lost: it is given once more.
-An allocator's buffer may hold a batch's id instead; that is a plain key.
+Popping a job into the buffer of a worker leases it to that worker. Popping it into the buffer of an allocator takes it
+out of its queue until it is pushed to the list of a pool. If the buffer is full when its owner pops again, the reply
+was lost, and the same job is returned again. The buffer of an allocator may also hold the id of a batch; then it is a
+plain key.
 """
 
 from typing import Final
@@ -28,13 +29,13 @@ from crossdock.model.commands.resqu import (
 from crossdock.model.job import Job
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.values import members
-from crossdock.protocols.redis.resp.values import Error, whole
+from crossdock.protocols.redis.resp.values import Error, parse_int
 from crossdock.protocols.redis.resqu import job_view, keys
 from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName
 from crossdock.protocols.redis.resqu.specs import VIA
 
-#: Rows of expired jobs, some hundred each, that one pop passes over.
-_ROWS: Final = 20
+#: Attempts of one pop. Each skips some hundred expired jobs.
+_ATTEMPTS: Final = 20
 
 _WORKER: Final = b"worker:"
 
@@ -44,10 +45,10 @@ def key_of(key: bytes) -> str:
 
 
 def take(context: Context, source: KeyName, target: KeyName, buffer: bytes) -> bytes | None:
-    """Pop from a list of jobs into a buffer; the answer, None while there is none."""
-    lost = _again(context, target, buffer)
-    if lost is not None:
-        return lost
+    """Pop a job from a list into a buffer, and return its text; None if there is no job."""
+    unanswered = _again(context, buffer)
+    if unanswered is not None:
+        return unanswered
     state = context.dispatcher.state
     with context.dispatcher.together():
         job = _next(context, source, target)
@@ -61,8 +62,9 @@ def take(context: Context, source: KeyName, target: KeyName, buffer: bytes) -> b
     return text
 
 
-def _again(context: Context, target: KeyName, buffer: bytes) -> bytes | None:
-    """What was popped before and never put on: the answer to it was lost. What a worker has lost meanwhile is not."""
+def _again(context: Context, buffer: bytes) -> bytes | None:
+    """The job that is still in the buffer, because the reply of its pop was lost. If its lease has ended since, the
+    buffer is emptied instead."""
     state = context.dispatcher.state
     full = queries.buffer(state, key_of(buffer))
     if full is None:
@@ -78,10 +80,10 @@ def _next(context: Context, source: KeyName, target: KeyName) -> Job | None:
     if target.kind is KeyKind.ALLOCATOR:
         return dispatcher.do(TakeNext(VIA, UNASSIGNED))
     worker = target.name.decode()
-    if source.kind is KeyKind.BATCH:
+    if source.kind is KeyKind.COMMITTED_BATCH:
         return dispatcher.do(LeaseFromResquBatch(VIA, source.name.decode(), worker, BUFFER_TERMS))
     command = LeaseNext(VIA, (queue_of(source),), worker, BUFFER_TERMS)
-    for _ in range(_ROWS):
+    for _ in range(_ATTEMPTS):
         job = dispatcher.do(command)
         if job is not None or not more_candidates(dispatcher.state, command, dispatcher.now):
             return job
@@ -93,26 +95,26 @@ def queue_of(name: KeyName) -> str:
 
 
 def put_on(context: Context, buffer: bytes, target: KeyName) -> bytes | None:
-    """RPOPLPUSH from an allocator's buffer to a pool's list, or back."""
+    """RPOPLPUSH from the buffer of an allocator to the list of a pool, or back to `unassigned`."""
     return context.dispatcher.do(PutOn(VIA, key_of(buffer), queue_of(target)))
 
 
 def rpop(context: Context, name: KeyName, args: list[bytes]) -> bytes | None:
-    """A worker that is in its set is done with its job; of one that is not, it was lost."""
+    """Empty the buffer of a worker. A registered worker has finished its job; that of any other worker is lost."""
     if len(args) > 1:
-        raise Error(b"ERR '%b' holds one element: RPOP takes no count there" % args[0][:128])
+        raise Error(b"ERR RPOP of '%b' takes no count: it holds one element" % args[0][:128])
     lost = name.name not in members(context, queries.worker_set(name.name))
     return context.dispatcher.do(EmptyBuffer(VIA, key_of(args[0]), lost=lost))
 
 
 def discard(context: Context, args: list[bytes]) -> int:
-    """LREM allocator:… 1 <text>: of what cannot be read, upstream; that is refused here before it gets in."""
-    whole(args[1])
+    """LREM allocator:… 1 <text>. Resqu's server discards invalid payloads with it, which this server never accepts."""
+    parse_int(args[1])
     return int(context.dispatcher.do(DiscardBuffer(VIA, key_of(args[0]), args[2])))
 
 
-def gone(context: Context, workers: list[bytes]) -> None:
-    """They left their set."""
+def workers_left(context: Context, workers: list[bytes]) -> None:
+    """The workers were removed from their set: their buffered jobs are lost."""
     for worker in workers:
         try:
             key = (_WORKER + worker).decode()
@@ -131,5 +133,5 @@ def read(context: Context, key: bytes) -> Entry | None:
 
 
 def holds(context: Context, key: bytes) -> bool:
-    """A job; else it may hold a batch's id."""
+    """Whether the buffer holds a job."""
     return queries.buffer(context.dispatcher.state, key_of(key)) is not None

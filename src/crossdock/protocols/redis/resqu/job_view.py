@@ -1,4 +1,5 @@
-"""Jobs as Resqu's lists show them: the bytes as pushed; of other doors' jobs a text made up (MODEL section 10)."""
+"""Jobs as Resqu's lists show them: the bytes as pushed, or a payload built for jobs of other protocols (model.md
+section 10)."""
 
 from typing import Final
 
@@ -16,29 +17,29 @@ from crossdock.protocols.redis.resqu.specs import added
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def face_of(job: Job) -> ResquData | None:
+def resqu_data(job: Job) -> ResquData | None:
     protocol_data = None if job.extra is None else job.extra.protocol_data
     return protocol_data if type(protocol_data) is ResquData else None
 
 
-def face_in(spec: Spec) -> ResquData | None:
+def resqu_data_of_spec(spec: Spec) -> ResquData | None:
     protocol_data = None if spec.extra is None else spec.extra.protocol_data
     return protocol_data if type(protocol_data) is ResquData else None
 
 
 def text(job: Job) -> bytes:
-    protocol_data = face_of(job)
+    protocol_data = resqu_data(job)
     if protocol_data is None:
         return _foreign(job)
     return protocol_data.text if protocol_data.stamped else _stamped(job, protocol_data.text)
 
 
 def popped(job: Job) -> bytes:
-    """As its worker gets it. A job that carries a unique id and never had its lock, as those of batches, is shown under
-    its number: what its child says must not be taken for a word on the job that has that id."""
+    """The payload for a worker. A job with a unique id but without its lock, as in batches, gets an id made of its
+    number. Otherwise the worker's report would be attributed to the job that holds the lock."""
     shown = text(job)
     links = None if job.extra is None else job.extra.links
-    if b'"unique"' not in shown or (links is not None and links.lock is not None) or face_of(job) is None:
+    if b'"unique"' not in shown or (links is not None and links.lock is not None) or resqu_data(job) is None:
         return shown
     members = msgspec.json.decode(shown, type=dict[str, msgspec.Raw])
     if payload.queued(shown).unique is None:
@@ -48,8 +49,8 @@ def popped(job: Job) -> bytes:
 
 
 def base(job: Job) -> bytes:
-    """As it stands in a list of delayed jobs: without an id."""
-    protocol_data = face_of(job)
+    """The payload in a list of delayed jobs, without an id."""
+    protocol_data = resqu_data(job)
     return _foreign(job) if protocol_data is None else protocol_data.text
 
 
@@ -58,7 +59,7 @@ def _stamped(job: Job, plain: bytes) -> bytes:
 
 
 def _foreign(job: Job) -> bytes:
-    """The unique id is how its worker reports: by that lock."""
+    """The payload of a job of another protocol. The worker reports the result by the unique id."""
     parts = [
         b'"class":%b,"sourceId":%b,"name":%b' % (_encode(job.kind), _encode(job.origin), _encode(job.kind)),
         b'"args":%b' % _args(job) if job.form is not Form.NONE else b"",
@@ -70,16 +71,16 @@ def _foreign(job: Job) -> bytes:
 
 
 def _args(job: Job) -> bytes:
-    """An object or array as it is, anything else as an object about it (MODEL section 9)."""
+    """The payload itself if it is a JSON object or array, else an object that contains it (model.md section 9)."""
     if job.form is Form.JSON and job.payload.lstrip()[:1] in (b"{", b"["):
         return job.payload
     return b'{"payload":%b}' % as_value(job)
 
 
-# `job:<id>:status`: what has become of a monitored job, for a day after its last change (protocol page 11).
+# `job:<id>:status`: the status of a monitored job, for a day after its last change (resqu.md section 11).
 
 
-#: A track's words, and Resqu's for the same.
+#: Progress states, and Resqu's names for them.
 _WORDS: Final = {
     "enqueued": b"waiting",
     "working": b"running",

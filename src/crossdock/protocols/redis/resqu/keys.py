@@ -1,6 +1,8 @@
-"""Resqu's keys (protocol page, Resqu 2): which kind each is, and the name in it.
+"""Resqu's keys: their kinds, the names in them, and the keys and values that the view shows (resqu.md section 2).
 
-Names are joined by `:` without escapes, so each kind is told from its known end and the rest is taken as it is."""
+Parts of a key are joined by `:` without escaping. So a kind is recognised by its known start and end, and the rest is
+the name.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,23 +25,23 @@ from crossdock.protocols.redis.resp.values import Error
 
 
 class KeyKind(IntEnum):
-    UNASSIGNED = auto()  #: jobs that no pool has got yet
+    UNASSIGNED = auto()  #: jobs without a pool
     POOL = auto()  #: jobs of a static pool
-    BATCH = auto()  #: jobs of a committed batch
-    STAGE = auto()  #: jobs of a batch that is being filled
-    ALLOCATOR = auto()  #: what an allocator has in hand: a job, or a batch's id
-    WORKER = auto()  #: the job a worker has in hand
-    STATE = auto()  #: of a lock
-    DEFERRED = auto()  #: the job that waits for a lock
+    COMMITTED_BATCH = auto()  #: jobs of a committed batch
+    UNCOMMITTED_BATCH = auto()  #: jobs of an open batch
+    ALLOCATOR = auto()  #: the buffer of an allocator: a job, or the id of a batch
+    WORKER = auto()  #: the buffer of a worker: a job
+    STATE = auto()  #: state of a unique lock
+    DEFERRED = auto()  #: the job that waits for a unique lock
     DELAYED = auto()  #: jobs due at that second
     DELAYED_TIMES = auto()
     PLAN = auto()
     PLANS_AT = auto()  #: ids of the plans due at that second
     PLAN_TIMES = auto()
     PLANS_OF = auto()  #: ids of a source's plans
-    STATUS = auto()  #: of a monitored job
+    STATUS = auto()  #: status of a monitored job
     PROCESSES = auto()  #: workers of a node's pool, allocators, schedulers
-    PLAIN = auto()  #: nobody but the PHP server looks into it
+    PLAIN = auto()  #: a plain key that only the PHP server uses
     UNKNOWN = auto()
 
 
@@ -48,7 +50,7 @@ class KeyName(NamedTuple):
     name: bytes = b""
 
 
-_WHOLE: Final = {
+_FIXED: Final = {
     b"unassigned": KeyName(KeyKind.UNASSIGNED),
     b"delayed_queue_schedule": KeyName(KeyKind.DELAYED_TIMES),
     b"plan_schedule": KeyName(KeyKind.PLAN_TIMES),
@@ -61,11 +63,11 @@ _WHOLE: Final = {
     b"job:allocation-failures": KeyName(KeyKind.PLAIN),
 }
 
-#: By the first word, with what must follow the name.
+#: By the first part: the required suffix after the name, and the kind.
 _BEGIN: Final[dict[bytes, tuple[tuple[bytes, KeyKind], ...]]] = {
     b"static": ((b"", KeyKind.POOL),),
-    b"committed": ((b"", KeyKind.BATCH),),
-    b"uncommitted": ((b"", KeyKind.STAGE),),
+    b"committed": ((b"", KeyKind.COMMITTED_BATCH),),
+    b"uncommitted": ((b"", KeyKind.UNCOMMITTED_BATCH),),
     b"allocator": ((b"", KeyKind.ALLOCATOR),),
     b"worker": ((b":runtime", KeyKind.PLAIN), (b"", KeyKind.WORKER)),
     b"unique": ((b":state", KeyKind.STATE), (b":deferred", KeyKind.DEFERRED)),
@@ -82,23 +84,23 @@ _UNKNOWN: Final = KeyName(KeyKind.UNKNOWN)
 _POOLS: Final = b"queue:"
 
 
-#: Keys that are remembered, if they have no more bytes than this: each command of a client reads the same few twice.
-_REMEMBERED: Final = 4_096
+#: Number of cached keys, and the longest key that is cached. Clients use the same few keys all the time.
+_CACHED: Final = 4_096
 _SHORT: Final = 256
 
 
 def read_key(key: bytes) -> KeyName:
-    """What this key is."""
-    return _remembered(key) if len(key) <= _SHORT else _read(key)
+    """The kind and the name of a key."""
+    return _cached(key) if len(key) <= _SHORT else _read(key)
 
 
 def _read(key: bytes) -> KeyName:
     if not key.startswith(KEY_PREFIX):
         return _UNKNOWN
     rest = key[len(KEY_PREFIX) :]
-    whole = _WHOLE.get(rest)
-    if whole is not None:
-        return whole
+    fixed = _FIXED.get(rest)
+    if fixed is not None:
+        return fixed
     word, colon, name = rest.partition(b":")
     for ending, kind in _BEGIN.get(word, ()) if colon else ():
         if name.endswith(ending) and len(name) > len(ending):
@@ -109,18 +111,18 @@ def _read(key: bytes) -> KeyName:
     return _UNKNOWN
 
 
-_remembered: Final = lru_cache(maxsize=_REMEMBERED)(_read)
+_cached: Final = lru_cache(maxsize=_CACHED)(_read)
 
 
-# Which of Resqu's keys are shown, and what kind of value each is: for KEYS, SCAN and DBSIZE.
+# The keys that KEYS, SCAN and DBSIZE show, and their types.
 
 
-#: The others are strings.
+#: All other kinds are strings.
 TYPES: Final[Mapping[KeyKind, Type]] = {
     KeyKind.UNASSIGNED: Type.LIST,
     KeyKind.POOL: Type.LIST,
-    KeyKind.BATCH: Type.LIST,
-    KeyKind.STAGE: Type.LIST,
+    KeyKind.COMMITTED_BATCH: Type.LIST,
+    KeyKind.UNCOMMITTED_BATCH: Type.LIST,
     KeyKind.ALLOCATOR: Type.LIST,
     KeyKind.WORKER: Type.LIST,
     KeyKind.DELAYED: Type.LIST,
@@ -133,16 +135,16 @@ TYPES: Final[Mapping[KeyKind, Type]] = {
 
 
 def keys(state: EngineState) -> Iterator[bytes]:
-    """Of jobs, locks, plans, batches and buffers; the seconds of delayed jobs and of plans are named by what lists
-    them."""
+    """Keys of queues, batches, plans, unique locks and buffers. Keys with a second in their name are not listed; the
+    two schedules name these seconds."""
     for queue in list(queues_by_name(state).values()):
         if queue.waiting:
             pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
             yield KEY_PREFIX + pool
-    for stage in list(queries.batches(state).values()):
-        kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
-        if queries.length(state, stage.name):
-            yield KEY_PREFIX + kind + stage.name.encode()
+    for batch in list(queries.batches(state).values()):
+        kind = b"uncommitted:" if batch.phase is Phase.UNCOMMITTED else b"committed:"
+        if queries.length(state, batch.name):
+            yield KEY_PREFIX + kind + batch.name.encode()
     for source, of_source in list(queries.plans_by_source(state).items()):
         yield KEY_PREFIX + b"plan_list:" + source.encode()
         for plan in list(of_source):
@@ -158,10 +160,10 @@ def keys(state: EngineState) -> Iterator[bytes]:
         yield KEY_PREFIX + key.encode()
 
 
-# Values made up for keys that show engine state, no longer than may be shown at once.
+# Values of keys that show engine state.
 
 
-#: Made up for one command; more would hold up all doors.
+#: Elements of a value that is built for one command. Building more would delay all clients.
 AT_MOST: Final = 100_000
 
 
@@ -173,7 +175,7 @@ def bounded(key: bytes, items: Iterable[bytes]) -> list[bytes]:
 
 def refuse_if_long(key: bytes, count: int) -> None:
     if count > AT_MOST:
-        text = b"ERR '%b' is made of more than %d records, which are not shown at once; ask for its length"
+        text = b"ERR '%b' has more than %d records, too many to show at once; only its length is available"
         raise Error(text % (key[:128], AT_MOST))
 
 
@@ -192,6 +194,6 @@ def members(key: bytes, items: Iterable[bytes]) -> Entry | None:
 
 
 def seconds(times: Iterable[int]) -> Entry | None:
-    """Each second once: member and score."""
+    """A sorted set in which each second is both member and score."""
     found = {b"%d" % each: float(each) for each in times}
     return Entry(Kind.SORTED, Sorted(found)) if found else None

@@ -1,11 +1,11 @@
-"""Resqu's job payloads (protocol page, Resqu 3): read and checked.
+"""Parses and validates Resqu's job payloads (resqu.md section 3).
 
-Upstream checks nothing when a job is pushed and loses what its server cannot read; here the caller gets an error. Of
-`includePath`, `environment` and `class` only the type is checked: their values concern the worker.
+Redis accepts any payload, and Resqu's server drops those it cannot read; here the client receives an error. Only the
+types of `includePath`, `environment` and `class` are checked, because their values concern the worker.
 
-The structs below are the schema. A payload as clients write it is decoded by msgspec alone. Any other is read member by
-member with the reader that the type of its field names, which accepts what PHP takes for false and names the member in
-its error.
+The structs below are the schema. msgspec decodes the payloads of the usual clients. Any other payload is read member by
+member, with the reader that the field's type names. The readers accept what PHP takes for false, and their errors name
+the member.
 """
 
 from collections.abc import Callable
@@ -15,35 +15,35 @@ import msgspec
 from msgspec import Meta
 
 from crossdock.protocols.job_spec import JSON_DEPTH, NAME_BYTES, SHORT_NAME
-from crossdock.protocols.json import too_deep
+from crossdock.protocols.payload import too_deep
 from crossdock.protocols.redis.resp.values import Error
 
-#: A longer delay is a mistake, and so is a time later than the year 36812.
+#: Longest delay, and latest time (in the year 36812).
 SECONDS_AT_MOST: Final = 100 * 366 * 86_400
 LATEST: Final = 2**40
 
 FAILS_AT_MOST: Final = 2**31 - 1
 
-#: What PHP takes for false: client and server leave such members out.
+#: What PHP takes for false. Client and server omit such members.
 _EMPTY: Final = (None, False, 0, "", "0")
 _EMPTY_TEXTS: Final = frozenset({b"null", b"false", b"0", b'""', b'"0"'})
 _NONE: Final = msgspec.Raw()
 _BEGINS: Final = frozenset({b"{", b"[", b""})
 
-#: The bytes of a part that the decoder left as it is; `bytes` takes four times as long.
+#: The bytes of a raw part. `bytes` takes four times as long.
 as_bytes: Final[Callable[[msgspec.Raw], bytes]] = msgspec.json.Encoder().encode
 
 _any: Final = msgspec.json.Decoder().decode
 
 
-# Readers of single members: `read(member, value)`. A missing member is None. Raw members come as their text.
+# Readers of single members: `read(member, value)`. A missing member has the value None, a raw member its text.
 
 
 def _name(member: str, value: Any) -> str:
     if type(value) is not str or not value:
         raise _wrong(member, "a string", value)
     if (len(value) > SHORT_NAME and len(value.encode()) > NAME_BYTES) or "\0" in value:
-        raise Error(f"ERR invalid job: '{member}' has more than {NAME_BYTES} bytes, or NUL in it")
+        raise Error(f"ERR invalid job: '{member}' may have at most {NAME_BYTES} bytes and no NUL")
     return value
 
 
@@ -105,7 +105,7 @@ def _container(member: str, part: bytes, what: str) -> msgspec.Raw:
 
 
 def _unique(member: str, part: bytes) -> "Unique | None":
-    """Ignored without a uid, and with one that PHP takes for false."""
+    """The member is ignored without a uid, or if PHP takes the uid for false."""
     value = _any(part) if part[:1] == b"{" else {}
     if value.get("uid") in _EMPTY:
         return None
@@ -129,7 +129,7 @@ def _excerpt(text: str) -> str:
 
 
 def _read_by(read: Callable[[str, Any], Any], *, raw: bool = False, **bounds: Any) -> Meta:
-    """Bounds for the decoder, and the reader of a member that is not within them."""
+    """Bounds for the decoder, and the reader for a member that violates them."""
     return Meta(**bounds, extra={"read": read, "raw": raw})
 
 
@@ -138,7 +138,7 @@ _Name = Annotated[str, _read_by(_name, min_length=1, max_length=SHORT_NAME)]
 
 class Unique(msgspec.Struct, gc=False, rename={"deferrable_s": "deferrableBy"}):
     uid: Annotated[str, Meta(min_length=1, max_length=SHORT_NAME)]
-    deferrable_s: Annotated[int, Meta(ge=0, le=SECONDS_AT_MOST)] | None = None  #: None: it is not
+    deferrable_s: Annotated[int, Meta(ge=0, le=SECONDS_AT_MOST)] | None = None  #: None: not deferrable
 
 
 _JOB: Final = {"kind": "class", "source": "sourceId", "monitored": "isMonitored", "fails": "failCount"}
@@ -146,13 +146,13 @@ _PLAN: Final = {"jid": "id", "next_run": "nextRun", "interval": "recurrenceInter
 
 
 class Payload(msgspec.Struct, gc=False, rename=_JOB):
-    """A job without an id: delayed, deferred."""
+    """A job without an id: delayed or deferred."""
 
     kind: _Name
     source: _Name
-    #: Empty: the text has none; the class is used instead.
+    #: Empty if the text has none; the class is used instead.
     name: Annotated[str, _read_by(_optional_name, min_length=1, max_length=SHORT_NAME)]
-    args: Annotated[msgspec.Raw, _read_by(_arguments, raw=True)] = _NONE  #: an object or an array; empty: none
+    args: Annotated[msgspec.Raw, _read_by(_arguments, raw=True)] = _NONE  #: an object, an array, or empty
     unique: Annotated[Unique | None, _read_by(_unique, raw=True)] = None
     monitored: Annotated[bool, _read_by(_optional_flag)] = False
     fails: Annotated[int, _read_by(_count, ge=0, le=FAILS_AT_MOST)] = 0
@@ -166,7 +166,7 @@ class QueuedPayload(Payload, gc=False, kw_only=True, rename={"jid": "id"}):
 
 
 class PlannedPayload(Payload, gc=False, kw_only=True, rename=_PLAN):
-    jid: _Name  #: of the plan
+    jid: _Name  #: id of the plan
     next_run: Annotated[int, _read_by(_second, ge=0, le=LATEST)]
     interval: Annotated[str, _read_by(_text, min_length=1)]
 
@@ -175,16 +175,16 @@ class _Field(NamedTuple):
     name: str
     member: str
     read: Callable[[str, Any], Any]
-    raw: bool  #: the reader takes the text
+    raw: bool  #: the reader takes the JSON text
 
 
 class Schema(NamedTuple):
-    """How one kind of payload is read: at once, or member by member."""
+    """How one kind of payload is decoded: at once, or member by member."""
 
     kind: type[Payload]
     decode: Callable[[bytes], Any]
     fields: tuple[_Field, ...]
-    decode_parts: Callable[[bytes], Any]  #: the same members, whatever their types
+    decode_parts: Callable[[bytes], Any]  #: the same members, of any type
 
 
 def _schema(kind: type[Payload]) -> Schema:
@@ -208,7 +208,7 @@ PLANNED: Final = _schema(PlannedPayload)
 
 
 def base(text: bytes) -> Payload:
-    """A job without an id."""
+    """Parse a job without an id."""
     found: Payload = _usual(BASE, text) or by_member(BASE, text)
     return found
 
@@ -224,7 +224,7 @@ def planned(text: bytes) -> PlannedPayload:
 
 
 def _usual(schema: Schema, text: bytes) -> Any:
-    """As clients write it: the decoder accepts it, and so do the checks that it does not make. Else None."""
+    """Decode a payload as the usual clients write it. None if it must be read member by member."""
     if not text.isascii() or b"\\u0000" in text:
         return None
     try:
@@ -237,12 +237,12 @@ def _usual(schema: Schema, text: bytes) -> Any:
 
 
 def by_member(schema: Schema, text: bytes) -> Any:
-    """Raises an Error that names the first member that is wrong."""
+    """Read a payload member by member. The error names the first invalid member."""
     if not text:
         raise Error("ERR invalid job: the payload is empty; were its args valid UTF-8?")
     try:
         if not text.isascii():
-            text.decode()  # the decoder does not look into args
+            text.decode()  # the decoder does not validate args
         parts = schema.decode_parts(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Error(f"ERR invalid job: the payload is not a JSON object: {error}") from None

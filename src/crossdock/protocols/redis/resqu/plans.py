@@ -1,11 +1,13 @@
-"""`plan:<id>` and what lists plans: jobs that come again and again (protocol page 8). The server runs them itself."""
+"""Plans, which are recurring jobs: the keys `plan:<id>`, `plan_schedule`, `plan_schedule:<second>` and
+`plan_list:<source>` (resqu.md section 8). The server runs plans itself.
+"""
 
 from typing import Final
 
 import msgspec
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.queries.schedules import schedule_count, schedules_due
+from crossdock.engine.queries.records import schedule_count, schedules_due
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
@@ -18,7 +20,7 @@ from crossdock.protocols.redis.resqu import keys
 from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
 from crossdock.protocols.redis.resqu.specs import Specs
 
-_CLEARED: Final = "resqu plan"  #: in a connection's memo: the plan it removed last
+_CLEARED: Final = "resqu plan"  #: memo of a connection: the plan that it removed last
 
 
 def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:
@@ -26,38 +28,40 @@ def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text
     if queries.plan(state, plan) is not None:
         return None
     if schedule_count(state) >= PLANS_AT_MOST:
-        raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
+        raise Error(f"ERR there are {PLANS_AT_MOST} plans, which is the limit; remove some")
     refuse_if_full(context)
-    return 1 if context.dispatcher.do(_command(specs, plan, source, at, text)) else None
+    return 1 if context.dispatcher.do(_set_plan(specs, plan, source, at, text)) else None
 
 
 def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result:
-    """SET plan:<id>: Resqu's scheduler writes it back. One that is not there is made by its script alone."""
+    """SET plan:<id>, with which Resqu's scheduler updates a plan. Only the client's script creates one."""
     if len(args) > 2:
         raise Error(b"ERR SET of '%b' takes no options" % args[0][:128])
     record = queries.plan(context.dispatcher.state, plan)
     if record is None:
-        raise Error(b"ERR there is no plan '%b'; plans are made by the client's script" % args[0][:128])
-    command = _command(specs, plan, record.source, int(record.next), args[1], anew=True)
+        raise Error(b"ERR plan '%b' not found; only the client's script creates plans" % args[0][:128])
+    command = _set_plan(specs, plan, record.source, int(record.next), args[1], update=True)
     context.dispatcher.do(command)
     return OK
 
 
-def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew: bool = False) -> SetPlan:
+def _set_plan(specs: Specs, plan: str, source: str, at: int, text: bytes, *, update: bool = False) -> SetPlan:
     if len(text) > PLAN_BYTES:
-        raise Error(f"ERR a plan has at most {PLAN_BYTES} bytes")
+        raise Error(f"ERR a plan may have at most {PLAN_BYTES} bytes")
     payload, spec = specs.planned(text)
     if payload.jid != plan or payload.source != source:
-        raise Error(f"ERR the plan says it is '{payload.jid}' of '{payload.source}', its keys '{plan}' of '{source}'")
+        raise Error(
+            f"ERR the payload is of plan '{payload.jid}' of '{payload.source}', the keys of '{plan}' of '{source}'"
+        )
     try:
         resqu_plans.parse(payload.interval)
     except ValueError as error:
         raise Error(f"ERR invalid job: {error}") from None
-    return SetPlan(plan, source, payload.interval, float(at), spec, text, anew)
+    return SetPlan(plan, source, payload.interval, float(at), spec, text, update)
 
 
 def delete(context: Context, plan: str) -> int:
-    """The client then takes it off the lists, where it is no more."""
+    """Remove a plan. The client's LREM and SREM follow and find it removed; the memo makes them reply 1."""
     record = queries.plan(context.dispatcher.state, plan)
     if record is None or not context.dispatcher.do(ClearPlan(plan)):
         return 0
@@ -80,7 +84,7 @@ def move(context: Context, plan: str, at: int) -> None:
 
 
 def text(record: Schedule) -> bytes:
-    """As it was made, with the next run it has now."""
+    """The payload with the current next run."""
     members = msgspec.json.decode(record.text, type=dict[str, msgspec.Raw])
     run = b"%d" % record.next
     if bytes(members.get("nextRun", b"")) == run:

@@ -1,4 +1,4 @@
-"""Resqu's lists of jobs: `unassigned`, the pools' lists, delayed jobs, and RPOPLPUSH between them."""
+"""Resqu's lists of jobs: `unassigned`, the lists of pools, delayed jobs, and RPOPLPUSH between them."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -15,22 +15,22 @@ from crossdock.model.job import Spec
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import lists
 from crossdock.protocols.redis.resp.decode import integer
-from crossdock.protocols.redis.resp.values import NULL_ARRAY, SYNTAX, Block, Error, Result, whole
+from crossdock.protocols.redis.resp.values import NULL_ARRAY, SYNTAX, Block, Error, Result, parse_int
 from crossdock.protocols.redis.resqu import buffers, job_view, keys
 from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
 from crossdock.protocols.redis.resqu.payload import LATEST
 from crossdock.protocols.redis.resqu.specs import VIA, Specs
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Bound once, because the lookup of an enum member costs as much as a call.
 _NOT_UNIQUE: Final = Pushing.NOT_UNIQUE
 _DUPLICATE: Final = Pushing.DUPLICATE
 
-#: By one command. It is one step of the server: other clients wait for it.
+#: Jobs of one command. A command is one step, during which no other client is served.
 PUSHED_AT_MOST: Final = 5_000
 
 
 def refuse_if_full(context: Context, jobs: int = 1) -> None:
-    """Before they are read."""
+    """Raise if the server does not accept this many jobs. Called before their payloads are parsed."""
     if jobs > PUSHED_AT_MOST:
         raise Error(f"ERR {jobs} jobs in one command; push at most {PUSHED_AT_MOST} at a time")
     no_room = context.dispatcher.no_room(jobs)
@@ -39,18 +39,18 @@ def refuse_if_full(context: Context, jobs: int = 1) -> None:
 
 
 def push(context: Context, spec: Spec) -> None:
-    """Raises Error where it was not taken in; who repeats a push is answered as before."""
+    """Push a job. Raises Error if it is not accepted. A repeated push of the same job has the same reply."""
     outcome = context.dispatcher.do(PushJob(VIA, context.number, spec))
     if outcome is _NOT_UNIQUE:
         links = spec.extra.links if spec.extra is not None else None
         uid = links.lock.name.partition(":")[2] if links is not None and links.lock is not None else ""
-        raise Error(f"ERR the unique id '{uid}' is taken by another job, or by who is about to push one")
+        raise Error(f"ERR the unique id '{uid}' is held by another job, or reserved by another client")
     if outcome is _DUPLICATE:
-        raise Error(f"ERR a job with the id '{spec.jid}' is there already, pushed through another door")
+        raise Error(f"ERR a job with the id '{spec.jid}' already exists, pushed through another protocol")
 
 
 def lpush(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
-    """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
+    """LPUSH unassigned: enqueue jobs. The reply is the length of the list that the last job went to."""
     refuse_if_full(context, len(args) - 1)
     if len(args) == 2:
         spec = specs.queued(args[1])
@@ -73,10 +73,10 @@ def read_list(state: EngineState, key: bytes, queue: str) -> Entry | None:
     return keys.listed(key, (job_view.text(job) for job in reversed(jobs)))
 
 
-# RPOPLPUSH and its like between Resqu's lists: which is popped into which buffer, and put on which list.
+# RPOPLPUSH and BRPOPLPUSH between Resqu's lists and buffers.
 
 
-_JOBS = frozenset({KeyKind.UNASSIGNED, KeyKind.POOL, KeyKind.BATCH})
+_JOBS = frozenset({KeyKind.UNASSIGNED, KeyKind.POOL, KeyKind.COMMITTED_BATCH})
 _PLAIN = frozenset({KeyKind.PLAIN, KeyKind.ALLOCATOR})
 
 
@@ -85,11 +85,11 @@ def _names(args: list[bytes]) -> tuple[KeyName, KeyName]:
 
 
 def _refused(args: list[bytes]) -> Error:
-    return Error(b"ERR nothing is moved from '%b' to '%b'" % (args[0][:128], args[1][:128]))
+    return Error(b"ERR elements cannot be moved from '%b' to '%b'" % (args[0][:128], args[1][:128]))
 
 
 def _fits(source: KeyName, target: KeyName) -> bool:
-    """An allocator takes from what is unassigned, a worker from a pool's list or a batch."""
+    """An allocator takes jobs from `unassigned`, a worker from any list of jobs."""
     if target.kind is KeyKind.ALLOCATOR:
         return source.kind is KeyKind.UNASSIGNED
     return target.kind is KeyKind.WORKER and source.kind in _JOBS
@@ -102,13 +102,13 @@ def rpoplpush(context: Context, args: list[bytes]) -> Result:
     if source.kind is KeyKind.ALLOCATOR and target.kind in (KeyKind.POOL, KeyKind.UNASSIGNED):
         return buffers.put_on(context, args[0], target)
     if source.kind in _PLAIN and target.kind in _PLAIN and not _has_job(context, source, args[0]):
-        return lists.rpoplpush(context, args)  # a batch's id on its way
+        return lists.rpoplpush(context, args)  # the id of a batch
     raise _refused(args)
 
 
 def brpoplpush(context: Context, args: list[bytes]) -> Result:
     source, target = _names(args)
-    if _fits(source, target) and source.kind is not KeyKind.BATCH:
+    if _fits(source, target) and source.kind is not KeyKind.COMMITTED_BATCH:
         until = lists.deadline(context, args[2])
         topic = buffers.queue_of(source)
         return _wait(lambda: buffers.take(context, source, target, args[1]), topic, until)
@@ -128,19 +128,19 @@ def _has_job(context: Context, name: KeyName, key: bytes) -> bool:
     return name.kind is KeyKind.ALLOCATOR and buffers.holds(context, key)
 
 
-# `delayed:<second>` and `delayed_queue_schedule`: jobs that wait for their time (protocol page 7).
+# Delayed jobs: `delayed:<second>` and `delayed_queue_schedule` (resqu.md section 7).
 #
-# The server releases them by itself, in the instant they are due. So what is due is not there any more when Resqu's own
-# scheduler looks for it: it finds nothing to do.
+# The server itself releases jobs when they are due. So Resqu's scheduler finds no due jobs.
 
 
-_PUSHED: Final = "resqu delayed"  #: in a connection's memo: the second it pushed to last, and how many there were then
+#: Memo of a connection: the second of its last push, and whether the list was empty before.
+_PUSHED: Final = "resqu delayed"
 
 
 def second(key: bytes, name: bytes) -> int:
     found = integer(name)
     if found is None or abs(found) > LATEST:
-        raise Error(b"ERR '%b' does not end in a second since 1970" % key[:128])
+        raise Error(b"ERR '%b' does not end in a time in seconds since 1970" % key[:128])
     return found
 
 
@@ -157,15 +157,15 @@ def rpush(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> R
 
 
 def zadd(context: Context, args: list[bytes]) -> Result:
-    """It follows each RPUSH, which has done all there is to do."""
+    """The ZADD that follows each RPUSH. RPUSH has scheduled the job already, so this only replies."""
     pairs = args[1:]
     if len(pairs) % 2:
         raise SYNTAX
     new = 0
     for score, member in zip(pairs[::2], pairs[1::2], strict=True):
-        if whole(score) != whole(member):
-            raise Error(b"ERR each member of '%b' is its own score" % args[0][:128])
-        new += context.memo.pop(_PUSHED, None) == (whole(score), True)
+        if parse_int(score) != parse_int(member):
+            raise Error(b"ERR score and member of '%b' must be equal" % args[0][:128])
+        new += context.memo.pop(_PUSHED, None) == (parse_int(score), True)
     return new
 
 
@@ -174,14 +174,14 @@ def delayed_length(state: EngineState, at: int) -> int:
 
 
 def read_delayed(state: EngineState, key: bytes, at: int) -> Entry | None:
-    """Of those of a second, a deferred one's may be a fraction behind it."""
+    """The jobs of a second. The due time of a deferred job may have a fraction."""
     there = delayed_length(state, at)
     if not there:
         return None
     ours = (
         job_view.base(job)
         for job in scheduled_jobs(state, float(at), float(at + 1))
-        if job_view.face_of(job) is not None
+        if job_view.resqu_data(job) is not None
     )
     return keys.listed(key, islice(ours, there))
 

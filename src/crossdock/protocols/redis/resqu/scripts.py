@@ -1,7 +1,4 @@
-"""Resqu's scripts, known by the SHA-1 of their texts and answered natively (protocol page 4).
-
-The texts themselves are not kept: nothing runs them.
-"""
+"""Resqu's scripts, known by the SHA-1 of their texts and implemented natively (resqu.md section 4)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -21,14 +18,14 @@ BATCH_INIT: Final = "resqu/batch-init"
 BATCH_COMMIT: Final = "resqu/batch-commit"
 
 UNIQUE_FINALIZE: Final = "resqu/unique-finalize"
-UNIQUE_FINALIZE_OLD: Final = "resqu/unique-finalize-old"  #: says nil where the later one says 1
+UNIQUE_FINALIZE_OLD: Final = "resqu/unique-finalize-old"  #: returns nil instead of 1
 BATCH_ASSIGN: Final = "resqu/batch-assign"
-BATCH_ASSIGN_OLD: Final = "resqu/batch-assign-old"  #: knows no backlog
+BATCH_ASSIGN_OLD: Final = "resqu/batch-assign-old"  #: has no backlog
 BATCH_REMOVE: Final = "resqu/batch-remove"
 UNIT_CLEAR: Final = "resqu/unit-clear"
 PLAN_MOVE: Final = "resqu/plan-move"
 
-#: What the client sends. BATCH_COMMIT of 1.0.0 to 1.0.2 left the batch its end, a fault no client wants back.
+#: Scripts of the client. BATCH_COMMIT of 1.0.0 to 1.0.2 kept the expiry of the batch, a defect that is not copied.
 CLIENT: Final[Mapping[str, str]] = {
     "b41f445ce957025d83be8dbc13dfb3526aabfdc8": DEFER_ADD,
     "1277edc1645a391ac7c09501f12242426da7fda4": PLAN_INSERT,
@@ -41,7 +38,7 @@ CLIENT: Final[Mapping[str, str]] = {
     "f11a3e3e281d5b46c43717ae27f71c25e1832897": PLAN_INSERT_OLD,
 }
 
-#: What servers 4.0.0 to 4.1.4 send beside.
+#: Additional scripts of the servers 4.0.0 to 4.1.4.
 SERVER: Final[Mapping[str, str]] = {
     "97ab219769ea58a253d4a3ec787d62f5144ddfb3": UNIQUE_FINALIZE,
     "fcbe7c6b70b28ac7a7a4b8610cad327f2bbafe54": UNIQUE_FINALIZE_OLD,
@@ -54,9 +51,6 @@ SERVER: Final[Mapping[str, str]] = {
 }
 
 KNOWN: Final[Mapping[str, str]] = {**CLIENT, **SERVER}
-
-
-# Resqu's scripts, answered natively (protocol page 4). Each names its keys and what it needs of them.
 
 
 class ResquCall(NamedTuple):
@@ -103,7 +97,7 @@ def _plan_insert(call: ResquCall) -> Value:
 
 
 def _plan_clean(call: ResquCall) -> Value:
-    """A second without plans is not shown, so there is nothing to clean."""
+    """Nothing to do: a second without plans is not shown."""
     return None
 
 
@@ -140,7 +134,7 @@ def _unit_clear(call: ResquCall) -> Value:
 
 def _same(call: ResquCall, one: int, other: int) -> None:
     if call.names[one].name != call.names[other].name:
-        raise Error(b"ERR '%b' and '%b' do not belong together" % (call.keys[one][:128], call.keys[other][:128]))
+        raise Error(b"ERR '%b' and '%b' have different names" % (call.keys[one][:128], call.keys[other][:128]))
 
 
 _UNIT: Final = (KeyKind.PLAIN,) * 4
@@ -150,8 +144,8 @@ SCRIPTS: Final[Mapping[str, ResquScript]] = {
     PLAN_INSERT: ResquScript((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT, KeyKind.PLANS_OF), 3, _plan_insert),
     PLAN_INSERT_OLD: ResquScript((KeyKind.PLAN, KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 3, _plan_insert),
     PLAN_CLEAN: ResquScript((KeyKind.PLAN_TIMES, KeyKind.PLANS_AT), 1, _plan_clean),
-    BATCH_INIT: ResquScript((KeyKind.STAGE,), 1, _batch_init),
-    BATCH_COMMIT: ResquScript((KeyKind.PLAIN, KeyKind.BATCH, KeyKind.STAGE), 1, _batch_commit),
+    BATCH_INIT: ResquScript((KeyKind.UNCOMMITTED_BATCH,), 1, _batch_init),
+    BATCH_COMMIT: ResquScript((KeyKind.PLAIN, KeyKind.COMMITTED_BATCH, KeyKind.UNCOMMITTED_BATCH), 1, _batch_commit),
     UNIQUE_FINALIZE: ResquScript((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise),
     UNIQUE_FINALIZE_OLD: ResquScript((KeyKind.STATE, KeyKind.DEFERRED), 1, _finalise_old),
     BATCH_ASSIGN: ResquScript(_UNIT, 4, _batch_assign),
@@ -178,5 +172,5 @@ def answer(call: ScriptCall, specs: Specs) -> Value:
 def _name(what: str, key: bytes, kind: KeyKind) -> KeyName:
     name = read_key(key)
     if name.kind is not kind:
-        raise Error(b"ERR %b: '%b' is not a key of the kind it takes there" % (what.encode(), key[:128]))
+        raise Error(b"ERR %b: '%b' is not a key of the expected kind" % (what.encode(), key[:128]))
     return name

@@ -1,4 +1,4 @@
-"""Resqu V4 on the Redis protocol: its scripts as a library, its keys as views; other versions are refused."""
+"""Resqu V4 on the Redis protocol: its scripts as a library, its keys as views. Other versions are refused."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,28 +13,28 @@ from crossdock.protocols.redis.resqu import scripts
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.protocols.redis.resqu.view import ResquView
 from crossdock.protocols.redis.scripts import Library, ScriptCall
-from crossdock.protocols.redis.views import Page, hashed
+from crossdock.protocols.redis.views import Page, page_by_hash
 
 
 class Resqu:
-    """`known` says which text, by its SHA-1, is which script."""
+    """`known` maps the SHA-1 of each text to its script."""
 
     def __init__(self, specs: Specs | None = None, *, known: Mapping[str, str] = scripts.KNOWN) -> None:
         self._specs = specs or Specs()
-        self.library = Library(frozenset(scripts.SCRIPTS), known, self._handle, at_once=True)
-        self.views = (ResquView(self._specs), Strangers())
+        self.library = Library(frozenset(scripts.SCRIPTS), known, self._handle, preloaded=True)
+        self.views = (ResquView(self._specs), OtherVersions())
 
     def _handle(self, call: ScriptCall) -> Value:
         return scripts.answer(call, self._specs)
 
 
-# Resqu of other versions: its keys have another prefix, and none of it is spoken here (MODEL section 11).
+# Keys of other Resqu versions, which have other prefixes. They are refused (model.md section 11).
 
 
 _OTHERS: Final = re.compile(rb"resque?-v(?!4:)\d+:")
 
 
-class Strangers:
+class OtherVersions:
     prefix = b"resqu"
 
     def owns(self, key: bytes) -> bool:
@@ -52,8 +52,8 @@ class Strangers:
     def keys(self, context: Context) -> Iterator[bytes]:
         return iter(())
 
-    def page(self, context: Context, place: int, count: int) -> Page:
-        return hashed(self.keys(context), place, count)
+    def page(self, context: Context, cursor: int, count: int) -> Page:
+        return page_by_hash(self.keys(context), cursor, count)
 
     def kind(self, key: bytes) -> Kind:
         return Kind.STRING
@@ -61,4 +61,4 @@ class Strangers:
 
 def _refused(key: bytes) -> Error:
     prefix = key.partition(b":")[0]
-    return Error(b"ERR '%b' is not served: of Resqu, protocol V4 (prefix resqu-v4) is; use a client 1.0.x" % prefix)
+    return Error(b"ERR '%b' is not supported; only Resqu V4 (prefix resqu-v4) is: use a client 1.0.x" % prefix)

@@ -1,4 +1,4 @@
-"""Resqu's jobs on their way into the engine: what was read of a payload, as a spec."""
+"""Converts parsed Resqu payloads to the specs that the engine takes."""
 
 from typing import Final
 
@@ -13,20 +13,20 @@ from crossdock.protocols.redis.resqu.payload import Payload, PlannedPayload, as_
 
 VIA: Final = "resqu"
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Bound once, because the lookup of an enum member costs as much as a call.
 _NONE: Final = Form.NONE
 _JSON: Final = Form.JSON
 
 
 class Specs:
-    """`fail_retries` is what Resqu's server calls so: how often a job is tried at all. After `max_attempts` leases a
-    job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
+    """`fail_retries` is the total number of attempts, as in Resqu's server. After `max_attempts` leases a job is not
+    returned to its queue when its worker dies, so that a job cannot kill workers forever; 0: no limit."""
 
     def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
-        self._rules = Policy(max(0, fail_retries - 1), max_attempts, lease_expiry=LeaseExpiry.RETURN)
+        self._policy = Policy(max(0, fail_retries - 1), max_attempts, lease_expiry=LeaseExpiry.RETURN)
 
     def queued(self, text: bytes, stage: str = "") -> Spec:
-        """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
+        """A job with an id. `stage` is its batch; jobs of batches take no unique lock (resqu.md section 6)."""
         payload = resqu_payload.queued(text)
         return self._spec(payload, text, payload.jid, 0.0, None, stage)
 
@@ -38,7 +38,7 @@ class Specs:
         return self._spec(payload, text, "", 0.0, _deferrable_s(payload) or 0)
 
     def planned(self, text: bytes) -> tuple[PlannedPayload, Spec]:
-        """A plan, and the job of each run: without what makes it a plan."""
+        """A plan, and the job of each run without the members of the plan."""
         payload = resqu_payload.planned(text)
         members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         for member in ("id", "nextRun", "recurrenceInterval"):
@@ -70,9 +70,11 @@ class Specs:
             args,
             _JSON if args else _NONE,
             0,
-            self._rules,
+            self._policy,
             due,
-            Extra(b"", protocol_data, None, links, stage=stage) if stage else Extra(b"", protocol_data, None, links),
+            Extra(b"", protocol_data, None, links, resqu_batch=stage)
+            if stage
+            else Extra(b"", protocol_data, None, links),
             payload.fails,
         )
 
@@ -82,5 +84,5 @@ def _deferrable_s(payload: Payload) -> int | None:
 
 
 def added(text: bytes, member: bytes) -> bytes:
-    """A JSON object that is not empty, with one more member at its end."""
+    """A non-empty JSON object with one more member at its end."""
     return b"%b,%b}" % (text.rstrip()[:-1], member)

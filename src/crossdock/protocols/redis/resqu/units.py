@@ -1,7 +1,7 @@
-"""Batch pools as Resqu's server keeps them (protocol page 9): which unit works on which batches.
+"""Batch pools of Resqu's server: which unit works on which batches (resqu.md section 9).
 
-Units, and what is in them, are plain keys: nobody but Resqu's server looks into them. What its scripts say of a batch
-is told to the engine, which makes it a lane of its pool or lets it wait for its source's active one.
+Units and their lists are plain keys, because only Resqu's server reads them. The scripts about batches also inform the
+engine, which serves a batch as a lane of its pool or lets it wait for the active batch of its source.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,15 @@ from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import lists
 from crossdock.protocols.redis.keys.values import elements, fields, scored
 from crossdock.protocols.redis.resp.values import Error, Value
-from crossdock.protocols.redis.views import refuse_if_no_place
+from crossdock.protocols.redis.views import refuse_if_key_space_full
 
 
 def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
-    """BATCH_ASSIGN: a batch is given to a unit, or has to wait. The oldest servers name no node, and know no waiting
-    either; nothing is lost by it."""
+    """BATCH_ASSIGN: assign a batch to a unit, or to the backlog of its source. The oldest servers send no node."""
     pool, backlog, unit, units = keys
     source, batch, member = args[:3]
     _refuse_other_kinds(context, pool, units, backlog, unit)
-    refuse_if_no_place(context, (*keys, *args))
+    refuse_if_key_space_full(context, (*keys, *args))
     outcome = context.dispatcher.do(AssignResquBatch(batch.decode(), _pool(pool)))
     waits = bool(outcome) if outcome != 0 else source in fields(context, pool)
     if waits:
@@ -33,19 +32,19 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     return None
 
 
-def give(context: Context, stage: ResquBatch) -> None:
-    """A batch that the mapping gave to its pool: if that has units of Resqu's server, the one that has the fewest."""
-    pool = b"%bpool:%b" % (KEY_PREFIX, stage.queue.encode())
+def assign_to_unit(context: Context, batch: ResquBatch) -> None:
+    """Assign a batch that the mapping sent to a pool to the unit with the fewest batches, if the pool has units."""
+    pool = b"%bpool:%b" % (KEY_PREFIX, batch.queue.encode())
     units = scored(context, pool + b":unit_queues")
     if not len(units):
         return
-    source, batch = stage.source.encode(), stage.name.encode()
-    if stage.phase is Phase.BACKLOG:
-        lists.lpush(context, [b"%b:backlog:%b" % (pool, source), batch])
+    source, name = batch.source.encode(), batch.name.encode()
+    if batch.phase is Phase.BACKLOG:
+        lists.lpush(context, [b"%b:backlog:%b" % (pool, source), name])
         return
     member = units.order[0][1]
     node = member.removeprefix(pool.removeprefix(KEY_PREFIX) + b":").rpartition(b"-")[0]
-    _work_on(context, [pool, _unit(member), pool + b":unit_queues"], source, batch, member, node)
+    _work_on(context, [pool, _unit(member), pool + b":unit_queues"], source, name, member, node)
 
 
 def _work_on(
@@ -59,7 +58,8 @@ def _work_on(
 
 
 def refuse_other_kinds(context: Context, queue: str, source: str) -> None:
-    """Before a batch is given: what a client made of these keys by hand must not stop it half way."""
+    """Raise if a key that an assignment writes has another type, because a client wrote it. The check comes first, so
+    that the assignment cannot fail halfway."""
     pool = b"%bpool:%b" % (KEY_PREFIX, queue.encode())
     units = scored(context, pool + b":unit_queues")
     backlog = b"%b:backlog:%b" % (pool, source.encode())
@@ -78,15 +78,15 @@ def refuse_other_than_list(context: Context, key: bytes) -> None:
 
 
 def _look(typed: Callable[[Context, bytes], object], context: Context, key: bytes) -> None:
-    """A script has several keys: the error says which one is wrong."""
+    """Check the type of a key. The error names the key, because a script has several."""
     try:
         typed(context, key)
     except Error as error:
-        raise Error(b"%b: '%b'; delete it" % (error.text, key[:128])) from None
+        raise Error(b"%b: delete '%b'" % (error.text, key[:128])) from None
 
 
 def _unit(member: bytes) -> bytes:
-    """The list of a unit, which is named without the prefix."""
+    """The key of a unit's list, which the member names without the prefix."""
     if not member.startswith(b"pool:"):
         raise Error(b"ERR '%b' is not the list of a unit" % member[:128])
     return KEY_PREFIX + member
@@ -100,7 +100,7 @@ def _pool(key: bytes) -> str:
 
 
 def remove(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
-    """BATCH_REMOVE: a unit is done with a batch; the source's next one is committed again."""
+    """BATCH_REMOVE: a unit has finished a batch. The next batch in the backlog of its source is committed again."""
     unit, units, pool, backlog, committed = keys
     batch, source, member = args
     _refuse_other_kinds(context, pool, units, unit, backlog, committed)
@@ -116,7 +116,7 @@ def remove(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
 
 
 def clear(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
-    """UNIT_CLEAR: a unit is no more; its batches go to those that have the fewest. Without another one they stay."""
+    """UNIT_CLEAR: remove a unit. Its batches go to the units with the fewest. Without another unit nothing changes."""
     unit, units = keys
     member = args[0]
     for each in scored(context, units).scores:

@@ -1,7 +1,7 @@
-"""Resqu's keys: which command does what to which (protocol page 5), and what they show.
+"""The view of Resqu: the commands on its keys (resqu.md section 5), and the values that the keys show.
 
-Keys that only Resqu's own server uses are plain ones and are not listed here. A command that is not named for a kind of
-key reads what the key shows, or is refused if it would write there.
+Keys that only Resqu's own server uses are plain keys and not listed here. A command that is not listed for a kind of
+key reads the value of the key, or is refused if it writes.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,9 +24,9 @@ from crossdock.protocols.redis.resqu import batches, buffers, job_view, locks, p
 from crossdock.protocols.redis.resqu import keys as resqu_keys
 from crossdock.protocols.redis.resqu.keys import KeyKind, KeyName, read_key
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.protocols.redis.views import Page, Pass, hashed, refuse_if_full
+from crossdock.protocols.redis.views import NotHandled, Page, page_by_hash, refuse_if_full
 
-#: Of a command on a kind of key; `KeyName` is the key that was read
+#: The handler of a command on a kind of key; `KeyName` is the parsed key.
 OnKey = Callable[[Specs, KeyName, Context, list[bytes]], Result]
 
 
@@ -47,7 +47,7 @@ class ResquView:
         return partial(act if _is_text(found.name) else _refuse_name, self.specs, found)
 
     def _rest(self, name: bytes, context: Context, args: list[bytes]) -> Result:
-        """What is about several keys, and what is read or refused."""
+        """Commands on several keys. All others are left to the value of the key."""
         try:
             if name in _MOVES:
                 return _MOVES[name](context, args)
@@ -57,7 +57,7 @@ class ResquView:
                 _refuse_unknown(key)
         except UnicodeDecodeError:
             raise _not_text(args[0]) from None
-        raise Pass
+        raise NotHandled
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         _refuse_unknown(key)
@@ -70,14 +70,14 @@ class ResquView:
     def keys(self, context: Context) -> Iterator[bytes]:
         return resqu_keys.keys(context.dispatcher.state)
 
-    def page(self, context: Context, place: int, count: int) -> Page:
-        return hashed(self.keys(context), place, count)
+    def page(self, context: Context, cursor: int, count: int) -> Page:
+        return page_by_hash(self.keys(context), cursor, count)
 
     def kind(self, key: bytes) -> Type:
         return resqu_keys.TYPES.get(read_key(key).kind, Type.STRING)
 
     def _delete(self, context: Context, keys: list[bytes]) -> int:
-        """Both keys of a lock in one go say one thing."""
+        """Delete keys. The two keys of a lock are deleted together."""
         named = [(key, read_key(key)) for key in keys]
         for key, name in named:
             _refuse_unknown(key)
@@ -90,7 +90,7 @@ class ResquView:
 
 def _refuse_unknown(key: bytes) -> None:
     if key.startswith(KEY_PREFIX) and read_key(key).kind is KeyKind.UNKNOWN:
-        raise Error(b"ERR unknown key '%b': Resqu V4 has none of that name" % key[:128])
+        raise Error(b"ERR unknown key '%b': Resqu V4 has no such key" % key[:128])
 
 
 def _is_text(name: bytes) -> bool:
@@ -110,7 +110,7 @@ def _refuse_name(specs: Specs, name: KeyName, context: Context, args: list[bytes
 
 
 def _nothing(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
-    """The server has done it, or will by itself."""
+    """Nothing to do: the server does it itself."""
     return 0
 
 
@@ -126,7 +126,7 @@ def _batch_length(specs: Specs, name: KeyName, context: Context, args: list[byte
     state, batch = context.dispatcher.state, name.name.decode()
     there = (
         queries.committed(state, batch)
-        if name.kind is KeyKind.BATCH
+        if name.kind is KeyKind.COMMITTED_BATCH
         else queries.uncommitted(state, batch, context.dispatcher.now)
     )
     return 0 if there is None else queries.length(state, batch)
@@ -134,15 +134,15 @@ def _batch_length(specs: Specs, name: KeyName, context: Context, args: list[byte
 
 def _exists_batch(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
-        raise Pass
+        raise NotHandled
     return int(bool(_batch_length(specs, name, context, args)))
 
 
 def _due(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
-    """What is due is taken care of: up to a time nothing is shown, without end all that is to come."""
+    """A range up to a time is empty, because the server itself releases what is due. A range up to +inf is read."""
     if args[2].lower().lstrip(b"+") != b"inf":
         return []
-    raise Pass
+    raise NotHandled
 
 
 def _lrem_buffer(specs: Specs, name: KeyName, context: Context, args: list[bytes]) -> Result:
@@ -154,7 +154,7 @@ def _srem_process(specs: Specs, name: KeyName, context: Context, args: list[byte
     left = [member for member in dict.fromkeys(args[1:]) if member in there]
     with context.dispatcher.together():
         done = sets.srem(context, args)
-        buffers.gone(context, left)
+        buffers.workers_left(context, left)
     return done
 
 
@@ -174,14 +174,18 @@ _ACTS: Final[dict[tuple[KeyKind, bytes], OnKey]] = {
     (KeyKind.UNASSIGNED, b"lpush"): queue_lists.lpush,
     (KeyKind.UNASSIGNED, b"llen"): _queue_length,
     (KeyKind.POOL, b"llen"): _queue_length,
-    (KeyKind.BATCH, b"llen"): _batch_length,
-    (KeyKind.BATCH, b"exists"): _exists_batch,
-    (KeyKind.BATCH, b"persist"): _nothing,
-    (KeyKind.STAGE, b"llen"): _batch_length,
-    (KeyKind.STAGE, b"exists"): _exists_batch,
-    (KeyKind.STAGE, b"lpushx"): batches.lpushx,
-    (KeyKind.STAGE, b"expire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1_000),
-    (KeyKind.STAGE, b"pexpire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1),
+    (KeyKind.COMMITTED_BATCH, b"llen"): _batch_length,
+    (KeyKind.COMMITTED_BATCH, b"exists"): _exists_batch,
+    (KeyKind.COMMITTED_BATCH, b"persist"): _nothing,
+    (KeyKind.UNCOMMITTED_BATCH, b"llen"): _batch_length,
+    (KeyKind.UNCOMMITTED_BATCH, b"exists"): _exists_batch,
+    (KeyKind.UNCOMMITTED_BATCH, b"lpushx"): batches.lpushx,
+    (KeyKind.UNCOMMITTED_BATCH, b"expire"): lambda _, name, context, args: batches.expire(
+        context, name.name.decode(), args, 1_000
+    ),
+    (KeyKind.UNCOMMITTED_BATCH, b"pexpire"): lambda _, name, context, args: batches.expire(
+        context, name.name.decode(), args, 1
+    ),
     (KeyKind.ALLOCATOR, b"lrem"): _lrem_buffer,
     (KeyKind.WORKER, b"rpop"): lambda _, name, context, args: buffers.rpop(context, name, args),
     (KeyKind.STATE, b"setnx"): lambda _, name, context, args: locks.setnx(context, name.name.decode(), args),
@@ -211,7 +215,7 @@ _ACTS: Final[dict[tuple[KeyKind, bytes], OnKey]] = {
 
 _DELETES: Final[dict[KeyKind, Callable[[Context, KeyName, bytes], int]]] = {
     KeyKind.PLAN: lambda context, name, key: plans.delete(context, name.name.decode()),
-    KeyKind.STAGE: lambda context, name, key: batches.delete(context, name.name.decode()),
+    KeyKind.UNCOMMITTED_BATCH: lambda context, name, key: batches.delete(context, name.name.decode()),
     KeyKind.DELAYED: lambda context, name, key: 0,
     KeyKind.PLANS_AT: lambda context, name, key: 0,
 }
@@ -223,8 +227,10 @@ _READS: Final[dict[KeyKind, Callable[[Context, KeyName, bytes], Entry | None]]] 
     KeyKind.POOL: lambda context, name, key: queue_lists.read_list(
         context.dispatcher.state, key, buffers.queue_of(name)
     ),
-    KeyKind.BATCH: lambda context, name, key: batches.read_batch(context.dispatcher.state, key, name.name.decode()),
-    KeyKind.STAGE: lambda context, name, key: batches.read_stage(context, key, name.name.decode()),
+    KeyKind.COMMITTED_BATCH: lambda context, name, key: batches.read_committed(
+        context.dispatcher.state, key, name.name.decode()
+    ),
+    KeyKind.UNCOMMITTED_BATCH: lambda context, name, key: batches.read_uncommitted(context, key, name.name.decode()),
     KeyKind.ALLOCATOR: lambda context, name, key: buffers.read(context, key),
     KeyKind.WORKER: lambda context, name, key: buffers.read(context, key),
     KeyKind.STATE: lambda context, name, key: locks.read(context.dispatcher.state, name.kind, name.name.decode()),

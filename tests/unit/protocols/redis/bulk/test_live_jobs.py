@@ -1,4 +1,4 @@
-"""Live jobs through the Redis door: pages by cursor, typed filters, small steps."""
+"""crossdock.jobs: pages of live jobs by cursor, with typed filters, in small steps."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def talk() -> Talk:
     return Talk()
 
 
-def test_every_job_once_page_by_page(talk: Talk) -> None:
+def test_pages_return_every_job_once(talk: Talk) -> None:
     for queue in ("a", "b", "c"):
         flood(talk.dispatcher, 150, queue)
     flood(talk.dispatcher, 50, "a", due=talk.dispatcher.now.wall + 60)
@@ -53,12 +53,12 @@ def test_every_job_once_page_by_page(talk: Talk) -> None:
     assert {"jid", "kind", "priority", "since", "due", "attempts", "tags", "payload"} <= set(chosen[0])
 
 
-def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
-    flood(talk.dispatcher, 4 * live_jobs.LOOKED_AT_MOST, "a")
+def test_a_call_that_finds_little_is_still_a_small_step(talk: Talk) -> None:
+    flood(talk.dispatcher, 4 * live_jobs.EXAMINED_AT_MOST, "a")
     flood(talk.dispatcher, 1, "a", "rare")
     pages = talk.pages(queue="a", kind="rare")
     assert len(pages) == 5
-    assert max(page["looked"] for page in pages) <= live_jobs.LOOKED_AT_MOST
+    assert max(page["examined"] for page in pages) <= live_jobs.EXAMINED_AT_MOST
     assert [len(page["jobs"]) for page in pages] == [0, 0, 0, 0, 1]
 
 
@@ -71,8 +71,8 @@ def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
         ((b'{"queue":1}',), "ERR not a request: Expected `str | null`, got `int` - at `$.queue`"),
         ((b'{"where":"1=1"}',), "ERR not a request: Object contains unknown field `where`"),
         ((b'{"limit":100000}',), "ERR not a request: Expected `int` <= 200"),
-        ((b'{"states":["lost"]}',), 'ERR state "lost" cannot be chosen here; there are '),
-        ((b'{"after":"x"}',), "ERR after is none of this server's cursors"),
+        ((b'{"states":["lost"]}',), 'ERR state "lost" cannot be selected here; choose from '),
+        ((b'{"after":"x"}',), "ERR after is not a cursor of this server"),
         ((b"\xff",), "ERR not a request: "),
     ],
 )
@@ -82,7 +82,7 @@ def test_an_invalid_request_is_reported(talk: Talk, words: tuple[bytes, ...], wh
     assert text.decode().startswith(why)
 
 
-def test_who_has_not_said_the_password_sees_nothing() -> None:
+def test_live_jobs_require_the_password() -> None:
     peer = Peer(PlainDispatcher(), RedisProtocol(libraries=(library(live_jobs.page),), password="secret"))
     peer.send(resp_request(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

@@ -1,4 +1,4 @@
-"""Scripts about one job or the next ones: put, pop, settle, edit, follow."""
+"""Scripts about single jobs: put, pop, peek, complete, fail, retry, heartbeat, cancel, get, tag, track and others."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -7,17 +7,17 @@ from crossdock.engine.queries.jobs import dependents_of
 from crossdock.engine.queries.queues import is_paused
 from crossdock.model.job import Job
 from crossdock.model.states import BLOCKED
-from crossdock.protocols.redis.qless import cjson_reader, job, settle
+from crossdock.protocols.redis.qless import cjson_reader, edit, job, job_lists, settle
 from crossdock.protocols.redis.qless import pop as qless_pop
 from crossdock.protocols.redis.qless import put as qless_put
-from crossdock.protocols.redis.qless.arguments import Raised, data, finite, number, refuse_part
+from crossdock.protocols.redis.qless.arguments import QlessError, data, finite, number, refuse_fraction
 from crossdock.protocols.redis.qless.call import Call, Reply
 from crossdock.protocols.redis.qless.perscript.script import Script
 
 
 def put(script: Script) -> Reply:
-    queue = script.given(0, "Put(): Expected 1 KEYS argument")
-    jid = script.given(1, 'Put(): Arg "jid" missing')
+    queue = script.require(0, "Put(): Expected 1 KEYS argument")
+    jid = script.require(1, 'Put(): Arg "jid" missing')
     kind = script.kind(2, 'Put(): Arg "klass" missing')
     data(script[3], 'Put(): Arg "data" missing or not JSON: ')
     t = script.time(4, 'Put(): Arg "now" missing or not a number: ')
@@ -27,115 +27,115 @@ def put(script: Script) -> Reply:
 
 
 def pop(script: Script) -> Reply:
-    queue = script.given(0, "Pop(): Expected 1 KEYS argument")
-    worker = script.given(1, 'Pop(): Arg "worker" missing')
+    queue = script.require(0, "Pop(): Expected 1 KEYS argument")
+    worker = script.require(1, 'Pop(): Arg "worker" missing')
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
     if not is_paused(call.state, queue):
-        refuse_part(count)
-    call.writes()
+        refuse_fraction(count)
+    call.check_time()
     return _texts(call, qless_pop.popped(call, queue, worker, count))
 
 
 def peek(script: Script) -> Reply:
-    queue = script.given(0, "Peek(): Expected 1 KEYS argument")
+    queue = script.require(0, "Peek(): Expected 1 KEYS argument")
     count = cjson_reader.number(script[1])
-    if count is None:  # what it names instead is the argument behind it
-        raise Raised(f'Peek(): Arg "count" missing or not a number: {script[2] or "nil"}')
+    if count is None:  # the script's error names the next argument
+        raise QlessError(f'Peek(): Arg "count" missing or not a number: {script[2] or "nil"}')
     call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
-    refuse_part(count)
-    call.writes()
+    refuse_fraction(count)
+    call.check_time()
     return _texts(call, qless_pop.peeked(call, queue, int(max(0.0, min(qless_pop.PEEKED_AT_MOST, count)))))
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
-    """Of those that are popped, or would be: to these scripts they need nothing."""
+    """Jobs of pop and peek, which these scripts show without dependencies."""
     return [job.text(call.state, each, call.dialect, dependencies=False) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
     words = ("jid", "worker", "queue")
-    jid, worker, queue = (script.given(at, f'Complete(): Arg "{word}" missing.') for at, word in enumerate(words))
+    jid, worker, queue = (script.require(at, f'Complete(): Arg "{word}" missing.') for at, word in enumerate(words))
     t = script.time(3, 'Complete(): Arg "now" not a number or missing: ')
     return settle.complete(script.unified(t, jid, worker, queue, *script.rest(4)))
 
 
 def fail(script: Script) -> Reply:
     words = ("jid", "worker", "group", "message")
-    given = [script.given(at, f'Fail(): Arg "{word}" missing') for at, word in enumerate(words)]
+    args = [script.require(at, f'Fail(): Arg "{word}" missing') for at, word in enumerate(words)]
     t = script.time(4, 'Fail(): Arg "now" missing or malformed: ')
-    return settle.fail(script.unified(t, *given, script[5]))
+    return settle.fail(script.unified(t, *args, script[5]))
 
 
 def retry(script: Script) -> Reply:
     words = ("jid", "queue", "worker")
-    given = [script.given(at, f'Retry(): Arg "{word}" missing') for at, word in enumerate(words)]
+    args = [script.require(at, f'Retry(): Arg "{word}" missing') for at, word in enumerate(words)]
     t = script.now(3, 'Retry(): Arg "now" missing')
-    return settle.retry(script.unified(t, *given, script[4]))
+    return settle.retry(script.unified(t, *args, script[4]))
 
 
 def heartbeat(script: Script) -> Reply:
-    jid = script.given(0, 'Heartbeat(): Arg "jid" missing')
-    worker = script.given(1, 'Heartbeat(): Arg "worker" missing')
+    jid = script.require(0, 'Heartbeat(): Arg "jid" missing')
+    worker = script.require(1, 'Heartbeat(): Arg "worker" missing')
     t = script.now(2, 'Heartbeat(): Arg "now" missing')
     return settle.heartbeat(script.unified(t, jid, worker, script[3]))
 
 
 def cancel(script: Script) -> Reply:
-    jid = script.given(0, 'Cancel(): Arg "jid" missing.')
+    jid = script.require(0, 'Cancel(): Arg "jid" missing.')
     call = script.unified(None, jid)
     found = call.job(jid)
     if found is not None and dependents_of(call.state, found):
-        raise Raised(f"Cancel(): {jid} has un-canceled jobs that depend on it")
-    qless_put.cancel(call)
+        raise QlessError(f"Cancel(): {jid} has un-canceled jobs that depend on it")
+    edit.cancel(call)
     return None
 
 
 def get(script: Script) -> Reply:
-    return qless_put.get(script.unified(None, script.given(0, 'Get(): Arg "jid" missing')))
+    return job_lists.get(script.unified(None, script.require(0, 'Get(): Arg "jid" missing')))
 
 
 def priority(script: Script) -> Reply:
-    jid = script.given(0, 'Priority(): Arg "jid" missing')
+    jid = script.require(0, 'Priority(): Arg "jid" missing')
     finite(script[1], 'Priority(): Arg "priority" missing or not a number: ')
     call = script.unified(None, jid, script[1])
-    if call.job(jid) is None and not script.by_seed:
-        raise Raised("attempt to concatenate local 'queue' (a boolean value)")
-    return qless_put.priority(call)
+    if call.job(jid) is None and not script.as_documented:
+        raise QlessError("attempt to concatenate local 'queue' (a boolean value)")
+    return edit.priority(call)
 
 
 def depends(script: Script) -> Reply:
-    jid = script.given(0, 'Depends(): Arg "jid" missing.')
-    word = script.given(1, "Depends(): Arg 2 missing")
+    jid = script.require(0, 'Depends(): Arg "jid" missing.')
+    word = script.require(1, "Depends(): Arg 2 missing")
     call = script.unified(None, jid, word, *script.rest(2))
     found = call.job(jid)
     if word not in ("on", "off") and found is not None and found.state is BLOCKED:
-        raise Raised('Depends(): Second arg must be "on" or "off"')
-    return qless_put.depends(call)
+        raise QlessError('Depends(): Second arg must be "on" or "off"')
+    return edit.depends(call)
 
 
 def tag(script: Script) -> Reply:
-    word = script.given(0, 'Tag(): Missing first arg "add", "remove" or "get"')
+    word = script.require(0, 'Tag(): Missing first arg "add", "remove" or "get"')
     if word not in ("add", "remove"):
-        return qless_put.tag(script.unified(None, word, *script.rest(1)))
-    jid = script.given(1, 'Tag(): Arg "jid" missing')
+        return edit.tag(script.unified(None, word, *script.rest(1)))
+    jid = script.require(1, 'Tag(): Arg "jid" missing')
     if cjson_reader.number(script[2]) is None:
-        raise Raised('Tag(): Arg "now" is not a number')
-    return qless_put.tag(script.unified(cjson_reader.number(script[2]), word, jid, *script.rest(3)))
+        raise QlessError('Tag(): Arg "now" is not a number')
+    return edit.tag(script.unified(cjson_reader.number(script[2]), word, jid, *script.rest(3)))
 
 
 def track(script: Script) -> Reply:
     if script[0] is None:
-        return qless_put.track(script.unified(None))
-    word, jid = script[0], script.given(1, 'Track(): Arg "jid" missing')
+        return edit.track(script.unified(None))
+    word, jid = script[0], script.require(1, 'Track(): Arg "jid" missing')
     t = script.time(2, 'Track(): Arg "now" missing or not a number: ')
     action = word.lower()
     if action not in ("track", "untrack"):
-        raise Raised(f'Track(): Unknown action "{word}"')
+        raise QlessError(f'Track(): Unknown action "{word}"')
     call = script.unified(t, "add", jid, *script.rest(3))
-    if script.by_seed and action == "track" and call.job(jid) is not None:
-        qless_put.tag(call)
-    return qless_put.watch(call, jid, on=action == "track")
+    if script.as_documented and action == "track" and call.job(jid) is not None:
+        edit.tag(call)
+    return edit.set_tracked(call, jid, on=action == "track")
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {

@@ -1,4 +1,4 @@
-"""Scripts about many: lists of jobs, queues, workers, settings, jobs at intervals."""
+"""Scripts about lists of jobs, queues, workers, configuration and recurring jobs."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,13 +6,13 @@ from typing import Final
 from crossdock.engine.qless import queries
 from crossdock.protocols.redis.qless import job_lists, queues, settings
 from crossdock.protocols.redis.qless import recurring as qless_recurring
-from crossdock.protocols.redis.qless.arguments import Raised, array, data, finite, number, options
+from crossdock.protocols.redis.qless.arguments import QlessError, array, data, finite, number, options
 from crossdock.protocols.redis.qless.call import Reply
-from crossdock.protocols.redis.qless.perscript.script import Script, as_it_is
+from crossdock.protocols.redis.qless.perscript.script import Script, forwarded
 
 
 def jobs(script: Script) -> Reply:
-    word = script.given(0, 'Jobs(): Arg "type" missing')
+    word = script.require(0, 'Jobs(): Arg "type" missing')
     if word == "complete":
         return job_lists.jobs(script.unified(None, *script.rest(0)))
     t = script.time(1, 'Jobs(): Arg "now" missing or not a number: ')
@@ -21,11 +21,11 @@ def jobs(script: Script) -> Reply:
 
 def unfail(script: Script) -> Reply:
     t = script.now(0, 'Unfail(): Arg "now" missing')
-    group = script.given(1, 'Unfail(): Arg "group" missing')
-    queue = script.given(2, 'Unfail(): Arg "queue" missing')
+    group = script.require(1, 'Unfail(): Arg "group" missing')
+    queue = script.require(2, 'Unfail(): Arg "queue" missing')
     there = queries.lists_failures_of(script.dispatcher.state, group)
-    if not there and not script.by_seed:
-        raise Raised("Wrong number of args calling Redis command from script")
+    if not there and not script.as_documented:
+        raise QlessError("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
 
 
@@ -38,7 +38,7 @@ def all_workers(script: Script) -> Reply:
 
 
 def stats(script: Script) -> Reply:
-    queue = script.given(0, 'Stats(): Arg "queue" missing')
+    queue = script.require(0, 'Stats(): Arg "queue" missing')
     number(script[1], 'Stats(): Arg "time" missing or not a number: ')
     return queues.stats(script.unified(None, queue, script[1]))
 
@@ -46,14 +46,14 @@ def stats(script: Script) -> Reply:
 def configure(script: Script) -> Reply:
     word = script[0]
     if word is None:
-        raise Raised("attempt to concatenate local 'command' (a nil value)")
+        raise QlessError("attempt to concatenate local 'command' (a nil value)")
     acts = {"get": settings.get, "set": settings.put, "unset": settings.unset}
     if word not in acts:
-        raise Raised(f"Config(): Unrecognized command {word}")
+        raise QlessError(f"Config(): Unrecognized command {word}")
     if word != "get":
-        script.given(1, 'Config(): Arg "option" missing')
+        script.require(1, 'Config(): Arg "option" missing')
     if word == "set" and script[2] is None:
-        raise Raised('Config(): Arg "value" missing')
+        raise QlessError('Config(): Arg "value" missing')
     return acts[word](script.unified(None, *script.rest(1)))
 
 
@@ -62,7 +62,7 @@ def get_config(script: Script) -> Reply:
 
 
 def set_config(script: Script) -> Reply:
-    """The seed's own: without a value it is unset."""
+    """Of the original protocol document: without a value the option is unset."""
     act = settings.unset if script[1] is None else settings.put
     return act(script.unified(None, *script.rest(0)))
 
@@ -70,7 +70,7 @@ def set_config(script: Script) -> Reply:
 def recurring(script: Script) -> Reply:
     word = script[0]
     if word is None:
-        raise Raised("Recur(): Missing first argument")
+        raise QlessError("Recur(): Missing first argument")
     acts = {
         "off": qless_recurring.unrecur,
         "get": qless_recurring.get,
@@ -81,33 +81,33 @@ def recurring(script: Script) -> Reply:
     if word in acts:
         return acts[word](script.unified(None, *script.rest(1)))
     if word != "on":
-        raise Raised(f"Recur(): First argument must be one of [on, off, get, update, tag, untag]. Got {word}")
+        raise QlessError(f"Recur(): First argument must be one of [on, off, get, update, tag, untag]. Got {word}")
     return _at_interval(script)
 
 
 def _at_interval(script: Script) -> Reply:
-    """on queue jid klass data now "interval" seconds offset [option value]…; a word without a value is ignored"""
+    """on queue jid klass data now "interval" seconds offset [option value]… An option without a value is ignored."""
     for at, missing in enumerate(("queue", "jid", "klass"), 1):
-        script.given(at, f'Recur(): Arg "{missing}" missing')
+        script.require(at, f'Recur(): Arg "{missing}" missing')
     data(script[4], 'Recur(): Arg "data" missing or not JSON: ')
     t = script.time(5, 'Recur(): Arg "now" missing or not a number: ')
-    if script.given(6, 'Recur(): Arg "schedule type" missing') == "interval":
+    if script.require(6, 'Recur(): Arg "schedule type" missing') == "interval":
         for at, wrong in ((7, "interval"), (8, "offset")):
             number(script[at], f'Recur(): Arg "{wrong}" must be a number: ')
     more = script.rest(9)
     more = more[: len(more) // 2 * 2]
-    given = options(more)
-    if "tags" not in given:
-        raise Raised("bad argument #1 to 'decode' (string expected, got table)")
-    array(given["tags"], 'Recur(): Arg "tags" must be JSON-encoded array of string. Got: ')
+    pairs = options(more)
+    if "tags" not in pairs:
+        raise QlessError("bad argument #1 to 'decode' (string expected, got table)")
+    array(pairs["tags"], 'Recur(): Arg "tags" must be JSON-encoded array of string. Got: ')
     for wrong in ("priority", "retries"):
-        finite(given.get(wrong), f'Recur(): Arg "{wrong}" must be a number. Got: ', 0.0)
+        finite(pairs.get(wrong), f'Recur(): Arg "{wrong}" must be a number. Got: ', 0.0)
     return qless_recurring.recur(script.unified(t, *script.rest(1)[:4], *script.rest(6)[:3], *more))
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
     "jobs": jobs,
-    "failed": as_it_is(job_lists.failed),
+    "failed": forwarded(job_lists.failed),
     "unfail": unfail,
     "queues": all_queues,
     "workers": all_workers,
@@ -116,7 +116,7 @@ SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
     "getconfig": get_config,
     "setconfig": set_config,
     "recur": recurring,
-    "pause": as_it_is(queues.pause),
-    "unpause": as_it_is(queues.unpause),
-    "deregister_workers": as_it_is(queues.deregister),
+    "pause": forwarded(queues.pause),
+    "unpause": forwarded(queues.unpause),
+    "deregister_workers": forwarded(queues.deregister),
 }
