@@ -15,7 +15,7 @@ from crossdock.client.admin import AdminClient
 from crossdock.client.base import Broken, NoServer, Refused
 from crossdock.protocols.admin.session import LINE_BYTES
 from crossdock.protocols.admin.socket_path import PATH_BYTES
-from crossdock.server.endpoints import BUILT
+from crossdock.server.endpoints import LISTENERS
 from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Refused as Crowded
 from tests.support.server import Server
@@ -60,7 +60,7 @@ def test_the_socket_is_private_and_removed_at_the_stop(server: Server, operator:
 def test_another_file_at_the_sockets_path_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "admin.sock").write_text("mine")
-    ended = Operator(tmp_path).run("up", "--data", "data", *(f"--listen={protocol}=off" for protocol in BUILT))
+    ended = Operator(tmp_path).run("up", "--data", "data", *(f"--listen={protocol}=off" for protocol in LISTENERS))
     assert ended.code == 1
     assert "\ncrossdock: data/admin.sock cannot be opened: Address already in use; remove the file that is" in ended.err
     assert (tmp_path / "data" / "admin.sock").read_text() == "mine"

@@ -100,20 +100,19 @@ def test_the_journal_is_not_trimmed_while_the_lake_cannot_be_written(tmp_path: P
     write_all(lake, ListSource(story()))
     damaged = lake / "_delta_log" / f"{1:020d}.json"
     damaged.write_bytes(b"not JSON")
-    server = Server(data, SETTINGS, fault="frequent-compaction").start()
-    with LakeLoad(server) as load:
-        wait_for(lambda: len(list(data.glob("snapshot-*[0-9]"))) == 2, "two snapshots")
-        before = len(load.pushed)
-        wait_for(lambda: len(load.pushed) > before + 500, "the server accepts jobs")
-    reader = SqliteReader(data)
-    assert (reader.first, dict(reader.holds())) == (1, {"lake": 0})
-    reader.close()
-    assert f"{damaged} is damaged" in server.log()
-    shutil.rmtree(lake)
-    server.restart()
-    wait_for(lambda: position(lake) > 0, "the lake has a segment")
-    assert server.stop() == 0
-    server.close()
+    with Server(data, SETTINGS, fault="frequent-compaction") as server:
+        with LakeLoad(server) as load:
+            wait_for(lambda: len(list(data.glob("snapshot-*[0-9]"))) == 2, "two snapshots")
+            before = len(load.pushed)
+            wait_for(lambda: len(load.pushed) > before + 500, "the server accepts jobs")
+            wait_for(lambda: f"{damaged} is damaged" in server.log(), "the damage is logged")
+        reader = SqliteReader(data)
+        assert (reader.first, dict(reader.holds())) == (1, {"lake": 0})
+        reader.close()
+        shutil.rmtree(lake)
+        server.restart()
+        wait_for(lambda: position(lake) > 0, "the lake has a segment")
+        assert server.stop() == 0
     assert (Lake.open(lake).first, Lake.open(lake).gaps) == (1, 0)
 
 

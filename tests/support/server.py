@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from crossdock.server.endpoints import BUILT
+from crossdock.server.endpoints import LISTENERS
 from tests.support.faktory_client import Client
 from tests.support.patience import IDLE_PATIENCE_S, PATIENCE_S, wait_until
 from tests.support.ports import hold_port
@@ -86,7 +86,7 @@ class Server:
 
     def _listen(self) -> Iterator[str]:
         """Use free ports, because another server on this machine may use the default ones."""
-        for name in BUILT:
+        for name in LISTENERS:
             port = self._held[name].getsockname()[1] if name in self._held else 0
             yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._protocols else 'off'}")
 

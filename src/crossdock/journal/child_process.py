@@ -36,14 +36,14 @@ class Child:
         self.hurried = False  #: it runs at the server's priority, and so does the next one
         self.replaced = False  #: it was killed to start the next one at another priority
 
-    async def start(self, *args: str | bytes) -> "asyncio.StreamReader":
-        """Start the process and return its output."""
+    async def start(self, *args: str | bytes, pass_fds: tuple[int, ...] = ()) -> "asyncio.StreamReader":
+        """Start the process and return its output. It inherits the descriptors of `pass_fds`."""
         import asyncio
 
         pipe = asyncio.subprocess.PIPE
         self.replaced = False
         command = (sys.executable, "-m", _MODULE, self._module, *args)
-        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, pass_fds=pass_fds)
         if not self.hurried:
             self._set(self._process, _IDLE)
         if self._process.stdout is None:
@@ -78,8 +78,12 @@ class Child:
 
     def nudge(self) -> None:
         """Call what the process has passed to `end_with_server`."""
+        self.send(b"\n")
+
+    def send(self, data: bytes) -> None:
+        """Write to the process' stdin."""
         if self._process is not None and self._process.returncode is None and self._process.stdin is not None:
-            self._process.stdin.write(b"\n")
+            self._process.stdin.write(data)
 
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:

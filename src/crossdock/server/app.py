@@ -30,6 +30,7 @@ from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
+from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
 
@@ -90,6 +91,8 @@ class Server:
             )
         )
         self._servers: list[asyncio.Server] = []
+        http = self._addresses.get("http")
+        self._web = WebKeeper(settings, http) if http is not None else None
         self._stopping = asyncio.Event()
         self._start_durable = asyncio.Event()  #: or the start has failed
         self._settled = asyncio.Event()  #: at shutdown: all changes are durable, or the journal has failed
@@ -171,19 +174,25 @@ class Server:
         if self.failure is not None:
             raise self.failure
         opened = []
-        for name, address in self._addresses.items():
-            server = await listeners.bind(self._loop, name, address, self._factory(self._protocols[name]))
+        for name, protocol in self._protocols.items():
+            address = self._addresses[name]
+            server = await listeners.bind(self._loop, name, address, self._factory(protocol))
             self._servers.append(server)
             if not address.path:
                 address = Address(address.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, address))
+        served = list(zip(self._servers, opened, strict=True))
+        if self._web is not None:
+            opened.append(Listening("http", self._web.bind()))
         self._metrics.listeners = {each.protocol: str(each.address) for each in opened}
         admin = await listeners.bind_admin(self._loop, self._folder.path, self._factory(self._admin))
         self._servers.append(admin)
         self._folder.keep()
-        for server, each in zip(self._servers, opened, strict=False):  # the last server is the admin socket's
+        for server, each in served:
             await listeners.listen(server, each.protocol, each.address)
         await admin.start_serving()
+        if self._web is not None:
+            self._web.start()
         return opened
 
     def _factory(self, protocol: WireProtocol) -> Callable[[], Connection]:
@@ -246,6 +255,8 @@ class Server:
         for server in self._servers:
             server.close()
         listeners.remove_admin_socket(self._folder.path)
+        if self._web is not None:
+            await self._web.stop()
         await self._compactor.stop()
         if self._lake is not None:
             await self._lake.stop()

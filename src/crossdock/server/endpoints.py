@@ -14,8 +14,8 @@ from crossdock.server.metrics import memory_mib
 from crossdock.settings.address import Address, parse_address
 from crossdock.settings.schema import Settings
 
-PROTOCOLS: Final = ("faktory", "workq", "masenko", "redis", "http")
-BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
+#: Every listener. The HTTP listener is served by the web process, the others by the server itself.
+LISTENERS: Final = ("faktory", "workq", "masenko", "redis", "http")
 
 #: Protocols without a password, by their display name.
 _OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
@@ -26,18 +26,16 @@ class CannotStart(CrossdockError):
 
 
 def addresses(settings: Settings) -> dict[str, Address]:
-    """The address of each listener. Raises BadSetting for an address that is invalid, that other machines reach without
-    a password, or whose protocol does not exist yet."""
+    """The address of each listener. Raises BadSetting for an address that is invalid, or that other machines reach
+    without a password."""
     found: dict[str, Address] = {}
-    for name in PROTOCOLS:
+    for name in LISTENERS:
         try:
             where = parse_address(getattr(settings.listen, name))
         except ValueError as error:
             raise BadSetting(f"listen.{name}: {error}") from error
         if where is None:
             continue
-        if name not in BUILT:
-            raise BadSetting(f"the {name} protocol does not exist yet; set listen.{name} = off")
         if not where.is_loopback and name in _OPEN:
             raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
@@ -48,15 +46,29 @@ def addresses(settings: Settings) -> dict[str, Address]:
                 f"listen.{name} = {where} is reachable from other machines and has no password; set {name}.password in "
                 f"the settings file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
             )
+        if name == "http":
+            _check_tls(settings, where)
         found[name] = where
     return found
+
+
+def _check_tls(settings: Settings, where: Address) -> None:
+    """Raises BadSetting."""
+    http = settings.http
+    if bool(http.tls_cert) is not bool(http.tls_key):
+        raise BadSetting("http.tls_cert and http.tls_key belong together; set both, or none for plain HTTP")
+    if not where.is_loopback and not http.tls_cert and not http.allow_plaintext:
+        raise BadSetting(
+            f"listen.http = {where} is reachable from other machines without TLS; set http.tls_cert and http.tls_key, "
+            "or http.allow_plaintext = true if a proxy in front of it adds TLS"
+        )
 
 
 def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, WireProtocol]:
     """The protocols to serve. FLUSH empties the store that all protocols share, so one listener beyond loopback turns
     it off for all."""
     may_flush = settings.server.flush or all(each.is_loopback for each in where.values())
-    return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where}
+    return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where if name in _PROTOCOLS}
 
 
 def resqu_specs(settings: Settings) -> Specs:

@@ -35,6 +35,26 @@ async def bind(loop: asyncio.AbstractEventLoop, protocol: str, where: Address, s
     return server
 
 
+def bind_http(where: Address) -> socket.socket:
+    """Bind the HTTP address, for another process. Clients cannot connect before `listen`. Raises CannotStart."""
+    sock = socket.socket(
+        socket.AF_UNIX if where.path else socket.AF_INET6 if ":" in where.host else socket.AF_INET, socket.SOCK_STREAM
+    )
+    try:
+        if where.path:
+            _remove_stale(Path(where.path))
+            sock.bind(where.path)
+            os.chmod(where.path, 0o600)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((where.host, where.port))
+            _detect_dead_peers(sock)
+    except OSError as error:
+        sock.close()
+        raise _cannot_open("http", where, error) from error
+    return sock
+
+
 async def listen(server: asyncio.Server, protocol: str, where: Address) -> None:
     """Accept connections. Raises CannotStart if another process has begun to listen there since `bind`."""
     try:

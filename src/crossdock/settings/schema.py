@@ -56,7 +56,7 @@ class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redis: Annotated[str, Meta(description="Redis listener, for qless and Resqu too. Port 0 chooses a free port")] = (
         "127.0.0.1:7379"
     )
-    http: Annotated[str, Meta(description="HTTP listener. Not available in this version: off only")] = "off"
+    http: Annotated[str, Meta(description="HTTP listener, for the dashboard, the API and metrics")] = "127.0.0.1:7420"
 
 
 class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,6 +174,28 @@ class RedisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 64
     request_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request, and longest transaction")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="Time limit for AUTH, if a password is set")] = 5.0
+
+
+class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    password: Annotated[
+        str,
+        _secret(
+            "Password of the dashboard, or its argon2id hash (`crossdock password`). Required to listen beyond loopback"
+        ),
+    ] = ""
+    token_file: Annotated[
+        str,
+        Meta(description="File with one token for programs per line, readable by its owner only. Empty: no tokens"),
+    ] = ""
+    hosts: Annotated[
+        str,
+        Meta(description="Comma-separated host names under which browsers may open the dashboard, besides the address"),
+    ] = ""
+    tls_cert: Annotated[str, Meta(description="Certificate chain of the HTTP listener (PEM). Empty: plain HTTP")] = ""
+    tls_key: Annotated[str, Meta(description="Private key of that certificate (PEM)")] = ""
+    allow_plaintext: Annotated[
+        bool, Meta(description="Listen beyond loopback without TLS, for a proxy that adds it")
+    ] = False
 
 
 class QlessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -333,6 +355,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workq: WorkqSettings = WorkqSettings()
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
+    http: HttpSettings = HttpSettings()
     qless: QlessSettings = QlessSettings()
     resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()

@@ -84,10 +84,18 @@ def test_a_protocol_without_passwords_may_not_listen_beyond_this_machine(
     assert warned(None, **{f"listen_{protocol}": "unix:/run/crossdock.sock"}) == []
 
 
-def test_a_protocol_that_is_not_built_is_reported() -> None:
-    assert warned(listen_http="127.0.0.1:7420") == [
-        "the server will not start: the http protocol does not exist yet; set listen.http = off"
-    ]
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({}, "has no password"),
+        ({"http_password": "secret"}, "is reachable from other machines without TLS"),
+        ({"http_password": "secret", "http_tls_cert": "cert.pem"}, "http.tls_cert and http.tls_key belong together"),
+    ],
+)
+def test_an_http_listener_beyond_loopback_needs_a_password_and_tls(settings: dict[str, str], why: str) -> None:
+    [warning] = warned(listen_http="0.0.0.0:7420", **settings)
+    assert warning.startswith("the server will not start: ") and why in warning
+    assert warned(listen_http="0.0.0.0:7420", http_password="secret", http_allow_plaintext=True) == []
 
 
 def test_too_few_descriptors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

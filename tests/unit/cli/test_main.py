@@ -18,7 +18,7 @@ from crossdock import __version__
 from crossdock.cli import reference
 from crossdock.cli.catalog import COMMANDS, Noun
 from crossdock.cli.main import CatalogGroup, crossdock, main
-from crossdock.server.endpoints import BUILT
+from crossdock.server.endpoints import LISTENERS
 from crossdock.settings.table import TABLE
 from tests.support.patience import PATIENCE_S
 
@@ -31,7 +31,7 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 CROSSDOCK = [sys.executable, "-m", "crossdock"]
 
 #: Another server on this machine may use the default ports.
-CLOSED = [word for name in sorted(BUILT) for word in ("--listen", f"{name}=off")]
+CLOSED = [word for name in sorted(LISTENERS) for word in ("--listen", f"{name}=off")]
 LISTEN = [word.replace("faktory=off", "faktory=127.0.0.1:0") for word in CLOSED]
 
 
@@ -165,7 +165,7 @@ def test_an_invalid_cron_line_stops_up_before_it_writes_anything(tmp_path: Path)
         ("", "", ("--listen", "faktory=nope")),
         ("", "", ("--listen", "faktory=0.0.0.0:0")),
         ("", "", ("--listen", "workq=0.0.0.0:0")),
-        ("", "", ("--listen", "http=127.0.0.1:0")),
+        ("", "", ("--listen", "http=0.0.0.0:0")),
         ("", "", ("--listen", "nope=127.0.0.1:0")),
         ("", "", ("--limits-jobs", "0")),
     ],

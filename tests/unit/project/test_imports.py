@@ -23,7 +23,8 @@ _INNER: Final = {
     "protocols": {"model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
     "settings": {"model", "settings"},
-    "server": {"model", "engine", "journal", "lake", "protocols", "settings", "server"},
+    "web": {"model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
+    "server": {"model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},

@@ -295,7 +295,11 @@ def test_every_setting_is_described_and_its_default_is_allowed() -> None:
 
 
 def test_passwords_are_secrets() -> None:
-    assert [setting.name for setting in TABLE.values() if setting.is_secret] == ["faktory.password", "redis.password"]
+    assert [setting.name for setting in TABLE.values() if setting.is_secret] == [
+        "faktory.password",
+        "redis.password",
+        "http.password",
+    ]
     assert TABLE["faktory.password"].show("hunter2") == "set"
     assert TABLE["faktory.password"].show("") == "not set"
 

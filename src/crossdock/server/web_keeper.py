@@ -1,0 +1,78 @@
+"""Runs the web process, which serves the HTTP listener, and starts it again if it ends.
+
+The server binds the socket and passes it on. So an address in use stops the start, and while the process starts again
+connections wait in the socket's backlog.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from crossdock.journal.child_process import Child
+from crossdock.server import listeners
+from crossdock.settings.address import Address
+from crossdock.settings.schema import Settings
+from crossdock.web.options import WebOptions, encode
+
+log = logging.getLogger("crossdock.web")
+
+#: Seconds until a process that ended is started again. The delay doubles if it ends soon.
+RETRY_S: Final = 1.0
+_RETRY_MOST_S: Final = 60.0
+_SOON_S: Final = 10.0
+
+
+class WebKeeper:
+    def __init__(self, settings: Settings, where: Address) -> None:
+        self._settings = settings
+        self._where = where
+        self._child = Child("crossdock.web.process")
+        self._child.hurried = True  # it serves people; it runs at the server's priority
+        self._task: asyncio.Task[None] | None = None
+
+    def bind(self) -> Address:
+        """Bind the address and return it, with the port that was chosen. Raises CannotStart."""
+        self._socket = listeners.bind_http(self._where)
+        if not self._where.path:
+            self._where = Address(self._where.host, self._socket.getsockname()[1])
+        return self._where
+
+    def start(self) -> None:
+        self._socket.listen(128)
+        self._task = asyncio.create_task(self._run())
+
+    def _options(self) -> WebOptions:
+        http = self._settings.http
+        return WebOptions(
+            data=self._settings.server.data.absolute(),
+            address=str(self._where),
+            descriptor=self._socket.fileno(),
+            password=http.password,
+            token_file=http.token_file,
+            hosts=tuple(name for part in http.hosts.split(",") if (name := part.strip())),
+            tls_cert=http.tls_cert,
+            tls_key=http.tls_key,
+            log=self._settings.server.log,
+        )
+
+    async def _run(self) -> None:
+        loop, delay = asyncio.get_running_loop(), RETRY_S
+        while True:
+            started = loop.time()
+            output = await self._child.start(pass_fds=(self._socket.fileno(),))
+            self._child.send(encode(self._options()))
+            async for line in output:
+                log.info("%s", line.decode("utf-8", "replace").rstrip())
+            code = await self._child.ended()
+            delay = RETRY_S if loop.time() - started > _SOON_S else min(2 * delay, _RETRY_MOST_S)
+            log.error("the web process ended (exit code %d); it is started again in %d s", code, delay)
+            await asyncio.sleep(delay)
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._child.kill()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def close(self) -> None:
+        self._socket.close()

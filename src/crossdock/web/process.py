@@ -1,0 +1,50 @@
+"""The web process: `python -m crossdock.journal.child_process crossdock.web.process`, with its options on stdin."""
+
+import logging
+import os
+import socket
+import sys
+
+import uvicorn
+
+from crossdock.journal.child_process import end_with_server
+from crossdock.web.app import create_app
+from crossdock.web.options import WebOptions, decode
+
+#: Longest options line. A pipe holds this much, so the server never waits for this process to read it.
+_OPTIONS_BYTES = 65_536
+
+
+def _read_options() -> WebOptions:
+    """Read by the descriptor: a buffered reader would take what `end_with_server` waits for."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte or len(line) > _OPTIONS_BYTES:
+            sys.exit(1)
+        line += byte
+    return decode(line)
+
+
+def main() -> None:
+    options = _read_options()
+    end_with_server()
+    logging.basicConfig(level=options.log.upper(), stream=sys.stderr)
+    config = uvicorn.Config(
+        create_app(options),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=512,
+        ssl_certfile=options.tls_cert or None,
+        ssl_keyfile=options.tls_key or None,
+        proxy_headers=False,
+        ws="none",
+    )
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options.descriptor)])
+
+
+if __name__ == "__main__":
+    main()
