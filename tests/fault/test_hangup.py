@@ -64,4 +64,4 @@ def test_sighup_does_not_end_the_lake_process(tmp_path: Path) -> None:
         lake = server.data / "lake"
         wait_until(lambda: list(lake.rglob("*.parquet")), "a segment", IDLE_PATIENCE_S)
         assert children(server.process.pid) == [child], server.log()
-        assert "the lake's process ended" not in server.log()
+        assert "the lake's exporter ended" not in server.log()

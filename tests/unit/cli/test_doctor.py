@@ -93,7 +93,7 @@ def test_a_protocol_without_passwords_may_not_listen_beyond_this_machine(
     ],
 )
 def test_an_http_listener_beyond_loopback_needs_a_password_and_tls(settings: dict[str, str], why: str) -> None:
-    [warning] = warned(listen_http="0.0.0.0:7420", **settings)
+    [warning] = warned(None, listen_http="0.0.0.0:7420", **settings)
     assert warning.startswith("the server will not start: ") and why in warning
     assert warned(listen_http="0.0.0.0:7420", http_password="secret", http_allow_plaintext=True) == []
 
