@@ -15,6 +15,7 @@ _BYTES: Final = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 address = links.address
 jobs = links.jobs
+word = links.word
 
 
 def count(value: float | None) -> str:

@@ -37,3 +37,18 @@ def jobs(*words: str, **terms: str | None) -> str:
 def with_query(path: str, **values: str | None) -> str:
     query = urlencode({name: value for name, value in values.items() if value}, quote_via=quote)
     return f"{path}?{query}" if query else path
+
+
+#: Words of a filter: spaces separate them, unless they are in quotes.
+_WORD: Final = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*"?)+')
+
+
+def with_state(text: str, state: str) -> str:
+    """The filter with this state in place of its own. An empty state: any."""
+    rest = [each for each in _WORD.findall(text) if not each.startswith("state:")]
+    return " ".join([f"state:{state}", *rest] if state else rest)
+
+
+def states_in(text: str) -> list[str]:
+    """The states that the filter names."""
+    return [state for each in _WORD.findall(text) if each.startswith("state:") for state in each[6:].split(",")]

@@ -1,57 +1,13 @@
-"""Renders a page in the frame that all pages share: navigation with counts, notices and formatting functions."""
+"""Renders a page in the frame that all pages share: navigation with counts, notices, formatting functions."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from litestar import Request
 from litestar.response import Template
 
+from crossdock.web.caller import WebRequest
 from crossdock.web.context import page
 from crossdock.web.pages import formatting
 
-Asked = Request[Any, Any, Any]
-
-
-class Item(NamedTuple):
-    """One entry of the navigation."""
-
-    name: str
-    path: str
-    live: str = ""  #: the name of its number in `live.numbers`
-    alert: bool = False  #: a number above zero needs attention
-
-
-NAVIGATION: Final = (
-    ("", (Item("Overview", "/"),)),
-    (
-        "Work",
-        (
-            Item("Jobs", "/jobs", "jobs"),
-            Item("Queues", "/queues", "queues"),
-            Item("Workers", "/workers", "workers"),
-            Item("Batches", "/batches", "batches"),
-            Item("Schedules", "/schedules", "schedules"),
-            Item("Throttles", "/throttles"),
-        ),
-    ),
-    (
-        "Attention",
-        (
-            Item("Failures", "/failures"),
-            Item("Retries", "/retries", "retrying"),
-            Item("Scheduled", "/scheduled", "scheduled"),
-            Item("Dead", "/dead", "dead", alert=True),
-        ),
-    ),
-    (
-        "Server",
-        (
-            Item("Protocols", "/protocols"),
-            Item("History", "/history"),
-            Item("Audit", "/audit"),
-            Item("Server", "/server"),
-        ),
-    ),
-)
 
 #: Texts of notices after an action. A link can choose a notice but not write its text.
 NOTICES: Final = {
@@ -69,7 +25,7 @@ NOTICES: Final = {
 }
 
 
-async def render(request: Asked, template: str, at: str, **context: Any) -> Template:
+async def render(request: WebRequest, template: str, at: str, **context: Any) -> Template:
     """`at` is the address of the navigation entry that is marked."""
     status = context.pop("status", None)
     if status is None:
@@ -80,7 +36,6 @@ async def render(request: Asked, template: str, at: str, **context: Any) -> Temp
         at=at,
         status=status,
         counts=nav_counts(status),
-        navigation=NAVIGATION,
         notice=_notice(request),
         show=formatting,
         **context,
@@ -97,7 +52,7 @@ def nav_counts(status: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def _notice(request: Asked) -> str | None:
+def _notice(request: WebRequest) -> str | None:
     text = NOTICES.get(request.query_params.get("notice", ""))
     if text is None:
         return None
@@ -106,6 +61,6 @@ def _notice(request: Asked) -> str | None:
     return text.format(n=formatting.some(jobs, "job"))
 
 
-def text_of(request: Asked, name: str, longest: int = 2_000) -> str:
+def text_of(request: WebRequest, name: str, longest: int = 2_000) -> str:
     """A query parameter, cut to a length."""
     return str(request.query_params.get(name, ""))[:longest]
