@@ -6,14 +6,12 @@ from typing import Final
 from litestar import Litestar, get
 from litestar.contrib.jinja import JinjaTemplateEngine
 from litestar.datastructures import State
-from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 
-from crossdock import __version__
 from crossdock.web import api, errors, pages
 from crossdock.web.admin import Admin
+from crossdock.web.api import description
 from crossdock.web.auth import login
 from crossdock.web.auth.passwords import Passwords
 from crossdock.web.auth.sessions import Sessions
@@ -37,16 +35,6 @@ async def readyz(state: State) -> dict[str, str]:
     return {"status": "ready"}
 
 
-def _description() -> OpenAPIConfig:
-    """The document is the only handler below its path, because Litestar adds one for everything else there."""
-    return OpenAPIConfig(
-        title="Crossdock",
-        version=__version__,
-        path="/api/v1/openapi.json",
-        render_plugins=[JsonRenderPlugin(path="/")],
-    )
-
-
 def create_app(options: WebOptions) -> Guard:
     admin = Admin(options.data)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
@@ -61,7 +49,8 @@ def create_app(options: WebOptions) -> Guard:
         ],
         state=State({"admin": admin, "options": options, "passwords": passwords, "sessions": sessions}),
         template_config=TemplateConfig(directory=_HERE / "templates", engine=JinjaTemplateEngine),
-        openapi_config=_description(),
+        openapi_config=description.config(),
+        plugins=[description.RawJson()],
         exception_handlers=errors.HANDLERS,
         request_max_body_size=BODY_BYTES,
         on_shutdown=[admin.close],

@@ -50,7 +50,7 @@ def _http(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any
         return _response(request, 405, f"{request.url.path} does not take {request.method}", error.headers)
     text = error.detail
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
-        text = "; ".join(_explain(each) for each in error.extra) or text
+        text = "; ".join(_explain(each) for each in error.extra if not _is_missing_body(each)) or text
     return _response(request, error.status_code, text, error.headers)
 
 
@@ -59,6 +59,11 @@ def _explain(problem: Any) -> str:
     if not isinstance(problem, dict):
         return str(problem)
     return f"{problem.get('key', 'body')}: {problem.get('message', 'not valid')}"
+
+
+def _is_missing_body(problem: Any) -> bool:
+    """Litestar reports the missing body next to another problem, even if the body is optional."""
+    return isinstance(problem, dict) and problem.get("key") == "data" and problem.get("message") == "'data'"
 
 
 def _unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:

@@ -8,7 +8,7 @@ import hmac
 import secrets
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
 from litestar.datastructures import Headers
@@ -66,6 +66,8 @@ class Guard:
             return
         nonce = secrets.token_urlsafe(16)
         path: str = scope["path"]
+        if path.startswith("/api/"):
+            scope["path"] = segments(scope["raw_path"])
         send = _with_headers(send, nonce, path, scope.get("query_string", b""))
         try:
             receive = await self._admit(scope, receive, Headers.from_scope(scope), nonce)
@@ -118,6 +120,14 @@ class Guard:
         if session is not None:
             return session.user
         return None if self._passwords.are_required else LOCAL
+
+
+def segments(raw_path: bytes) -> str:
+    """The path with a slash inside a name left as %2F, so that it does not begin another segment. A percent sign is
+    left as %25, so that both can be told apart from names that contain these texts."""
+    return "/".join(
+        unquote(part).replace("%", "%25").replace("/", "%2F") for part in raw_path.decode("latin-1").split("/")
+    )
 
 
 def _session_id(headers: Headers) -> str:

@@ -1,9 +1,21 @@
 """The HTTP API under /api/v1."""
 
-from litestar.types import ControllerRouterHandler
+from litestar import Router
 
-from crossdock.web.api import server
+from crossdock.web.api import admin_requests, bulk, jobs, queues, records, server
 
 
-def all_handlers() -> list[ControllerRouterHandler]:
-    return [server.router]
+def all_handlers() -> list[Router]:
+    return [
+        Router(
+            "/api/v1",
+            route_handlers=[
+                server.router,
+                queues.router,
+                jobs.router,
+                bulk.router,
+                records.router,
+                admin_requests.router,
+            ],
+        )
+    ]
