@@ -21,8 +21,9 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases
+from crossdock.protocols.admin.matchers import ENDED
 from crossdock.protocols.admin.pages import PAUSE_S, Cursor, first_names
-from crossdock.protocols.admin.selection import ENDED, ORDER, Selection, find_jobs, matching, states
+from crossdock.protocols.admin.selection import ORDER, Selection, find_jobs, matching, states
 
 #: Jobs per slice: less than a millisecond.
 SLICE: Final = 1_000
@@ -36,6 +37,10 @@ _QUEUES: Final = 1_000
 #: Bytes of payloads and errors that a walk searches, in one slice and for one request. Jobs may have any size.
 _SLICE_SEARCHED: Final = 256 * 1024
 SEARCHED_AT_MOST: Final = 64 * 1024 * 1024
+
+
+#: With more matchers slices are shorter, each further group of this many by one part.
+_MATCHERS: Final = 4
 
 
 class Slice(NamedTuple):
@@ -72,6 +77,7 @@ def walk(
 
     Returns the number of examined jobs and the cursor, None at the end of the walk.
     """
+    size = max(1, size // (1 + len(wanted.matchers) // _MATCHERS))
     examined = since = searched = paused_at = 0
     for some in _walk(state, wanted, cursor, size):
         examined += some.examined

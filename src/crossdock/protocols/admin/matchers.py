@@ -1,7 +1,7 @@
 """From a word of the filter language to a matcher of jobs.
 
-A matcher takes a list of jobs and returns those that match. It is one loop: a call for each job would cost three times as
-much.
+A matcher takes a list of jobs and returns those that match. It is one loop, because a call for each job would cost
+three times as much.
 """
 
 import json
