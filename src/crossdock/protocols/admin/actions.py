@@ -122,8 +122,7 @@ def _act(
     dispatcher: Dispatcher, request: messages.Act, action: _Action, connected: frozenset[str] | None = None
 ) -> Answer:
     action = _recorded(action)
-    filters = (request.tag, request.failure, request.older_than)
-    filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in filters))
+    filtered = selection.is_filtered(request)
     if isinstance(request, messages.Retry | messages.Move) and request.to is not None:
         selection.new_name(request.to)
     if request.ids is not None:
@@ -131,14 +130,15 @@ def _act(
             raise Invalid("ids cannot be combined with filters, all or dry_run; leave these out")
         return _by_id(dispatcher, action, request, request.ids)
     if not filtered and not request.all:
-        raise Invalid("select jobs: by ids, by filters (states, queue, kind, tag, failure, older_than), or all = true")
+        raise Invalid(
+            "select jobs: by ids, by filters (filter, states, queue, kind, tag, failure, older_than), or all = true"
+        )
     state, now = dispatcher.state, dispatcher.now
     as_of = selection.event_time(state, now) if request.as_of is None else request.as_of
-    chosen = selection.select(request, state, now, action.states if request.states else action.default_states)
+    chosen = selection.select(request, state, now, action.states, action.default_states, as_of)
     to = request.to if isinstance(request, messages.Move) else ""
-    before = as_of - (request.older_than or 0.0)
-    wanted = msgspec.structs.replace(chosen, before=before, to=to, connected=connected)
-    cursor = read_cursor(request)
+    wanted = msgspec.structs.replace(chosen, to=to, connected=connected)
+    cursor = read_cursor(request.after, wanted)
     missing = selection.missing(request, state)
     if request.dry_run:
         return counted(state, wanted, cursor, as_of, missing)

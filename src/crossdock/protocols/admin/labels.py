@@ -48,8 +48,7 @@ def tracked(dispatcher: Dispatcher, request: Tracked) -> Answer:
     """Tracked jids in order. A jid may be tracked although its job is gone, and a new job may have it. Filters exclude
     jobs that are gone."""
     wanted = selection.select(request, dispatcher.state, dispatcher.now)
-    fields = (request.queue, request.kind, request.tag, request.failure, request.older_than, request.as_of)
-    is_filtered = bool(request.states) or any(each is not None for each in fields)
+    is_filtered = selection.is_filtered(request) or request.as_of is not None
     return _tracked(dispatcher, request, wanted if is_filtered else None)
 
 

@@ -176,7 +176,8 @@ class JobFilter(Request):
     tag: str | None = None
     failure: str | None = None  #: failed or dead jobs whose last error is in this group
     older_than: Seconds | None = None  #: in their state for at least this long
-    as_of: Seconds | None = None  #: in their state since before that time; `older_than` counts back from it
+    as_of: Seconds | None = None  #: in their state since before that time; spans count back from it
+    filter: str | None = None  #: in the filter language; jobs must match it and the other fields
     after: str | None = None
 
 

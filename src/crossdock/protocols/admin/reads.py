@@ -71,7 +71,8 @@ def status(dispatcher: Dispatcher, source: StatusSource, workers: WorkerRegistry
 
 def jobs(dispatcher: Dispatcher, request: messages.Jobs) -> Answer:
     wanted = selection.select(request, dispatcher.state, dispatcher.now)
-    return _jobs(dispatcher, wanted, read_cursor(request), request.limit, selection.missing(request, dispatcher.state))
+    cursor = read_cursor(request.after, wanted)
+    return _jobs(dispatcher, wanted, cursor, request.limit, selection.missing(request, dispatcher.state))
 
 
 def _jobs(dispatcher: Dispatcher, wanted: Selection, cursor: Cursor | None, limit: int, missing: Missing) -> Slices:
@@ -90,7 +91,7 @@ def count(dispatcher: Dispatcher, request: messages.Count) -> Answer:
     """A count has a cursor like a page. The client adds the counts up until there is none."""
     state = dispatcher.state
     wanted = selection.select(request, state, dispatcher.now)
-    cursor = read_cursor(request)
+    cursor = read_cursor(request.after, wanted)
     as_of = selection.event_time(state, dispatcher.now) if request.as_of is None else request.as_of
     known = count_at_once(state, wanted) if cursor is None else None
     missing = selection.missing(request, state)
