@@ -6,6 +6,18 @@ from litestar.handlers import HTTPRouteHandler
 def all_handlers() -> list[HTTPRouteHandler]:
     """Imported here, because `live` and the pages share formatting functions of this package."""
     from crossdock.web import live
-    from crossdock.web.pages import jobs, overview
+    from crossdock.web.pages import (
+        batches,
+        failures,
+        job,
+        job_actions,
+        jobs,
+        overview,
+        queues,
+        schedules,
+        server,
+        workers,
+    )
 
-    return [*live.handlers, *overview.handlers, *jobs.handlers]
+    modules = (live, overview, jobs, job, job_actions, queues, workers, failures, batches, schedules, server)
+    return [handler for module in modules for handler in module.handlers]
