@@ -48,11 +48,15 @@ class AdminClient(Closes):
         request = {"do": do} | {name: value for name, value in fields.items() if value is not None}
         if do in CHANGING:
             request.setdefault("by", _operator())
-        self._stream.send(msgspec.json.encode(request) + b"\n")
-        answer = _members(self._stream.line())
+        answer = _members(self._exchange(msgspec.json.encode(request) + b"\n"))
         if "error" in answer:
             raise Refused(str(_value(answer["error"])))
         return answer
+
+    def _exchange(self, line: bytes) -> bytes:
+        """Send a request and return the reply."""
+        self._stream.send(line)
+        return self._stream.line()
 
     def job(self, ident: int | str) -> dict[str, Any]:
         """One job. `payload` and `custom` stay JSON texts, because a number in them may fit no type."""
