@@ -41,7 +41,7 @@ EVENTS: Final = pa.schema(
         _column("event", _S, "kind of transition: docs/reference/lake.md lists them", always=True),
         _column("state", _S, "the job's state after the event; null: unchanged"),
         _column("outcome", _S, "how the lease ended, if this row ends one; else null"),
-        _column("why", _S, "reason of removed, readied, queue-paused; name of a setting or throttle; action of audited"),
+        _column("why", _S, "reason of removed, readied, queue-paused; name of a setting or throttle; verb of audited"),
         _column("jid", _S, "the job's id as clients see it; may be reused after the job has ended"),
         _column("number", _I, "the job's number: unique, never reused"),
         _column("queue", _S, "the job's queue when the event happened"),

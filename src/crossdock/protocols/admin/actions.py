@@ -152,7 +152,8 @@ def _recorded(action: _Action) -> _Action:
     def do(dispatcher: Dispatcher, request: messages.Act, jobs: list[Job]) -> int:
         nonlocal slices
         done = action.do(dispatcher, request, jobs)
-        audit.record(dispatcher, request, done, continues=slices > 0 or request.after is not None)
+        named = [] if request.ids is None else jobs
+        audit.record(dispatcher, request, done, named, continues=slices > 0 or request.after is not None)
         slices += bool(done)
         return done
 

@@ -2,17 +2,21 @@
 
 A request that is answered at once is recorded from its reply. A request that works in slices records each slice in the
 journal entry of its changes, because a client may disconnect, or the server stop, between two slices.
+
+The trail names jobs by number and has no jids: a jid may be personal data, and erasing a job must not leave it here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from crossdock.engine.queries.records import audit_trail
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Audit
 from crossdock.model.events import Audited
-from crossdock.protocols.admin import messages
+from crossdock.model.job import Job
+from crossdock.protocols.admin import messages, selection
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.base import Answer, Dispatcher
 from crossdock.protocols.timestamps import stamp
@@ -23,8 +27,9 @@ _LOCAL: Final = "local"
 _TARGET_BYTES: Final = 500
 _CUT: Final = "…"
 
-#: Fields that are no part of the target: the operator, the position of a walk, and data of jobs.
-_NOT_TARGET: Final = frozenset({"by", "after", "as_of", "limit", "dry_run", "payload"})
+#: Fields that are no part of the target: the operator, the position of a walk, jids, and data of jobs.
+_NOT_TARGET: Final = frozenset({"by", "after", "as_of", "limit", "dry_run", "payload", "id", "ids"})
+_ERASED: Final = frozenset({"numbers", "jids", "forget"})
 
 _Reply = dict[str, Any]
 
@@ -66,8 +71,11 @@ def record_reply(dispatcher: Dispatcher, request: messages.AnyRequest, answer: A
             record(dispatcher, request, count(found))
 
 
-def record(dispatcher: Dispatcher, request: Any, count: int, *, continues: bool = False) -> None:
-    """Record that a request changed `count` things. `continues`: an earlier slice or page of it was recorded."""
+def record(
+    dispatcher: Dispatcher, request: Any, count: int, jobs: Sequence[Job] | None = None, *, continues: bool = False
+) -> None:
+    """Record that a request changed `count` things. `jobs` are those that it named by ID, if they may be gone now.
+    `continues`: an earlier slice or page of the request was recorded."""
     if not count:
         return
     by: messages.Operator | None = request.by
@@ -78,7 +86,7 @@ def record(dispatcher: Dispatcher, request: Any, count: int, *, continues: bool 
             address=address,
             via="admin" if address == _LOCAL else "http",
             action=str(request.__struct_config__.tag),
-            target=target(request),
+            target=target(request, _named(dispatcher.state, request) if jobs is None else jobs),
             count=count,
             continues=continues,
         )
@@ -91,9 +99,16 @@ def user(request: Any) -> str:
     return "" if by is None else by.user
 
 
-def target(request: messages.Request) -> str:
-    """The fields that select what is changed, such as `states:dead queue:mail`."""
-    text = " ".join(_words(request))
+def _named(state: EngineState, request: Any) -> list[Job]:
+    """The jobs that the request names by ID."""
+    ids = getattr(request, "ids", None) or ([request.id] if hasattr(request, "id") else [])
+    return [job for each in ids for job in selection.find_jobs(state, each)[-1:]]
+
+
+def target(request: messages.Request, jobs: Sequence[Job] = ()) -> str:
+    """The jobs, and the fields that select what is changed, such as `states:dead queue:mail`."""
+    words = [f"jobs:{','.join(str(job.number) for job in jobs)}"] if jobs else []
+    text = " ".join([*words, *_words(request)])
     data = text.encode()
     if len(data) <= _TARGET_BYTES:
         return text
@@ -101,8 +116,6 @@ def target(request: messages.Request) -> str:
 
 
 def _words(request: messages.Request) -> Iterator[str]:
-    # The jids of an erased person must not stay in the trail.
-    erased = isinstance(request, messages.Erase)
     for field in msgspec.structs.fields(request):
         value = getattr(request, field.name)
         if field.name in _NOT_TARGET or value is None or value is False or value in ("", []):
@@ -110,7 +123,7 @@ def _words(request: messages.Request) -> Iterator[str]:
         if value is True:
             yield field.name
         elif isinstance(value, list):
-            yield f"{field.name}:{len(value) if erased else ','.join(map(_word, value))}"
+            yield f"{field.name}:{len(value) if field.name in _ERASED else ','.join(map(_word, value))}"
         else:
             yield f"{field.name}:{_word(value)}"
 
