@@ -47,6 +47,10 @@ SOFT_AT_MOST: Final = 10_000
 Reply = tuple[Outlet, bytes, list[LeaseRef] | None]
 
 
+#: The bytes of a journal entry, and how many events it holds.
+EncodedEntry: TypeAlias = tuple[bytes, int]
+
+
 class EntryWriter(Protocol):
     def append(self, entry: bytes, durable: Callable[[], None]) -> None: ...
 
@@ -79,6 +83,7 @@ class GroupCommit:
         "entries",
         "no_room",
         "now",
+        "observers",
         "on_failure",
         "publish_events",
         "slices",
@@ -107,6 +112,8 @@ class GroupCommit:
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes events on channels. Called only while a client is subscribed
         self.publish_events: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
+        #: Called with the events of each commit, by command, and its entries, after its replies were sent
+        self.observers: list[Callable[[Sequence[Sequence[AnyEvent]], Sequence[EncodedEntry]], None]] = []
         self._changes: list[Sequence[AnyEvent]] = []  #: the events of each command of the open entry
         self._hard = False  #: the open entry must be written
         self._replies: list[Reply] = []
@@ -249,6 +256,8 @@ class GroupCommit:
                 self.written_bytes += len(entry)
                 left -= 1
                 self._journal_writer.append(entry, _not_last if left else partial(self._durable, replies))
+            for observe in self.observers:
+                observe(changes, entries)
             self._timer.arm()
             if self.state.discarded and not self._freeing:
                 self._free()
@@ -317,9 +326,6 @@ def endings(events: Iterable[AnyEvent], awaited: Collection[Number]) -> Iterator
 #: Longest journal entry, unless the events of one command are longer. SQLite stores no blob of a gigabyte, and a reader
 #: keeps a whole entry in memory.
 ENTRY_BYTES: Final = 64 * 1024 * 1024
-
-#: The bytes of a journal entry, and how many events it holds.
-EncodedEntry: TypeAlias = tuple[bytes, int]
 
 
 def encode_entries(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[EncodedEntry]:

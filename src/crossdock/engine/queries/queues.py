@@ -88,6 +88,10 @@ def retrying_counts(state: EngineState) -> dict[str, int]:
     return {name: len(index) for name, index in state.retrying_in.items()}
 
 
+def retrying_count(state: EngineState, name: str) -> int:
+    return len(state.retrying_in.get(name, ()))
+
+
 def scheduled_count(state: EngineState, name: str) -> int:
     return len(state.scheduled_in.get(name, ()))
 

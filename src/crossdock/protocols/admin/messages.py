@@ -146,6 +146,22 @@ class Status(Request, tag="status"):
     pass
 
 
+class Metrics(Request, tag="metrics"):
+    pass
+
+
+class RateHistory(Request, tag="rates"):
+    queue: Name | None = None  #: None: all queues together
+
+
+class Protocols(Request, tag="protocols"):
+    pass
+
+
+class Settings(Request, tag="settings"):
+    pass
+
+
 class Queues(Page, tag="queues"):
     by: Literal["name", "ready"] = "name"  #: ready: one page, the longest queues first
     by_state: bool = False  #: also count the jobs in every other state
@@ -270,6 +286,10 @@ class Compact(Request, tag="compact"):
 
 AnyRequest = (
     Status
+    | Metrics
+    | RateHistory
+    | Protocols
+    | Settings
     | Queues
     | Queue
     | Workers
@@ -349,6 +369,10 @@ def _explain(line: bytes, wrong: Exception) -> str:
 
 def reply(body: Any) -> bytes:
     return _encode(body) + b"\n"
+
+
+#: The beginning of every error reply.
+ERROR: Final = b'{"error":'
 
 
 def error(text: str) -> bytes:

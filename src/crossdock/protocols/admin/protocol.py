@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from crossdock.protocols.admin import messages
 from crossdock.protocols.admin.journal_requests import JournalKeeper
+from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.schedule_changes import PlanSpec
-from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.admin.session import AdminSession
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.worker_registry import WorkerRegistry
@@ -16,6 +17,7 @@ NAME: Final = "admin"
 class AdminProtocol:
     name = NAME
     handshake_s = 5.0  #: deadline of the first request; the command line sends it at once
+    error_prefix = messages.ERROR
 
     def __init__(
         self,
@@ -30,9 +32,22 @@ class AdminProtocol:
         self._plan_spec = plan_spec
         self._settings_file = settings_file  #: path, for errors about schedules that are defined in it
         self._journal = journal
+        self.commands = 0
+        self.errors = 0
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
-        return AdminSession(dispatcher, self._status, self.workers, self._plan_spec, self._settings_file, self._journal)
+        return AdminSession(
+            dispatcher,
+            self._status,
+            self.workers,
+            self._plan_spec,
+            self._settings_file,
+            self._journal,
+            self._count_command,
+        )
+
+    def _count_command(self) -> None:
+        self.commands += 1
 
     def tick(self, dispatcher: Dispatcher) -> None:
         """Nothing: the protocol has no timers."""

@@ -30,11 +30,12 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases, messages, schedules, selection, views
+from crossdock.protocols.admin.job_counts import jobs_by_state
 from crossdock.protocols.admin.job_walk import Slice, count_at_once, cursor_of, walk
+from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import Cursor, by_name, largest, read_cursor, write_cursor
 from crossdock.protocols.admin.selection import Selection
-from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -50,13 +51,11 @@ _CHILDREN: Final = 100
 
 def status(dispatcher: Dispatcher, source: StatusSource, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
-    jobs, total = job_count(state), totals(state)
-    sizes = {job_state.name.lower(): len(index) for job_state, index in indexed_states(state).items()}
-    sizes["held"] += queries.batched_count(state)
+    total = totals(state)
     shown = msgspec.to_builtins(source.server_status()) | {
         "now": views.when(dispatcher.now.wall),
-        "jobs": jobs,
-        "states": {"ready": jobs - sum(sizes.values())} | sizes,
+        "jobs": job_count(state),
+        "states": jobs_by_state(state),
         "queues": queue_count(state),
         "workers": len(workers.by_wid),
         "batches": len(batches_by_name(state)) + len(queries.batches(state)),
@@ -130,7 +129,7 @@ def states(dispatcher: Dispatcher, request: messages.States) -> bytes:
     return reply({"states": [None if job is None else job.state.name.lower() for job in found]})
 
 
-def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
+def queues(dispatcher: Dispatcher, source: StatusSource, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.by_state:
@@ -148,17 +147,18 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
             job_state.name.lower(): None if tally is None else tally.get(queue.name, 0)
             for job_state, tally in tallies.items()
         }
-        rows.append(views.queue(queue, state, dispatcher.now) | counts)
+        rates = source.queue_rates(queue.name)
+        rows.append(views.queue(queue, state, dispatcher.now) | counts | {"rates": rates})
     return reply({"queues": rows, "after": after})
 
 
-def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
+def queue(dispatcher: Dispatcher, source: StatusSource, request: messages.Queue) -> Answer:
     if queue_named(dispatcher.state, request.name) is None:
         return error(f"queue {request.name} not found")
-    return _queue(dispatcher, request.name)
+    return _queue(dispatcher, source, request.name)
 
 
-def _queue(dispatcher: Dispatcher, name: str) -> Slices:
+def _queue(dispatcher: Dispatcher, source: StatusSource, name: str) -> Slices:
     """One queue, with the number of its jobs in each state."""
     state = dispatcher.state
     states: dict[str, int | None] = {}
@@ -169,7 +169,9 @@ def _queue(dispatcher: Dispatcher, name: str) -> Slices:
     if found is None:
         return error(f"queue {name} not found")
     shown = {"ready": found.waiting} | states
-    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown}})
+    wait, run = source.times(name)
+    times = {"rates": source.queue_rates(name), "wait": wait, "run": run}
+    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown} | times})
 
 
 def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:

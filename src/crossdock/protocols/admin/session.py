@@ -9,14 +9,15 @@ from crossdock.protocols.admin import (
     journal_requests,
     labels,
     messages,
+    metrics,
     reads,
     schedule_changes,
     schedules,
 )
 from crossdock.protocols.admin.journal_requests import JournalKeeper
+from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.schedule_changes import PlanSpec
-from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.worker_registry import WorkerRegistry
@@ -34,6 +35,7 @@ class AdminSession:
         plan_spec: PlanSpec,
         settings_file: str,
         journal: JournalKeeper | None = None,
+        count_command: Callable[[], None] = lambda: None,
     ) -> None:
         self._dispatcher = dispatcher
         self._settings_file = settings_file
@@ -41,6 +43,7 @@ class AdminSession:
         self._workers = workers
         self._plan_spec = plan_spec
         self._journal = journal
+        self._count_command = count_command
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
@@ -49,6 +52,7 @@ class AdminSession:
         return b""
 
     def handle(self, line: bytes) -> Answer:
+        self._count_command()
         try:
             request = messages.read(line)
             answer = _VERBS[type(request)](self, request)
@@ -106,10 +110,18 @@ def _on_dispatcher(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[Admin
     return lambda session, request: verb(session._dispatcher, request)
 
 
+def _on_source(verb: Callable[[Dispatcher, StatusSource, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+    return lambda session, request: verb(session._dispatcher, session._status_source, request)
+
+
 _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Status: AdminSession._status,
-    messages.Queues: _on_dispatcher(reads.queues),
-    messages.Queue: _on_dispatcher(reads.queue),
+    messages.Metrics: _on_source(metrics.metrics),
+    messages.RateHistory: _on_source(metrics.rates),
+    messages.Protocols: _on_source(metrics.protocols),
+    messages.Settings: _on_source(metrics.settings),
+    messages.Queues: _on_source(reads.queues),
+    messages.Queue: _on_source(reads.queue),
     messages.Workers: AdminSession._workers_page,
     messages.Batches: _on_dispatcher(reads.batches),
     messages.Batch: _on_dispatcher(reads.batch),
