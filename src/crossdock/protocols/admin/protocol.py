@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.server_status import StatusSource
@@ -22,17 +23,27 @@ class AdminProtocol:
         status: StatusSource,
         workers: WorkerRegistry | None,
         plan_spec: PlanSpec,
+        demand: Demand,
         settings_file: str = "",
         journal: JournalKeeper | None = None,
     ) -> None:
         self._status = status
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory protocol
         self._plan_spec = plan_spec
+        self._demand = demand
         self._settings_file = settings_file  #: path, for errors about schedules that are defined in it
         self._journal = journal
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
-        return AdminSession(dispatcher, self._status, self.workers, self._plan_spec, self._settings_file, self._journal)
+        return AdminSession(
+            dispatcher,
+            status=self._status,
+            workers=self.workers,
+            plan_spec=self._plan_spec,
+            demand=self._demand,
+            settings_file=self._settings_file,
+            journal=self._journal,
+        )
 
     def tick(self, dispatcher: Dispatcher) -> None:
         """Nothing: the protocol has no timers."""

@@ -30,11 +30,13 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases, messages, schedules, selection, views
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.job_walk import Slice, count_at_once, cursor_of, walk
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import Cursor, by_name, largest, read_cursor, write_cursor
 from crossdock.protocols.admin.selection import Selection
 from crossdock.protocols.admin.server_status import StatusSource
+from crossdock.protocols.admin.waiting_reasons import why_waiting
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -111,13 +113,16 @@ def counted(state: EngineState, wanted: Selection, cursor: Cursor | None, as_of:
     return reply({"count": found, "examined": examined, "as_of": as_of, "after": write_cursor(after)} | missing)
 
 
-def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
+def job(dispatcher: Dispatcher, demand: Demand, request: messages.Job) -> bytes:
     """The newest live job with that ID, or the progress that is still known of a job that is gone."""
     found = selection.find_jobs(dispatcher.state, request.id)
     if found:
         newest = found[-1]
         others = [each.number for each in found[:-1]]
-        return reply({"job": views.whole(newest, dispatcher.state, dispatcher.now), "same_jid": others})
+        state, now = dispatcher.state, dispatcher.now
+        why = why_waiting(newest, state, demand, now)
+        shown = views.whole(newest, state, now) | {"why": why and {"reason": why.reason, "text": why.text}}
+        return reply({"job": shown, "same_jid": others})
     progress = views.progress(dispatcher.state, str(request.id), dispatcher.now)
     if progress is not None:
         return reply({"job": None, "progress": progress})
@@ -130,7 +135,7 @@ def states(dispatcher: Dispatcher, request: messages.States) -> bytes:
     return reply({"states": [None if job is None else job.state.name.lower() for job in found]})
 
 
-def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
+def queues(dispatcher: Dispatcher, demand: Demand, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.by_state:
@@ -148,17 +153,17 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
             job_state.name.lower(): None if tally is None else tally.get(queue.name, 0)
             for job_state, tally in tallies.items()
         }
-        rows.append(views.queue(queue, state, dispatcher.now) | counts)
+        rows.append(views.queue(queue, state, demand, dispatcher.now) | counts)
     return reply({"queues": rows, "after": after})
 
 
-def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
+def queue(dispatcher: Dispatcher, demand: Demand, request: messages.Queue) -> Answer:
     if queue_named(dispatcher.state, request.name) is None:
         return error(f"queue {request.name} not found")
-    return _queue(dispatcher, request.name)
+    return _queue(dispatcher, demand, request.name)
 
 
-def _queue(dispatcher: Dispatcher, name: str) -> Slices:
+def _queue(dispatcher: Dispatcher, demand: Demand, name: str) -> Slices:
     """One queue, with the number of its jobs in each state."""
     state = dispatcher.state
     states: dict[str, int | None] = {}
@@ -169,10 +174,10 @@ def _queue(dispatcher: Dispatcher, name: str) -> Slices:
     if found is None:
         return error(f"queue {name} not found")
     shown = {"ready": found.waiting} | states
-    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown}})
+    return reply({"queue": views.queue(found, state, demand, dispatcher.now) | {"states": shown}})
 
 
-def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
+def workers(dispatcher: Dispatcher, registry: WorkerRegistry, demand: Demand, request: messages.Workers) -> Slices:
     held = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
     names, after = yield from by_name({*known, *leases.resqu_worker_names(dispatcher.state)}, request)
@@ -180,7 +185,7 @@ def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.
         views.worker(known[each], held, dispatcher.now) if each in known else leases.resqu_worker(dispatcher, each)
         for each in names
     ]
-    rows = [row for row in found if row is not None]
+    rows = [row | {"queues": demand.last_asked(str(row["worker"]))} for row in found if row is not None]
     return reply({"workers": rows, "after": after})
 
 

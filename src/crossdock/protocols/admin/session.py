@@ -3,7 +3,18 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.protocols.admin import actions, journal_requests, labels, messages, reads, schedule_changes, schedules
+from crossdock.protocols.admin import (
+    actions,
+    hold_ups,
+    journal_requests,
+    labels,
+    messages,
+    push,
+    reads,
+    schedule_changes,
+    schedules,
+)
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.schedule_changes import PlanSpec
@@ -20,9 +31,11 @@ class AdminSession:
     def __init__(
         self,
         dispatcher: Dispatcher,
+        *,
         status: StatusSource,
         workers: WorkerRegistry,
         plan_spec: PlanSpec,
+        demand: Demand,
         settings_file: str,
         journal: JournalKeeper | None = None,
     ) -> None:
@@ -31,6 +44,7 @@ class AdminSession:
         self._status_source = status
         self._workers = workers
         self._plan_spec = plan_spec
+        self._demand = demand
         self._journal = journal
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
@@ -62,7 +76,7 @@ class AdminSession:
         return reads.status(self._dispatcher, self._status_source, self._workers)
 
     def _workers_page(self, request: messages.Workers) -> Answer:
-        return reads.workers(self._dispatcher, self._workers, request)
+        return reads.workers(self._dispatcher, self._workers, self._demand, request)
 
     def _schedule_add(self, request: messages.ScheduleAdd) -> Answer:
         return schedule_changes.add(self._dispatcher, self._plan_spec, request)
@@ -91,14 +105,18 @@ class AdminSession:
         return actions.signal(self._dispatcher, self._workers, request)
 
 
+def _on_demand(verb: Callable[[Dispatcher, Demand, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+    return lambda session, request: verb(session._dispatcher, session._demand, request)
+
+
 def _on_dispatcher(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
     return lambda session, request: verb(session._dispatcher, request)
 
 
 _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Status: AdminSession._status,
-    messages.Queues: _on_dispatcher(reads.queues),
-    messages.Queue: _on_dispatcher(reads.queue),
+    messages.Queues: _on_demand(reads.queues),
+    messages.Queue: _on_demand(reads.queue),
     messages.Workers: AdminSession._workers_page,
     messages.Batches: _on_dispatcher(reads.batches),
     messages.Batch: _on_dispatcher(reads.batch),
@@ -110,7 +128,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.ScheduleRun: _on_dispatcher(schedules.run),
     messages.Jobs: _on_dispatcher(reads.jobs),
     messages.Count: _on_dispatcher(reads.count),
-    messages.Job: _on_dispatcher(reads.job),
+    messages.Job: _on_demand(reads.job),
     messages.States: _on_dispatcher(reads.states),
     messages.Retry: _on_dispatcher(actions.retry),
     messages.Kill: _on_dispatcher(actions.act),
@@ -131,4 +149,8 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Erase: _on_dispatcher(journal_requests.erase),
     messages.Export: AdminSession._export,
     messages.Compact: AdminSession._compact,
+    messages.Cancel: _on_dispatcher(actions.act),
+    messages.Push: _on_dispatcher(push.push),
+    messages.Throttles: _on_dispatcher(hold_ups.throttles),
+    messages.Overview: _on_demand(hold_ups.overview),
 }

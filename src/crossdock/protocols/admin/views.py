@@ -21,6 +21,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Callback, Form, Job, Number
 from crossdock.model.records import Batch, Phase, ResquBatch
 from crossdock.model.states import State
+from crossdock.protocols.admin.demand import Demand, asked_s
 from crossdock.protocols.admin.matchers import state_since
 from crossdock.protocols.admin.timeline import lease_end, timeline
 from crossdock.protocols.payload import compact
@@ -210,7 +211,7 @@ def progress(state: EngineState, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, state: EngineState, now: Now) -> View:
+def queue(one: Queue, state: EngineState, demand: Demand, now: Now) -> View:
     oldest = oldest_since(state, one.name)
     return {
         "queue": one.name,
@@ -218,10 +219,13 @@ def queue(one: Queue, state: EngineState, now: Now) -> View:
         "paused": one.paused,
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
+        "asked_s": asked_s(demand, one.name, now.steady),
+        "askers": demand.askers(one.name),
     }
 
 
 def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
+    """A Faktory worker, which is connected."""
     return {
         "worker": one.wid,
         "hostname": one.hostname,
@@ -233,6 +237,7 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "rss_kib": one.rss_kb,
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
+        "protocol": "faktory",
     }
 
 
