@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.measurements import (
     Distribution,
     History,
@@ -19,6 +20,7 @@ from crossdock.protocols.admin.server_status import Rates, ServerStatus, Sync
 from crossdock.protocols.base import Close, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 from crossdock.server.endpoints import plan_spec
+from crossdock.server.lease_requests import LeaseRequests
 from crossdock.settings.schema import Settings
 from tests.support.conversation import run_out
 from tests.support.dispatcher import PlainDispatcher
@@ -112,13 +114,14 @@ class FixedStatus:
         return [SETTING]
 
 
-def admin_protocol(workers: WorkerRegistry | None = None) -> AdminProtocol:
-    return AdminProtocol(FixedStatus(), workers, plan_spec(Settings()), "/etc/crossdock.toml")
+def admin_protocol(workers: WorkerRegistry | None = None, demand: Demand | None = None) -> AdminProtocol:
+    demand = LeaseRequests({}, 0.0) if demand is None else demand
+    return AdminProtocol(FixedStatus(), workers, plan_spec(Settings()), demand, "/etc/crossdock.toml")
 
 
 class ControlPeer:
     def __init__(self, dispatcher: PlainDispatcher, workers: WorkerRegistry | None = None) -> None:
-        self.session = admin_protocol(workers).session(dispatcher, lambda: None)
+        self.session = admin_protocol(workers, dispatcher.lease_requests).session(dispatcher, lambda: None)
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
 

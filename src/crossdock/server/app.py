@@ -161,7 +161,12 @@ class Server:
             self._commit.publish_events = redis.publish
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         self._admin = AdminProtocol(
-            self._metrics, workers, endpoints.plan_spec(settings), self._settings_file, self._purge
+            self._metrics,
+            workers,
+            endpoints.plan_spec(settings),
+            self._commit.lease_requests,
+            self._settings_file,
+            self._purge,
         )
         self._metrics.protocols = [*self._protocols.values(), self._admin]
         self._commit.clock.enter()

@@ -26,6 +26,7 @@ from crossdock.protocols.base import Dispatcher, JobResult
 from crossdock.protocols.channels import Channels
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock, LoopClock
+from crossdock.server.lease_requests import ASKING, LeaseRequests
 from crossdock.server.pending import SliceQueue
 from crossdock.server.reply_queue import Outlet
 from crossdock.server.timer import Timer
@@ -81,6 +82,7 @@ class GroupCommit:
         "channels",
         "clock",
         "entries",
+        "lease_requests",
         "no_room",
         "now",
         "observers",
@@ -130,6 +132,7 @@ class GroupCommit:
         self.waiters = Waiters(self._has_work)
         self._awaited_jobs, self._awaited_queues = self.waiters.by_job, self.waiters.by_queue
         self.waiting = self.waiters.tickets
+        self.lease_requests = LeaseRequests(self.waiters.by_queue, self.now.steady)
         self.together: Callable[[], AbstractContextManager[None]] = self.waiters.held
         self.channels = Channels()
         self.slices = SliceQueue(self.clock)
@@ -159,6 +162,8 @@ class GroupCommit:
         self._timer.start(journal_end)
 
     def do(self, command: Command[T]) -> T:
+        if type(command) in ASKING:
+            self.lease_requests.note(command, self.now.steady)
         execute = self._execute
         try:
             events, outcome, ready_queues = execute(command, self.now)

@@ -45,6 +45,7 @@ _DELAYED: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_DELAYED, State.BLOCKED, State.HELD)
 _ENDED: Final = (State.FAILED, State.DEAD)
 _LEASED: Final = (State.LEASED,)
+_CANCELABLE: Final = (*_WAITING, *_LEASED)
 _REMOVED_BY_DEFAULT: Final = (*_WAITING, *_ENDED)
 _REMOVABLE: Final = (*_REMOVED_BY_DEFAULT, State.LEASED, State.COMPLETE)
 
@@ -84,6 +85,13 @@ _ACTIONS: Final[dict[type[messages.Act], _Action]] = {
         ),
         _REMOVABLE,
         _REMOVED_BY_DEFAULT,
+    ),
+    messages.Cancel: _Action(
+        lambda dispatcher, request, jobs: dispatcher.do(
+            Remove(VIA, "canceled", _numbers(jobs), frozenset(_CANCELABLE))
+        ),
+        _CANCELABLE,
+        _CANCELABLE,
     ),
     messages.Move: _Action(
         lambda dispatcher, request, jobs: dispatcher.do(Reroute(VIA, request.to, _numbers(jobs))),

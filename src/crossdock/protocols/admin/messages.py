@@ -246,6 +246,33 @@ class Release(Act, tag="release"):
     force: bool = False  #: also if the worker is connected
 
 
+class Cancel(Act, tag="cancel"):
+    """Removes waiting and leased jobs."""
+
+
+class Push(Request, tag="push", kw_only=True):
+    """A job with the fields of Faktory."""
+
+    queue: Name
+    kind: Name
+    args: msgspec.Raw = msgspec.Raw(b"[]")  #: a JSON array
+    jid: Name | None = None
+    priority: Annotated[int, Meta(ge=1, le=9)] | None = None
+    retries: Annotated[int, Meta(ge=-1, le=2**31)] | None = None
+    at: Seconds | None = None  #: wall; when it becomes ready
+    lease_s: Annotated[int, Meta(ge=0)] | None = None
+    tags: TagTexts = msgspec.field(default_factory=list)
+    custom: msgspec.Raw = msgspec.Raw(b"null")  #: a JSON object
+
+
+class Throttles(Page, tag="throttles"):
+    pass
+
+
+class Overview(Request, tag="overview"):
+    pass
+
+
 class Quiet(Names, tag="quiet"):
     pass
 
@@ -325,6 +352,10 @@ AnyRequest = (
     | Audit
     | Export
     | Compact
+    | Cancel
+    | Push
+    | Throttles
+    | Overview
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.protocols.admin import messages
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.schedule_changes import PlanSpec
@@ -24,12 +25,14 @@ class AdminProtocol:
         status: StatusSource,
         workers: WorkerRegistry | None,
         plan_spec: PlanSpec,
+        demand: Demand,
         settings_file: str = "",
         journal: JournalKeeper | None = None,
     ) -> None:
         self._status = status
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory protocol
         self._plan_spec = plan_spec
+        self._demand = demand
         self._settings_file = settings_file  #: path, for errors about schedules that are defined in it
         self._journal = journal
         self.commands = 0
@@ -38,12 +41,13 @@ class AdminProtocol:
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
         return AdminSession(
             dispatcher,
-            self._status,
-            self.workers,
-            self._plan_spec,
-            self._settings_file,
-            self._journal,
-            self._count_command,
+            status=self._status,
+            workers=self.workers,
+            plan_spec=self._plan_spec,
+            demand=self._demand,
+            settings_file=self._settings_file,
+            journal=self._journal,
+            count_command=self._count_command,
         )
 
     def _count_command(self) -> None:

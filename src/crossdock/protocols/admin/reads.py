@@ -30,12 +30,14 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases, messages, schedules, selection, views
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.job_counts import jobs_by_state
 from crossdock.protocols.admin.job_walk import Slice, count_at_once, cursor_of, walk
 from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import Cursor, by_name, largest, read_cursor, write_cursor
 from crossdock.protocols.admin.selection import Selection
+from crossdock.protocols.admin.waiting_reasons import why_waiting
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -110,13 +112,16 @@ def counted(state: EngineState, wanted: Selection, cursor: Cursor | None, as_of:
     return reply({"count": found, "examined": examined, "as_of": as_of, "after": write_cursor(after)} | missing)
 
 
-def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
+def job(dispatcher: Dispatcher, demand: Demand, request: messages.Job) -> bytes:
     """The newest live job with that ID, or the progress that is still known of a job that is gone."""
     found = selection.find_jobs(dispatcher.state, request.id)
     if found:
         newest = found[-1]
         others = [each.number for each in found[:-1]]
-        return reply({"job": views.whole(newest, dispatcher.state, dispatcher.now), "same_jid": others})
+        state, now = dispatcher.state, dispatcher.now
+        why = why_waiting(newest, state, demand, now)
+        shown = views.whole(newest, state, now) | {"why": why and {"reason": why.reason, "text": why.text}}
+        return reply({"job": shown, "same_jid": others})
     progress = views.progress(dispatcher.state, str(request.id), dispatcher.now)
     if progress is not None:
         return reply({"job": None, "progress": progress})
@@ -129,7 +134,7 @@ def states(dispatcher: Dispatcher, request: messages.States) -> bytes:
     return reply({"states": [None if job is None else job.state.name.lower() for job in found]})
 
 
-def queues(dispatcher: Dispatcher, source: StatusSource, request: messages.Queues) -> Slices:
+def queues(dispatcher: Dispatcher, source: StatusSource, demand: Demand, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.by_state:
@@ -148,17 +153,17 @@ def queues(dispatcher: Dispatcher, source: StatusSource, request: messages.Queue
             for job_state, tally in tallies.items()
         }
         rates = source.queue_rates(queue.name)
-        rows.append(views.queue(queue, state, dispatcher.now) | counts | {"rates": rates})
+        rows.append(views.queue(queue, state, demand, dispatcher.now) | counts | {"rates": rates})
     return reply({"queues": rows, "after": after})
 
 
-def queue(dispatcher: Dispatcher, source: StatusSource, request: messages.Queue) -> Answer:
+def queue(dispatcher: Dispatcher, source: StatusSource, demand: Demand, request: messages.Queue) -> Answer:
     if queue_named(dispatcher.state, request.name) is None:
         return error(f"queue {request.name} not found")
-    return _queue(dispatcher, source, request.name)
+    return _queue(dispatcher, source, demand, request.name)
 
 
-def _queue(dispatcher: Dispatcher, source: StatusSource, name: str) -> Slices:
+def _queue(dispatcher: Dispatcher, source: StatusSource, demand: Demand, name: str) -> Slices:
     """One queue, with the number of its jobs in each state."""
     state = dispatcher.state
     states: dict[str, int | None] = {}
@@ -171,10 +176,10 @@ def _queue(dispatcher: Dispatcher, source: StatusSource, name: str) -> Slices:
     shown = {"ready": found.waiting} | states
     wait, run = source.times(name)
     times = {"rates": source.queue_rates(name), "wait": wait, "run": run}
-    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown} | times})
+    return reply({"queue": views.queue(found, state, demand, dispatcher.now) | {"states": shown} | times})
 
 
-def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
+def workers(dispatcher: Dispatcher, registry: WorkerRegistry, demand: Demand, request: messages.Workers) -> Slices:
     held = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
     names, after = yield from by_name({*known, *leases.resqu_worker_names(dispatcher.state)}, request)
@@ -182,7 +187,7 @@ def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.
         views.worker(known[each], held, dispatcher.now) if each in known else leases.resqu_worker(dispatcher, each)
         for each in names
     ]
-    rows = [row for row in found if row is not None]
+    rows = [row | {"queues": demand.last_asked(str(row["worker"]))} for row in found if row is not None]
     return reply({"workers": rows, "after": after})
 
 

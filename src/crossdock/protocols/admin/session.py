@@ -6,14 +6,17 @@ from typing import Any, Final
 from crossdock.protocols.admin import (
     actions,
     audit,
+    hold_ups,
     journal_requests,
     labels,
     messages,
     metrics,
+    push,
     reads,
     schedule_changes,
     schedules,
 )
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import Invalid, Request, error
@@ -30,9 +33,11 @@ class AdminSession:
     def __init__(
         self,
         dispatcher: Dispatcher,
+        *,
         status: StatusSource,
         workers: WorkerRegistry,
         plan_spec: PlanSpec,
+        demand: Demand,
         settings_file: str,
         journal: JournalKeeper | None = None,
         count_command: Callable[[], None] = lambda: None,
@@ -42,6 +47,7 @@ class AdminSession:
         self._status_source = status
         self._workers = workers
         self._plan_spec = plan_spec
+        self._demand = demand
         self._journal = journal
         self._count_command = count_command
         self._lines = Lines(LINE_BYTES)
@@ -77,7 +83,7 @@ class AdminSession:
         return reads.status(self._dispatcher, self._status_source, self._workers)
 
     def _workers_page(self, request: messages.Workers) -> Answer:
-        return reads.workers(self._dispatcher, self._workers, request)
+        return reads.workers(self._dispatcher, self._workers, self._demand, request)
 
     def _schedule_add(self, request: messages.ScheduleAdd) -> Answer:
         return schedule_changes.add(self._dispatcher, self._plan_spec, request)
@@ -106,6 +112,10 @@ class AdminSession:
         return actions.signal(self._dispatcher, self._workers, request)
 
 
+def _on_demand(verb: Callable[[Dispatcher, Demand, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+    return lambda session, request: verb(session._dispatcher, session._demand, request)
+
+
 def _on_dispatcher(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
     return lambda session, request: verb(session._dispatcher, request)
 
@@ -120,8 +130,12 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.RateHistory: _on_source(metrics.rates),
     messages.Protocols: _on_source(metrics.protocols),
     messages.Settings: _on_source(metrics.settings),
-    messages.Queues: _on_source(reads.queues),
-    messages.Queue: _on_source(reads.queue),
+    messages.Queues: lambda session, request: reads.queues(
+        session._dispatcher, session._status_source, session._demand, request
+    ),
+    messages.Queue: lambda session, request: reads.queue(
+        session._dispatcher, session._status_source, session._demand, request
+    ),
     messages.Workers: AdminSession._workers_page,
     messages.Batches: _on_dispatcher(reads.batches),
     messages.Batch: _on_dispatcher(reads.batch),
@@ -133,7 +147,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.ScheduleRun: _on_dispatcher(schedules.run),
     messages.Jobs: _on_dispatcher(reads.jobs),
     messages.Count: _on_dispatcher(reads.count),
-    messages.Job: _on_dispatcher(reads.job),
+    messages.Job: _on_demand(reads.job),
     messages.States: _on_dispatcher(reads.states),
     messages.Retry: _on_dispatcher(actions.retry),
     messages.Kill: _on_dispatcher(actions.act),
@@ -155,4 +169,8 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Erase: _on_dispatcher(journal_requests.erase),
     messages.Export: AdminSession._export,
     messages.Compact: AdminSession._compact,
+    messages.Cancel: _on_dispatcher(actions.act),
+    messages.Push: _on_dispatcher(push.push),
+    messages.Throttles: _on_dispatcher(hold_ups.throttles),
+    messages.Overview: _on_demand(hold_ups.overview),
 }

@@ -21,6 +21,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Callback, Form, Job, Number
 from crossdock.model.records import Batch, Pause, Phase, ResquBatch
 from crossdock.model.states import State
+from crossdock.protocols.admin.demand import Demand, asked_s
 from crossdock.protocols.admin.matchers import state_since
 from crossdock.protocols.admin.timeline import lease_end, timeline
 from crossdock.protocols.payload import compact
@@ -210,7 +211,7 @@ def progress(state: EngineState, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, state: EngineState, now: Now) -> View:
+def queue(one: Queue, state: EngineState, demand: Demand, now: Now) -> View:
     oldest = oldest_since(state, one.name)
     return {
         "queue": one.name,
@@ -219,6 +220,8 @@ def queue(one: Queue, state: EngineState, now: Now) -> View:
         "pause": None if one.pause is None else pause(one.pause),
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
+        "asked_s": asked_s(demand, one.name, now.steady),
+        "askers": demand.askers(one.name),
     }
 
 
@@ -227,6 +230,7 @@ def pause(one: Pause) -> View:
 
 
 def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
+    """A Faktory worker, which is connected."""
     return {
         "worker": one.wid,
         "hostname": one.hostname,
@@ -238,6 +242,7 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "rss_kib": one.rss_kb,
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
+        "protocol": "faktory",
     }
 
 
