@@ -13,7 +13,7 @@ from litestar.response.sse import ServerSentEventMessage
 from crossdock.web.admin import Admin, Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.pages import charts
-from crossdock.web.pages.asking import ask_optional
+from crossdock.web.pages.asking import ask
 from crossdock.web.pages.formatting import count, rate, size, span
 from crossdock.web.pages.render import nav_counts, text_of
 
@@ -101,7 +101,7 @@ async def live(request: WebRequest) -> ServerSentEvent:
 @get("/live/rates", include_in_schema=False)
 async def rates(request: WebRequest) -> dict[str, Any]:
     """The charts of the last hour, of one queue or of all."""
-    found = await ask_optional(request, "rates", queue=text_of(request, "queue", 1_024) or None)
+    found = await ask(request, "rates", queue=text_of(request, "queue", 1_024) or None)
     return charts.hour(found["rates"])
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from crossdock.web.admin import Refused
 from crossdock.web.caller import WebRequest
 from crossdock.web.context import by
 
@@ -10,15 +9,6 @@ from crossdock.web.context import by
 async def ask(request: WebRequest, do: str, **fields: Any) -> dict[str, Any]:
     found: dict[str, Any] = await request.app.state.admin.ask(do, **fields)
     return found
-
-
-async def ask_optional(request: WebRequest, do: str, **fields: Any) -> dict[str, Any]:
-    try:
-        return await ask(request, do, **fields)
-    except Refused as error:
-        if "unknown request" not in str(error):
-            raise
-        return {do: None}
 
 
 async def change(request: WebRequest, do: str, **fields: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What the chart component draws: series over the last hour from the server, or over days from the pipeline's tables."""
+"""What the chart component draws: the last hour from the server, or days from the pipeline's tables."""
 
 from typing import Any, Final
 
-from crossdock.web.pages.formatting import moment
+from crossdock.web.pages.formatting import moment, span
 
 #: The text beside the title of a chart of the last hour.
 LIVE: Final = "live, last hour"
@@ -33,8 +33,19 @@ def hour(rates: dict[str, Any] | None) -> dict[str, Chart]:
     last = end.timestamp() if end is not None else 0.0
     step, points = rates["step_s"], len(rates["pushed"])
     x = [last - step * (points - 1 - index) for index in range(points)]
-    flow = {"in": rates["pushed"], "out": rates["processed"], "failed": rates["failed"]}
+    names = {"in": "pushed", "out": "processed", "failed": "failed"}
+    flow = {label: [count / step for count in rates[name]] for label, name in names.items()}
     return {
         "flow": series("per second", x, **flow),
         "depth": series("jobs", x, waiting=rates["ready"]),
     }
+
+
+def histogram(distribution: dict[str, Any], label: str) -> Chart:
+    """Counts between the bounds of a cumulative distribution, whose bounds are seconds."""
+    bounds, counts = distribution["bounds"], distribution["counts"]
+    labels = [f"≤ {span(bound)}" for bound in bounds] + ["more"]
+    between = [count - before for before, count in zip([0, *counts], counts, strict=False)]
+    first = next((index for index, count in enumerate(between) if count), 0)
+    last = max((index for index, count in enumerate(between) if count), default=-1)
+    return bars("times", labels[first : last + 1], **{label: between[first : last + 1]})

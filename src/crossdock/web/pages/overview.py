@@ -9,7 +9,7 @@ from litestar.response import Template
 from crossdock.web.caller import WebRequest
 from crossdock.web.live import numbers
 from crossdock.web.pages import charts, links
-from crossdock.web.pages.asking import ask, ask_optional
+from crossdock.web.pages.asking import ask
 from crossdock.web.pages.render import render
 
 #: Rows of the short lists.
@@ -34,8 +34,8 @@ class HeldBack(NamedTuple):
     queues: list[str]
 
 
-def held_back(overview: dict[str, Any] | None) -> list[HeldBack]:
-    found = overview["held"] if overview else {}
+def held_back(overview: dict[str, Any]) -> list[HeldBack]:
+    found = overview["held"]
     rows = [
         HeldBack(title, link, found[name]["jobs"] or 0, found[name].get("queues") or [])
         for name, title, link in _REASONS
@@ -48,8 +48,8 @@ def held_back(overview: dict[str, Any] | None) -> list[HeldBack]:
 async def overview(request: WebRequest) -> Template:
     status, held, rates, queues, workers, failures = await asyncio.gather(
         ask(request, "status"),
-        ask_optional(request, "overview"),
-        ask_optional(request, "rates"),
+        ask(request, "overview"),
+        ask(request, "rates"),
         ask(request, "queues", by="ready", limit=_ROWS),
         ask(request, "workers", limit=200),
         ask(request, "failures", by="jobs", limit=_ROWS),
@@ -61,7 +61,7 @@ async def overview(request: WebRequest) -> Template:
         status=status["status"],
         numbers=numbers(status["status"], held["overview"]),
         held=held_back(held["overview"]),
-        full=(held["overview"] or {}).get("held", {}).get("full") or status["status"]["refusing"],
+        full=held["overview"]["held"]["full"],
         charts=charts.hour(rates["rates"]),
         queues=queues["queues"],
         workers=workers["workers"],

@@ -8,7 +8,7 @@ from litestar.response import Redirect, Template
 
 from crossdock.web.caller import WebRequest
 from crossdock.web.pages import charts, commands, links
-from crossdock.web.pages.asking import ask, ask_optional, change
+from crossdock.web.pages.asking import ask, change
 from crossdock.web.pages.render import render, text_of
 
 ROWS: Final = 100
@@ -51,7 +51,7 @@ async def queue_by_query(request: WebRequest) -> Template:
 async def _queue(request: WebRequest, name: str) -> Template:
     found, rates, jobs, workers = await asyncio.gather(
         ask(request, "queue", name=name),
-        ask_optional(request, "rates", queue=name),
+        ask(request, "rates", queue=name),
         ask(request, "jobs", states=["ready"], queue=name, limit=_FIRST),
         ask(request, "workers", limit=_WORKERS),
     )

@@ -8,8 +8,9 @@ from litestar.response import Template
 
 from crossdock.web.caller import WebRequest
 from crossdock.web.live import numbers
-from crossdock.web.pages import links
-from crossdock.web.pages.asking import ask, ask_optional
+from crossdock.web.pages import charts, links
+from crossdock.web.pages.asking import ask
+from crossdock.web.pages.formatting import span
 from crossdock.web.pages.render import render, text_of
 
 ROWS: Final = 50
@@ -20,26 +21,31 @@ _LITTLE_DISK: Final = 1024**3
 #: Milliseconds of a sync above which the page warns.
 _SLOW_SYNC_MS: Final = 100.0
 
+#: Seconds that the lake may be behind the journal.
+_LATE_LAKE_S: Final = 900.0
+
 
 @get("/server", include_in_schema=False)
 async def server(request: WebRequest) -> Template:
-    status, settings, lake = await asyncio.gather(
-        ask(request, "status"), ask_optional(request, "settings"), ask(request, "export")
+    status, settings, metrics = await asyncio.gather(
+        ask(request, "status"), ask(request, "settings"), ask(request, "metrics")
     )
-    shown = status["status"]
+    shown, figures = status["status"], metrics["metrics"]["server"]
     return await render(
         request,
         "server.html",
         "/server",
         status=shown,
         numbers=numbers(shown, None),
-        settings=by_section(settings["settings"] or []),
-        lake=lake,
-        warnings=warnings(shown),
+        settings=by_section(settings["settings"]),
+        lake=figures["lake"],
+        syncs=charts.histogram(figures["journal"]["sync"], "syncs"),
+        delays=charts.histogram(figures["loop_delay"], "passes"),
+        warnings=warnings(shown, figures["lake"]),
     )
 
 
-def warnings(status: dict[str, Any]) -> list[str]:
+def warnings(status: dict[str, Any], lake: dict[str, Any] | None) -> list[str]:
     """What an operator should look at, from the live status."""
     found = []
     if status["refusing"]:
@@ -51,6 +57,8 @@ def warnings(status: dict[str, Any]) -> list[str]:
     worst = status["sync"]["p99_ms"]
     if worst is not None and worst > _SLOW_SYNC_MS:
         found.append(f"Syncs to disk are slow: one in a hundred takes more than {worst:.0f} ms.")
+    if lake is not None and lake["lag_s"] > _LATE_LAKE_S:
+        found.append(f"The lake is {span(lake['lag_s'])} behind the journal. History on other pages is that old.")
     return found
 
 
@@ -64,21 +72,21 @@ def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 
 @get("/protocols", include_in_schema=False)
 async def protocols(request: WebRequest) -> Template:
-    found = await ask_optional(request, "protocols")
-    return await render(request, "protocols.html", "/protocols", protocols=found["protocols"] or [])
+    found = await ask(request, "protocols")
+    return await render(request, "protocols.html", "/protocols", protocols=found["protocols"])
 
 
 @get("/throttles", include_in_schema=False)
 async def throttles(request: WebRequest) -> Template:
     after = text_of(request, "after", 4_096)
-    found = await ask_optional(request, "throttles", after=after or None, limit=ROWS)
+    found = await ask(request, "throttles", after=after or None, limit=ROWS)
     return await render(
         request,
         "throttles.html",
         "/throttles",
-        throttles=found["throttles"] or [],
-        after=found.get("after"),
-        next_url=links.with_query("/throttles", after=found.get("after")),
+        throttles=found["throttles"],
+        after=found["after"],
+        next_url=links.with_query("/throttles", after=found["after"]),
         first_url="/throttles" if after else "",
     )
 
