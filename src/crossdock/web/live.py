@@ -14,7 +14,7 @@ from crossdock.web.admin import Admin, Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.pages import charts
 from crossdock.web.pages.asking import ask
-from crossdock.web.pages.formatting import count, rate, size, span
+from crossdock.web.pages.formatting import NONE, count, rate, size, span
 from crossdock.web.pages.render import nav_counts, text_of
 
 #: Open event streams. A page beyond them shows numbers that do not move.
@@ -43,7 +43,7 @@ def numbers(status: dict[str, Any], overview: dict[str, Any] | None) -> dict[str
         "failures": count(status["failures"]),
     }
     oldest = overview.get("oldest") if overview else None
-    shown["oldest"] = span(oldest["oldest_s"]) if oldest else "–"
+    shown["oldest"] = span(oldest["oldest_s"]) if oldest else NONE
     shown["oldest_queue"] = f"in {oldest['queue'][:60]}" if oldest else "nothing waits"
     return shown
 

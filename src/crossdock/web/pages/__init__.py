@@ -9,6 +9,7 @@ def all_handlers() -> list[HTTPRouteHandler]:
     from crossdock.web.pages import (
         batches,
         failures,
+        history,
         job,
         job_actions,
         jobs,
@@ -19,5 +20,5 @@ def all_handlers() -> list[HTTPRouteHandler]:
         workers,
     )
 
-    modules = (live, overview, jobs, job, job_actions, queues, workers, failures, batches, schedules, server)
+    modules = (live, overview, jobs, job, job_actions, queues, workers, failures, batches, schedules, history, server)
     return [handler for module in modules for handler in module.handlers]

@@ -1,28 +1,25 @@
 """What the chart component draws: the last hour from the server, or days from the pipeline's tables."""
 
-from typing import Any, Final
+from typing import Any
 
 from crossdock.web.pages.formatting import moment, span
-
-#: The text beside the title of a chart of the last hour.
-LIVE: Final = "live, last hour"
 
 Chart = dict[str, Any]
 
 
-def series(unit: str, x: list[float], kind: str = "lines", **lines: list[Any]) -> Chart:
-    """A chart whose lines are named by keyword."""
+def series(unit: str, x: list[float], lines: dict[str, list[Any]], kind: str = "lines") -> Chart:
+    """Lines by their label."""
     return {
         "unit": unit,
         "kind": kind,
         "x": x,
-        "series": [{"label": label.replace("_", " "), "values": values} for label, values in lines.items()],
+        "series": [{"label": label, "values": values} for label, values in lines.items()],
     }
 
 
-def bars(unit: str, labels: list[str], **lines: list[Any]) -> Chart:
+def bars(unit: str, labels: list[str], lines: dict[str, list[Any]]) -> Chart:
     """A chart with a text below each bar."""
-    return series(unit, [float(index) for index in range(len(labels))], "bars", **lines) | {"labels": labels}
+    return series(unit, [float(index) for index in range(len(labels))], lines, "bars") | {"labels": labels}
 
 
 def hour(rates: dict[str, Any] | None) -> dict[str, Chart]:
@@ -35,9 +32,10 @@ def hour(rates: dict[str, Any] | None) -> dict[str, Chart]:
     x = [last - step * (points - 1 - index) for index in range(points)]
     names = {"in": "pushed", "out": "processed", "failed": "failed"}
     flow = {label: [count / step for count in rates[name]] for label, name in names.items()}
+    whole = {"span_s": 3_600}  # the axis does not move while the hour fills
     return {
-        "flow": series("per second", x, **flow),
-        "depth": series("jobs", x, waiting=rates["ready"]),
+        "flow": series("per second", x, flow) | whole,
+        "depth": series("jobs", x, {"waiting": rates["ready"]}) | whole,
     }
 
 
@@ -48,4 +46,4 @@ def histogram(distribution: dict[str, Any], label: str) -> Chart:
     between = [count - before for before, count in zip([0, *counts], counts, strict=False)]
     first = next((index for index, count in enumerate(between) if count), 0)
     last = max((index for index, count in enumerate(between) if count), default=-1)
-    return bars("times", labels[first : last + 1], **{label: between[first : last + 1]})
+    return bars("times", labels[first : last + 1], {label: between[first : last + 1]})

@@ -74,7 +74,7 @@ def _days(day: str, month: str, weekday: str) -> str:
     parts = []
     if weekday not in ("*", "?"):
         names = _names(weekday, _DAY_NAMES, _DAYS, 7)
-        parts.append("on weekdays" if names in ("Monday to Friday",) else f"on {names}")
+        parts.append("on weekdays" if names == "Monday to Friday" else f"on {names}")
     if day not in ("*", "?"):
         text = "the last day" if day.upper() == "L" else f"day {_list(day)}"
         text = f"every {_some(step, 'day')}" if (step := _step(day)) else f"on {text} of the month"

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from crossdock.web.pages import links
 
-NONE: Final = "–"
+NONE: Final = "\u2013"
 
 _STEPS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BYTES: Final = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -56,6 +56,8 @@ def span(seconds: float | None) -> str:
         return f"-{span(-seconds)}"
     if seconds < 0.0005:
         return "0 s" if seconds == 0 else "<1 ms"
+    if seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms".replace(".0 ms", " ms")
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:
@@ -64,7 +66,9 @@ def span(seconds: float | None) -> str:
     for size, name, smaller, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:
             rest = whole % size // smaller
-            return f"{whole // size} {name} {rest} {small}" if rest and whole // size < 100 else f"{whole // size} {name}"
+            return (
+                f"{whole // size} {name} {rest} {small}" if rest and whole // size < 100 else f"{whole // size} {name}"
+            )
     return f"{whole} s"
 
 

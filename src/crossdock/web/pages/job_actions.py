@@ -7,6 +7,7 @@ from litestar import get, post
 from litestar.exceptions import NotFoundException, ValidationException
 from litestar.response import Redirect, Template
 
+from crossdock.web.admin import Refused
 from crossdock.web.caller import WebRequest
 from crossdock.web.pages import commands, links
 from crossdock.web.pages.asking import ask, change
@@ -39,7 +40,8 @@ async def confirm(request: WebRequest) -> Template:
     action = "" if request.query_params.get("all") else text_of(request, "do", 20)
     ids = _ids(request.query_params.getall("id", [])) if action else []
     if not action:
-        counts = [(name, await _count(request, name, filter_text)) for name in commands.JOB_ACTIONS]
+        total = await _count(request, "", filter_text)
+        counts = [(name, await _count_or_none(request, name, filter_text)) for name in commands.JOB_ACTIONS]
         return await render(
             request,
             "choose_action.html",
@@ -47,7 +49,7 @@ async def confirm(request: WebRequest) -> Template:
             filter=filter_text,
             choices=[(name, commands.JOB_ACTIONS[name][0], found) for name, found in counts],
             dangerous=commands.DANGEROUS,
-            total=await _count(request, "", filter_text),
+            total=total,
             back=links.with_query("/jobs", filter=filter_text),
         )
     _check(action)
@@ -84,7 +86,7 @@ EFFECTS: Final = {
     "move": "They keep their state and wait in the other queue.",
     "release": "Their leases end as if they had expired. A worker that still runs such a job cannot complete it.",
     "kill": "They become dead jobs, which are kept for a while and can be retried.",
-    "cancel": "They are removed, also if a worker runs them now. Its later completion is refused. This cannot be undone.",
+    "cancel": "They are removed, also if a worker runs them now; its completion is refused. This cannot be undone.",
     "delete": "They are removed. This cannot be undone.",
 }
 
@@ -102,6 +104,14 @@ async def _count(request: WebRequest, action: str, filter_text: str) -> Counted:
         total, after, as_of = total + found["count"], found["after"], as_of or found["as_of"]
         if after is None or time.monotonic() > end:
             return Counted(total, as_of, is_whole=after is None)
+
+
+async def _count_or_none(request: WebRequest, action: str, filter_text: str) -> Counted:
+    """The filter is valid. An action refuses it if the filter names a state that the action cannot change."""
+    try:
+        return await _count(request, action, filter_text)
+    except Refused:
+        return Counted(0, None, is_whole=True)
 
 
 @post("/actions/jobs/{action:str}", include_in_schema=False)

@@ -4,8 +4,7 @@ import re
 from typing import Final
 from urllib.parse import quote, urlencode
 
-#: Names that need no quotes in the filter language.
-_PLAIN: Final = re.compile(r"[^\s\"\\,*-][^\s\"\\,*]*")
+from crossdock.protocols.admin.filter_language import BadFilter, Filter, Term, Value, parse
 
 #: Names that browsers and servers leave alone in a path. Others go into the query.
 _IN_PATH: Final = re.compile(r"(?!\.\.?$)[\w.:@+~-]{1,200}", re.ASCII)
@@ -22,10 +21,7 @@ def address(page: str, name: str) -> str:
 
 def word(term: str, value: str) -> str:
     """One word of the filter language: `queue:mail`, `error:"timed out"`."""
-    if _PLAIN.fullmatch(value):
-        return f"{term}:{value}"
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'{term}:"{escaped}"'
+    return Term(term, (Value(value),)).render()
 
 
 def jobs(*words: str, **terms: str | None) -> str:
@@ -39,16 +35,20 @@ def with_query(path: str, **values: str | None) -> str:
     return f"{path}?{query}" if query else path
 
 
-#: Words of a filter: spaces separate them, unless they are in quotes.
-_WORD: Final = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*"?)+')
-
-
 def with_state(text: str, state: str) -> str:
-    """The filter with this state in place of its own. An empty state: any."""
-    rest = [each for each in _WORD.findall(text) if not each.startswith("state:")]
-    return " ".join([f"state:{state}", *rest] if state else rest)
+    """The filter with this state in place of its own. An empty state: any. A filter that is not valid is dropped."""
+    rest = tuple(term for term in _terms(text) if term.field != "state")
+    own = (Term("state", (Value(state),)),) if state else ()
+    return Filter(own + rest).render()
 
 
 def states_in(text: str) -> list[str]:
     """The states that the filter names."""
-    return [state for each in _WORD.findall(text) if each.startswith("state:") for state in each[6:].split(",")]
+    return [value.text for term in _terms(text) if term.field == "state" and not term.negated for value in term.values]
+
+
+def _terms(text: str) -> tuple[Term, ...]:
+    try:
+        return parse(text).terms
+    except BadFilter:
+        return ()

@@ -43,13 +43,14 @@ async def render(request: WebRequest, template: str, at: str, **context: Any) ->
 
 
 def nav_counts(status: dict[str, Any]) -> dict[str, int]:
-    return status["states"] | {
+    counts: dict[str, int] = status["states"] | {
         "jobs": status["jobs"],
         "queues": status["queues"],
         "workers": status["workers"],
         "batches": status["batches"],
         "schedules": sum(status["schedules"].values()),
     }
+    return counts
 
 
 def _notice(request: WebRequest) -> str | None:

@@ -72,9 +72,7 @@ def _run_after(row: dict[str, Any], at: float) -> float:
 @post("/actions/schedules/run", include_in_schema=False)
 async def run(request: WebRequest) -> Redirect:
     form = await request.form()
-    await change(
-        request, "schedule-run", name=str(form.get("name", "")), source=str(form.get("source", "")) or None
-    )
+    await change(request, "schedule-run", name=str(form.get("name", "")), source=str(form.get("source", "")) or None)
     return Redirect("/schedules?notice=run", status_code=303)
 
 

@@ -39,9 +39,9 @@
     return {
       width: plot.clientWidth, height: plot.clientHeight, padding: [8, 12, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 6 } },
-      scales: { x: { time: !spec.labels }, y: { range: (_, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.1 : 1] } },
+      scales: { x: { time: !spec.labels, range: (_, low, high) => spec.labels ? [low - 0.5, high + 0.5] : [spec.span_s ? high - spec.span_s : low, high] }, y: { range: (_, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 64, values: spec.labels ? (_, at) => at.map((each) => spec.labels[each] ?? "") : [
+        { ...axis, space: 64, size: 28, incrs: spec.labels ? [1, 2, 5, 10] : undefined, values: spec.labels ? (_, at) => at.map((each) => spec.labels[each] ?? "") : [
           [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
           [3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
           [1, "{HH}:{mm}", null, null, null, null, null, null, 1],
@@ -56,7 +56,8 @@
         const at = chart.cursor.idx;
         legend.forEach((element, index) => {
           const values = chart.data[index + 1];
-          const value = values[at ?? values.length - 1];
+          const idle = bars ? values.reduce((sum, each) => sum + (each || 0), 0) : values[values.length - 1];
+          const value = at === null || at === undefined ? idle : values[at];
           element.textContent = value === null || value === undefined ? "–" : text(value);
         });
       }] },
