@@ -16,6 +16,7 @@ from crossdock.web.auth import login
 from crossdock.web.auth.passwords import Passwords
 from crossdock.web.auth.sessions import Sessions
 from crossdock.web.auth.tokens import Tokens
+from crossdock.web.history_reader import History
 from crossdock.web.options import WebOptions
 from crossdock.web.security import BODY_BYTES, Guard
 
@@ -37,6 +38,7 @@ async def readyz(state: State) -> dict[str, str]:
 
 def create_app(options: WebOptions) -> Guard:
     admin = Admin(options.data)
+    history = History(options.lake, options.tables)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
     app = Litestar(
         route_handlers=[
@@ -47,12 +49,20 @@ def create_app(options: WebOptions) -> Guard:
             *pages.all_handlers(),
             create_static_files_router("/static", [_HERE / "static"], include_in_schema=False),
         ],
-        state=State({"admin": admin, "options": options, "passwords": passwords, "sessions": sessions}),
+        state=State(
+            {
+                "admin": admin,
+                "history": history,
+                "options": options,
+                "passwords": passwords,
+                "sessions": sessions,
+            }
+        ),
         template_config=TemplateConfig(directory=_HERE / "templates", engine=JinjaTemplateEngine),
         openapi_config=description.config(),
         plugins=[description.RawJson()],
         exception_handlers=errors.HANDLERS,
         request_max_body_size=BODY_BYTES,
-        on_shutdown=[admin.close],
+        on_shutdown=[admin.close, history.close],
     )
     return Guard(app, options, passwords, sessions, tokens)

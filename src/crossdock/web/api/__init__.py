@@ -2,7 +2,7 @@
 
 from litestar import Router
 
-from crossdock.web.api import admin_requests, bulk, jobs, queues, records, server
+from crossdock.web.api import admin_requests, bulk, exports, history, jobs, queues, records, server
 
 
 def all_handlers() -> list[Router]:
@@ -14,6 +14,8 @@ def all_handlers() -> list[Router]:
                 queues.router,
                 jobs.router,
                 bulk.router,
+                exports.router,
+                history.router,
                 records.router,
                 admin_requests.router,
             ],
