@@ -8,7 +8,6 @@ from crossdock.web.caller import WebRequest
 from crossdock.web.context import page
 from crossdock.web.pages import formatting
 
-
 #: Texts of notices after an action. A link can choose a notice but not write its text.
 NOTICES: Final = {
     "retry": "{n} made ready.",
