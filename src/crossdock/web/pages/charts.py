@@ -32,7 +32,7 @@ def hour(rates: dict[str, Any] | None) -> dict[str, Chart]:
     x = [last - step * (points - 1 - index) for index in range(points)]
     names = {"in": "pushed", "out": "processed", "failed": "failed"}
     flow = {label: [count / step for count in rates[name]] for label, name in names.items()}
-    whole = {"span_s": 3_600}  # the axis does not move while the hour fills
+    whole = {"span_s": 600}  # the axis is at least this long while the hour fills
     return {
         "flow": series("per second", x, flow) | whole,
         "depth": series("jobs", x, {"waiting": rates["ready"]}) | whole,

@@ -4,6 +4,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 from markupsafe import Markup
 
 from crossdock.web.pages import links
@@ -121,10 +122,13 @@ def some(number: int, noun: str, plural: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
+
+
 def pretty(value: Any) -> str:
     """JSON on several lines. Text that is not JSON stays as it is."""
-    import msgspec
-
     if isinstance(value, str):
         return value
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -7,7 +7,7 @@ from litestar.response import Redirect, Template
 
 from crossdock.web.admin import Refused
 from crossdock.web.caller import WebRequest
-from crossdock.web.pages import links
+from crossdock.web.pages import commands, links
 from crossdock.web.pages.asking import ask
 from crossdock.web.pages.render import render, text_of
 
@@ -66,6 +66,11 @@ async def _page(request: WebRequest, listing: Listing) -> Template:
         "jobs.html",
         listing.path,
         listing=listing,
+        actions=[
+            (name, title, name in commands.DANGEROUS)
+            for name, (title, states) in commands.JOB_ACTIONS.items()
+            if not listing.state or listing.state in states
+        ],
         filter=text,
         whole=whole,
         error=error,

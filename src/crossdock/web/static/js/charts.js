@@ -1,7 +1,7 @@
 // The one chart component: a figure with data-chart, drawn by uPlot. Its height is fixed by the style sheet.
 //
 // data-chart: {"unit", "x": [seconds since 1970, or numbers], "labels": [texts for x]?, "series": [{"label", "values"}],
-// "kind": "lines" | "bars", "stacked"?: false}. data-source: an address that returns the same, fetched again on "tick".
+// "kind": "lines" | "bars", "span_s": the shortest time axis}. data-source: an address that returns the same, fetched again on "tick".
 (() => {
   "use strict";
   const drawn = new Map();
@@ -39,7 +39,7 @@
     return {
       width: plot.clientWidth, height: plot.clientHeight, padding: [8, 12, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 6 } },
-      scales: { x: { time: !spec.labels, range: (_, low, high) => spec.labels ? [low - 0.5, high + 0.5] : [spec.span_s ? high - spec.span_s : low, high] }, y: { range: (_, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.1 : 1] } },
+      scales: { x: { time: !spec.labels, range: (_, low, high) => spec.labels ? [low - 0.5, high + 0.5] : [spec.span_s ? Math.min(low, high - spec.span_s) : low, high] }, y: { range: (_, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.1 : 1] } },
       axes: [
         { ...axis, space: 64, size: 28, incrs: spec.labels ? [1, 2, 5, 10] : undefined, values: spec.labels ? (_, at) => at.map((each) => spec.labels[each] ?? "") : [
           [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
