@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from litestar import Litestar, get
-from litestar.contrib.jinja import JinjaTemplateEngine
 from litestar.datastructures import State
+from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 

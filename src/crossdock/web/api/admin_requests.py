@@ -7,6 +7,7 @@ from litestar import Response, Router, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import JSONBody
 
 from crossdock.protocols.admin import messages
 from crossdock.web.api.base import BODY, NOT_FOUND
@@ -22,7 +23,7 @@ from crossdock.web.context import by
     | BODY
     | {200: ResponseSpec(dict[str, Any], description="The reply of the server.", generate_examples=False)},
 )
-async def admin(request: WebRequest, state: State, data: dict[str, Any]) -> Response[bytes]:
+async def admin(request: WebRequest, state: State, data: JSONBody[dict[str, Any]]) -> Response[bytes]:
     """Send one request of the admin protocol, such as `{"do": "queues"}`. The reply is the server's.
 
     A change is recorded with the name of the token. `by` in the request is replaced.

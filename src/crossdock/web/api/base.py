@@ -6,22 +6,24 @@ from urllib.parse import unquote
 import msgspec
 from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import PathParameter, QueryParameter
 
 from crossdock.protocols.admin.messages import PAGE
 from crossdock.web.errors import Problem
 
 T = TypeVar("T")
 
-Limit = Annotated[int, Parameter(ge=1, le=PAGE, description="Rows of a page.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=PAGE, description="Rows of a page.")]
 After = Annotated[
-    str | None, Parameter(max_length=4_096, description="The cursor of the previous page. Leave it out for the first.")
+    str | None,
+    QueryParameter(max_length=4_096, description="The cursor of the previous page. Leave it out for the first."),
 ]
 FilterText = Annotated[
-    str, Parameter(query="filter", max_length=4_096, description='A filter, such as `state:dead error:"timed out"`.')
+    str,
+    QueryParameter(name="filter", max_length=4_096, description='A filter, such as `state:dead error:"timed out"`.'),
 ]
-Number = Annotated[int, Parameter(ge=0, le=2**53, description="The job's number.")]
-Name = Annotated[str, Parameter(min_length=1, max_length=1_024, description="A slash in it is sent as %2F.")]
+Number = Annotated[int, PathParameter(ge=0, le=2**53, description="The job's number.")]
+Name = Annotated[str, PathParameter(min_length=1, max_length=1_024, description="A slash in it is sent as %2F.")]
 
 #: Longest text of a filter and of a name in a body.
 FilterBody = Annotated[str, msgspec.Meta(max_length=4_096)]

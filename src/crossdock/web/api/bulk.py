@@ -8,6 +8,7 @@ from litestar import Response, Router, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, JSONBody
 from litestar.response import Stream
 
 from crossdock.web.admin import Admin, Refused, ServerUnavailable
@@ -58,7 +59,7 @@ class BulkProgress(Model):
         )
     },
 )
-async def act(request: WebRequest, state: State, action: Action, data: BulkBody) -> Response[Any]:
+async def act(request: WebRequest, state: State, action: FromPath[Action], data: JSONBody[BulkBody]) -> Response[Any]:
     """Change all jobs that match a filter.
 
     Without `expected` the reply is `{"count": N}` and nothing is changed. With `expected` equal to the count the jobs

@@ -9,7 +9,7 @@ import msgspec
 from litestar import Response, Router, get
 from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from crossdock.web.admin import Admin, ServerUnavailable
@@ -38,8 +38,8 @@ _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjso
 async def export(
     state: State,
     filter_text: FilterText = "",
-    file_format: Annotated[Format, Parameter(query="format")] = "csv",
-    limit: Annotated[int, Parameter(ge=1, le=ROWS, description="Rows of the file.")] = ROWS,
+    file_format: Annotated[Format, QueryParameter(name="format")] = "csv",
+    limit: Annotated[int, QueryParameter(ge=1, le=ROWS, description="Rows of the file.")] = ROWS,
 ) -> Response[Any]:
     """Jobs that match a filter, as JSON lines or CSV. In CSV a cell that a spreadsheet would take for a formula begins
     with an apostrophe."""

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, Router, get
 from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from crossdock.web.admin import Refused, ServerUnavailable
@@ -58,7 +58,7 @@ async def job_history(
     state: State,
     number: Number,
     stream: Annotated[
-        bool, Parameter(description="Send a line of JSON for each day as it is read, newest day first.")
+        bool, QueryParameter(description="Send a line of JSON for each day as it is read, newest day first.")
     ] = False,
 ) -> Response[Any]:
     """Every transition of a job, from the lake. It looks back at most 30 days and for 5 seconds."""
@@ -80,10 +80,10 @@ async def _lines(history: History, number: int) -> AsyncIterator[bytes]:
 async def table_rows(
     state: State,
     table: Name,
-    days: Annotated[int, Parameter(ge=1, le=366, description="Days that end with `until`.")] = 30,
-    until: Annotated[datetime.date | None, Parameter(description="The last day. Default: today.")] = None,
-    queue: Annotated[str | None, Parameter(max_length=1_024)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=5_000)] = 1_000,
+    days: Annotated[int, QueryParameter(ge=1, le=366, description="Days that end with `until`.")] = 30,
+    until: Annotated[datetime.date | None, QueryParameter(description="The last day. Default: today.")] = None,
+    queue: Annotated[str | None, QueryParameter(max_length=1_024)] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=5_000)] = 1_000,
 ) -> TableRows:
     """Rows of one of the pipeline's tables, such as `daily` or `attempts`, and how old the tables are."""
     last = None if until is None else until.isoformat()

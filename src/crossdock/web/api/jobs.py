@@ -7,6 +7,7 @@ import msgspec
 from litestar import Router, get, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, NotFoundException
+from litestar.params import FromPath, JSONBody
 
 from crossdock.web.api import models
 from crossdock.web.api.base import (
@@ -70,7 +71,7 @@ async def count(state: State, filter_text: FilterText = "") -> models.Count:
 
 
 @post("/jobs", responses=ERRORS | BODY, tags=["jobs"])
-async def push(request: WebRequest, state: State, data: NewJob) -> models.Pushed:
+async def push(request: WebRequest, state: State, data: JSONBody[NewJob]) -> models.Pushed:
     """Push a job. It is durable when the reply arrives."""
     fields = {name: getattr(data, name) for name in data.__struct_fields__}
     if data.args is msgspec.UNSET:
@@ -90,7 +91,11 @@ async def job(state: State, number: Number) -> models.JobReply:
 
 @post("/jobs/{number:int}/{action:str}", responses=CONFLICT | BODY, status_code=200, tags=["jobs"])
 async def act(
-    request: WebRequest, state: State, number: Number, action: Action, data: ActionBody | None = None
+    request: WebRequest,
+    state: State,
+    number: Number,
+    action: FromPath[Action],
+    data: JSONBody[ActionBody | None] = None,
 ) -> models.Done:
     """Change one job. Status 409 with the reason if its state does not allow it.
 
@@ -113,13 +118,13 @@ def _refusal(action: str, refused: dict[str, Any], states: list[str]) -> str:
 
 
 @post("/jobs/{number:int}/tag", responses=NOT_FOUND | BODY, status_code=200, tags=["jobs"])
-async def tag(request: WebRequest, state: State, number: Number, data: TagsBody) -> models.Tagged:
+async def tag(request: WebRequest, state: State, number: Number, data: JSONBody[TagsBody]) -> models.Tagged:
     """Add tags to a job."""
     return await ask(state, models.Tagged, "tag", id=number, tags=data.tags, by=by(request))
 
 
 @post("/jobs/{number:int}/untag", responses=NOT_FOUND | BODY, status_code=200, tags=["jobs"])
-async def untag(request: WebRequest, state: State, number: Number, data: TagsBody) -> models.Tagged:
+async def untag(request: WebRequest, state: State, number: Number, data: JSONBody[TagsBody]) -> models.Tagged:
     """Remove tags from a job."""
     return await ask(state, models.Tagged, "untag", id=number, tags=data.tags, by=by(request))
 

@@ -6,7 +6,7 @@ import msgspec
 from litestar import Router, get, post
 from litestar.datastructures import State
 from litestar.exceptions import NotFoundException
-from litestar.params import Parameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from crossdock.web.api import models
 from crossdock.web.api.base import BODY, ERRORS, NOT_FOUND, After, Limit, Name, NameText, ask, plain
@@ -45,9 +45,9 @@ async def queues(
     after: After = None,
     order: Annotated[
         Literal["name", "ready"],
-        Parameter(query="by", description="`ready`: one page, the longest queues first."),
+        QueryParameter(name="by", description="`ready`: one page, the longest queues first."),
     ] = "name",
-    by_state: Annotated[bool, Parameter(description="Also count the jobs in every other state.")] = False,
+    by_state: Annotated[bool, QueryParameter(description="Also count the jobs in every other state.")] = False,
 ) -> models.Queues:
     """Queues with their waiting jobs, rates and pauses."""
     return await ask(state, models.Queues, "queues", limit=limit, after=after, by=order, by_state=by_state)
@@ -60,13 +60,15 @@ async def queue(state: State, name: Name) -> models.QueueReply:
 
 
 @post("/queues", responses=ERRORS | BODY, status_code=200, tags=["queues"])
-async def change_queues(request: WebRequest, state: State, data: QueuesBody) -> models.Changed:
+async def change_queues(request: WebRequest, state: State, data: JSONBody[QueuesBody]) -> models.Changed:
     """Pause or resume several queues. `done` has the queues that changed."""
     return await _switch(request, state, data.action, names=data.names, all=data.all, reason=data.reason)
 
 
 @post("/queues/{name:str}/pause", responses=NOT_FOUND | BODY, status_code=200, tags=["queues"])
-async def pause(request: WebRequest, state: State, name: Name, data: PauseBody | None = None) -> models.Changed:
+async def pause(
+    request: WebRequest, state: State, name: Name, data: JSONBody[PauseBody | None] = None
+) -> models.Changed:
     """Pause a queue: pushes are accepted, fetches return nothing. A running job goes on."""
     reason = data.reason if data is not None else ""
     return _known(await _switch(request, state, "pause", names=[plain(name)], reason=reason), "queue", name)
@@ -91,14 +93,14 @@ async def workers(state: State, limit: Limit = 50, after: After = None) -> model
 
 
 @post("/workers", responses=ERRORS | BODY, status_code=200, tags=["workers"])
-async def change_workers(request: WebRequest, state: State, data: WorkersBody) -> models.Changed:
+async def change_workers(request: WebRequest, state: State, data: JSONBody[WorkersBody]) -> models.Changed:
     """Quiet or terminate several workers."""
     return await ask(state, models.Changed, data.action, names=data.names, all=data.all, by=by(request))
 
 
 @post("/workers/{name:str}/{action:str}", responses=NOT_FOUND, status_code=200, tags=["workers"])
 async def signal(
-    request: WebRequest, state: State, name: Name, action: Literal["quiet", "terminate"]
+    request: WebRequest, state: State, name: Name, action: FromPath[Literal["quiet", "terminate"]]
 ) -> models.Changed:
     """`quiet`: the worker gets no more jobs. `terminate`: it also ends when its jobs have ended."""
     changed = await ask(state, models.Changed, action, names=[plain(name)], by=by(request))

@@ -6,7 +6,7 @@ import msgspec
 from litestar import Router, get, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, NotFoundException
-from litestar.params import Parameter
+from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from crossdock.web.api import models
 from crossdock.web.api.base import (
@@ -26,7 +26,7 @@ from crossdock.web.caller import WebRequest
 from crossdock.web.context import by
 
 Source = Literal["settings", "resqu", "qless"]
-SourceName = Annotated[Source | None, Parameter(description="Required if several sources have this name.")]
+SourceName = Annotated[Source | None, QueryParameter(description="Required if several sources have this name.")]
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
@@ -70,7 +70,7 @@ async def batch(state: State, name: Name) -> models.BatchReply:
 
 @get("/schedules", responses=ERRORS, tags=["schedules"])
 async def schedules(
-    state: State, limit: Limit = 50, after: After = None, source: Source | None = None
+    state: State, limit: Limit = 50, after: After = None, source: FromQuery[Source | None] = None
 ) -> models.Schedules:
     """Schedules of the settings file, of Resqu and of qless, with their next run."""
     return await ask(state, models.Schedules, "schedules", limit=limit, after=after, source=source)
@@ -83,13 +83,15 @@ async def schedule(state: State, name: Name, source: SourceName = None) -> model
 
 
 @post("/schedules", responses=ERRORS | BODY, tags=["schedules"])
-async def add_schedule(request: WebRequest, state: State, data: NewSchedule) -> models.ScheduleReply:
+async def add_schedule(request: WebRequest, state: State, data: JSONBody[NewSchedule]) -> models.ScheduleReply:
     """Add a schedule."""
     return await ask(state, models.ScheduleReply, "schedule-add", by=by(request), **_given(data))
 
 
 @post("/schedules/{name:str}/edit", responses=NOT_FOUND | BODY, status_code=200, tags=["schedules"])
-async def edit_schedule(request: WebRequest, state: State, name: Name, data: ScheduleEdit) -> models.ScheduleReply:
+async def edit_schedule(
+    request: WebRequest, state: State, name: Name, data: JSONBody[ScheduleEdit]
+) -> models.ScheduleReply:
     """Change the given fields. A schedule of the settings file is changed in that file only."""
     fields = _given(data)
     return await ask(state, models.ScheduleReply, "schedule-edit", name=plain(name), by=by(request), **fields)
@@ -124,7 +126,7 @@ async def failures(
     limit: Limit = 50,
     after: After = None,
     order: Annotated[
-        Literal["name", "jobs"], Parameter(query="by", description="`jobs`: one page, the largest groups first.")
+        Literal["name", "jobs"], QueryParameter(name="by", description="`jobs`: one page, the largest groups first.")
     ] = "name",
 ) -> models.Failures:
     """Failed and dead jobs by the group of their last error."""
@@ -144,7 +146,7 @@ async def tags(
     after: After = None,
     order: Annotated[
         Literal["name", "jobs"],
-        Parameter(query="by", description="`jobs`: one page, the tags with the most jobs first."),
+        QueryParameter(name="by", description="`jobs`: one page, the tags with the most jobs first."),
     ] = "name",
 ) -> models.Tags:
     """Tags with the number of their jobs."""

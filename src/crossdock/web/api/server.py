@@ -4,7 +4,7 @@ from typing import Annotated
 
 from litestar import Router, get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from crossdock.web.api import server_models as models
 from crossdock.web.api.base import ERRORS, NOT_FOUND, After, Limit, ask
@@ -33,7 +33,9 @@ async def overview(state: State) -> models.OverviewReply:
 @get("/stats/rates", responses=NOT_FOUND, tags=["server"])
 async def rates(
     state: State,
-    queue: Annotated[str | None, Parameter(max_length=1_024, description="One queue. Default: all together.")] = None,
+    queue: Annotated[
+        str | None, QueryParameter(max_length=1_024, description="One queue. Default: all together.")
+    ] = None,
 ) -> models.RatesReply:
     """Jobs per step of ten seconds, over the last hour. `rates` is null for a queue that is not among the busiest."""
     return await ask(state, models.RatesReply, "rates", queue=queue)

@@ -23,7 +23,7 @@ USER = "admin"
 
 
 @get("/login", include_in_schema=False)
-async def login_page(request: WebRequest, next_page: str = "/") -> Template:
+async def login_page(request: WebRequest) -> Template:
     """The form that asks for the password."""
     return await _form(request, request.query_params.get("next", "/"))
 
