@@ -146,6 +146,8 @@ def test_an_unknown_queue_or_group_is_reported(peer: ControlPeer) -> None:
     assert peer.ask("jobs", filter="queue:nowhere")["missing"] == ["queue"]
     assert peer.ask("jobs", filter="queue:nowhere,mail").get("missing") is None
     assert peer.ask("jobs", filter="-queue:nowhere").get("missing") is None
+    assert peer.ask("jobs", filter="queue:no*")["missing"] == ["queue"]
+    assert peer.ask("jobs", filter="queue:ma*").get("missing") is None
     assert peer.ask("count", filter="group:Absent queue:nowhere")["missing"] == ["queue", "failure"]
 
 
