@@ -25,19 +25,20 @@ _JOB: Final = Noun(
     "List, show and change jobs.",
     """\b
 Examples:
-  crossdock job list --state dead --kind invoice
+  crossdock job list state:dead kind:invoice
   crossdock job show 4711
   crossdock job retry --failure Timeout
   crossdock job take mail --done
 """,
     {
-        "list": Entry("List jobs by state, queue, kind, tag and age.", "job:list_jobs"),
+        "list": Entry("List jobs, all of them or those that match a filter.", "job:list_jobs"),
         "show": Entry("Show one job with everything known about it.", "job:show"),
         "take": Entry("Lease one job as a worker does, show it, and settle it.", "take:take"),
         "retry": Entry("Make failed, dead and retrying jobs ready now, by ID or filter.", "job:retry"),
         "kill": Entry("Move waiting jobs to the dead jobs, by ID or filter.", "job:kill"),
         "move": Entry("Move waiting jobs to another queue, by ID or filter.", "job:move"),
         "delete": Entry("Delete jobs, by ID or filter.", "job:delete"),
+        "cancel": Entry("Remove waiting and leased jobs, by ID or filter.", "job:cancel"),
         "release": Entry("End the leases of workers that are gone, by ID or filter.", "job:release"),
         "replay": Entry("Choose jobs from the lake's history and push them again, each exactly once.", "replay:replay"),
         "tag": Entry("Add tags to a job and print all its tags.", "job:tag"),

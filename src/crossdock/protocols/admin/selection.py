@@ -197,9 +197,16 @@ def missing(request: JobFilter, state: EngineState) -> dict[str, list[str]]:
     return {"missing": found} if found else {}
 
 
+#: Names that are looked through for a prefix. With more, the prefix counts as known.
+_NAMES: Final = 20_000
+
+
 def _is_known(term: Term, names: Collection[str]) -> bool:
-    """Whether one of the values names something. A prefix is not looked up: there may be many names."""
-    return any(value.prefix or value.text in names for value in term.values)
+    """Whether one of the values names something."""
+    if any(value.text in names for value in term.values if not value.prefix):
+        return True
+    prefixes = tuple(value.text for value in term.values if value.prefix)
+    return bool(prefixes) and (len(names) > _NAMES or any(name.startswith(prefixes) for name in names))
 
 
 def find_jobs(state: EngineState, name: int | str) -> list[Job]:
