@@ -27,6 +27,7 @@ from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
+from crossdock.server.event_counter import EventCounter
 from crossdock.server.group_commit import GroupCommit
 
 _A_COMMIT: Final = 64  #: requests per group commit
@@ -62,6 +63,7 @@ class Bench:
         self._commit = GroupCommit(
             Engine(state := EngineState(), Random(1)), _Scribe(), Clock(), self._loop, Admission(state, 10**7)
         )
+        self._commit.observers.append(EventCounter().observe)
         self._peer = Connection(ConnectionRegistry(Limits()), _protocol(protocol), self._commit)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)

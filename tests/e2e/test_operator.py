@@ -138,9 +138,23 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["job", "show", "missing"], "job missing not found (completed and deleted jobs are not kept)"),
         (
             ["job", "retry"],
-            "choose jobs: IDs, or --state, --queue, --kind, --tag, --failure, --older-than, or --all",
+            "choose jobs: IDs, a filter such as queue:mail, --state, --queue, --kind, --tag, --failure, --older-than, or",
         ),
         (["job", "kill", "1", "--queue", "mail"], "give either IDs or filters, not both"),
+        (["job", "kill", "1", "queue:mail"], "give either IDs or filters, not both"),
+        (["job", "list", "queue:nope"], "queue nope not found; crossdock queue list shows all\n"),
+        (
+            ["job", "delete", "group:No*", "--yes"],
+            "failure group No not found; crossdock failure list shows all\n",
+        ),
+        (
+            ["job", "list", "--failure", "No*"],
+            "failure group No not found; crossdock failure list shows all\n",
+        ),
+        (
+            ["job", "retry", "stat:dead"],
+            'filter: stat:dead at position 1: unknown field "stat"; did you mean "state"?\n',
+        ),
         (["job", "kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
         (["job", "delete", "--queue", "", "--yes"], "Invalid value for '--queue': it is empty"),
         (["job", "list", "--tag", ""], "Invalid value for '--tag': it is empty; give a name, or leave the flag out"),
@@ -172,6 +186,24 @@ def test_retry_kill_and_delete_by_id(operator: Operator, client: Client) -> None
     refused = operator.run("job", "kill", "1")
     message = "crossdock: job 1 is dead, and was before: retry brings it back, delete takes it away\n"
     assert (refused.out, refused.err) == ("killed 0 jobs\n", message)
+
+
+def test_commands_take_the_filter_language(operator: Operator, client: Client) -> None:
+    push_dead_jobs(client, "job-00001", "job-00002")
+    client.push("job-00003", "mail", args=["two words"])
+    client.push("job-00004", "mail", at="2030-01-01T00:00:00Z")
+    assert operator.output("job", "list", "state:ready,dead", "--count") == "3 jobs\n"
+    assert operator.output("job", "list", "-state:dead", "--count") == "2 jobs\n"
+    assert [row["jid"] for row in operator.json("job", "list", "payload:two words")["jobs"]] == ["job-00003"]
+    assert [row["jid"] for row in operator.json("job", "list", 'queue:mail error:"x" -state:ready')["jobs"]] == []
+    assert operator.json("job", "retry", "error:broken", "-id:job-00002", "--yes") == {"matched": 1, "done": 1}
+    shown = operator.output("job", "show", "job-00004")
+    assert re.match(
+        r"job 4, scheduled for \S+\nnot running: it is scheduled for 2030-01-01 00:00 UTC, in \d+ d\n", shown
+    )
+    assert client.fetch("mail") is not None
+    assert operator.json("job", "cancel", "queue:mail", "--yes") == {"matched": 2, "done": 2}
+    assert client.sizes() == {"enqueued": 1, "scheduled": 0, "retries": 0, "dead": 1, "working": 0}
 
 
 def test_a_leased_job_is_deleted_if_its_id_is_given(operator: Operator, client: Client) -> None:

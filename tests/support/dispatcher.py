@@ -19,6 +19,7 @@ from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_ent
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.channels import Channels
 from crossdock.server.group_commit import endings
+from crossdock.server.lease_requests import ASKING, LeaseRequests
 from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class PlainDispatcher:
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
         self.waits = Waiters(lambda queue: self.engine.has_work(queue, self.now))
+        self.lease_requests = LeaseRequests(self.waits.by_queue, now.steady)
         self.channels = Channels()
         self.timed: list[Timed] = []
         self.slowness = 0.0  #: seconds that pass between two calls of held_up()
@@ -71,6 +73,8 @@ class PlainDispatcher:
         self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 
     def do(self, command: Command[T]) -> T:
+        if type(command) in ASKING:
+            self.lease_requests.note(command, self.now.steady)
         events, outcome, ready_queues = self.engine.execute(command, self.now)
         self.events += events
         self.waits.notify(endings(events, self.waits.by_job))

@@ -6,12 +6,14 @@ from typing import Any, Final, NamedTuple
 import click
 
 from crossdock.cli import completion
+from crossdock.cli.filters import FilterCommand, chosen, expect, flags
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import NothingDone, agreed, note, print_json
-from crossdock.cli.parameters import Name, chosen, expect, filtered
+from crossdock.cli.parameters import Name
 from crossdock.cli.render.tables import clean, some
 from crossdock.client.admin import AdminClient
 from crossdock.client.base import ClientError, Refused
+from crossdock.protocols.admin.filter_language import is_word
 
 #: IDs in one request.
 _IDS: Final = 1_000
@@ -32,19 +34,21 @@ class JobAction(NamedTuple):
 
 
 def job_action(action: JobAction) -> click.Command:
-    @click.command(action.do, cls=AdminCommand, help=action.help, epilog=action.examples)
-    @click.argument("ids", type=Name(), nargs=-1, metavar="[ID]...", shell_complete=completion.jobs)
-    @filtered(*action.states)
+    @click.command(action.do, cls=FilterCommand, help=action.help, epilog=action.examples)
+    @click.argument("given", type=Name(), nargs=-1, metavar="[ID|FILTER]...", shell_complete=completion.jobs)
+    @flags(*action.states)
     @click.option("--all", "everything", is_flag=True, help="All jobs that this command can act on.")
     @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-    def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool, **values: Any) -> None:
+    def command(given: tuple[str, ...], everything: bool, yes: bool, as_json: bool, **values: Any) -> None:
+        ids = tuple(each for each in given if not is_word(each))
         more = {str(option.name): values.pop(str(option.name)) for option in action.options}
-        filters = chosen(values)
+        filters = chosen(values, filter(is_word, given))
         if ids and (filters or everything):
             raise click.UsageError("give either IDs or filters, not both")
         if not ids and not filters and not everything:
             raise click.UsageError(
-                "choose jobs: IDs, or --state, --queue, --kind, --tag, --failure, --older-than, or --all"
+                "choose jobs: IDs, a filter such as queue:mail, --state, --queue, --kind, --tag, --failure, "
+                "--older-than, or --all"
             )
         with server(values) as client:
             if ids:
@@ -140,6 +144,7 @@ class NamedAction(NamedTuple):
     complete: completion.Completer
     member: str = "names"  #: of the request that holds the names
     has_all: bool = True
+    options: tuple[click.Option, ...] = ()  #: members of the request
 
 
 def named_action(action: NamedAction) -> click.Command:
@@ -147,9 +152,10 @@ def named_action(action: NamedAction) -> click.Command:
         if bool(names) is everything:
             how = "IDs" if action.member == "ids" else "names"
             raise click.UsageError(f"choose {action.thing}s: their {how}{', or --all' if action.has_all else ''}")
-        member = action.member
+        more = {str(option.name): values.pop(str(option.name)) for option in action.options}
+        selected = {"all": True} if everything else {action.member: names}
         with server(values) as client:
-            answer = client.ask(action.do, all=True) if everything else client.ask(action.do, **{member: names})
+            answer = client.ask(action.do, **selected, **more)
         if as_json:
             print_json(answer)
         else:
@@ -160,7 +166,8 @@ def named_action(action: NamedAction) -> click.Command:
 
     word = "ID" if action.member == "ids" else action.thing.upper()
     params: list[click.Parameter] = [
-        click.Argument(["names"], type=Name(), nargs=-1, metavar=f"[{word}]...", shell_complete=action.complete)
+        click.Argument(["names"], type=Name(), nargs=-1, metavar=f"[{word}]...", shell_complete=action.complete),
+        *action.options,
     ]
     if action.has_all:
         params.append(click.Option(["--all", "everything"], is_flag=True, help=f"Every {action.thing}."))

@@ -25,19 +25,20 @@ _JOB: Final = Noun(
     "List, show and change jobs.",
     """\b
 Examples:
-  crossdock job list --state dead --kind invoice
+  crossdock job list state:dead kind:invoice
   crossdock job show 4711
   crossdock job retry --failure Timeout
   crossdock job take mail --done
 """,
     {
-        "list": Entry("List jobs by state, queue, kind, tag and age.", "job:list_jobs"),
+        "list": Entry("List jobs, all of them or those that match a filter.", "job:list_jobs"),
         "show": Entry("Show one job with everything known about it.", "job:show"),
         "take": Entry("Lease one job as a worker does, show it, and settle it.", "take:take"),
         "retry": Entry("Make failed, dead and retrying jobs ready now, by ID or filter.", "job:retry"),
         "kill": Entry("Move waiting jobs to the dead jobs, by ID or filter.", "job:kill"),
         "move": Entry("Move waiting jobs to another queue, by ID or filter.", "job:move"),
         "delete": Entry("Delete jobs, by ID or filter.", "job:delete"),
+        "cancel": Entry("Remove waiting and leased jobs, by ID or filter.", "job:cancel"),
         "release": Entry("End the leases of workers that are gone, by ID or filter.", "job:release"),
         "replay": Entry("Choose jobs from the lake's history and push them again, each exactly once.", "replay:replay"),
         "tag": Entry("Add tags to a job and print all its tags.", "job:tag"),
@@ -131,6 +132,16 @@ Examples:
     },
 )
 
+_AUDIT: Final = Noun(
+    "List what operators changed.",
+    """\b
+Examples:
+  crossdock audit list
+  crossdock audit list --limit 10 --json
+""",
+    {"list": Entry("List the last changes by operators, newest first.", "audit:list_changes")},
+)
+
 _LAKE: Final = Noun(
     "The history of every job, in Parquet files by date.",
     """\b
@@ -199,9 +210,11 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "batch": _BATCH,
     "tag": _TAG,
     "failure": _FAILURE,
+    "audit": _AUDIT,
     "lake": _LAKE,
     "pipeline": _PIPELINE,
     "report": _REPORT,
+    "password": Entry("Print the argon2id hash of a password, for http.password.", "password:password"),
     "backup": Entry("Copy the data to DEST, a new folder, and verify the copy.", "data:backup"),
     "restore": Entry("Verify BACKUP, copy it to the data folder, and verify that.", "data:restore"),
     "check": Entry("Verify the journal, the snapshots and the lake of a data folder.", "data:check"),

@@ -12,6 +12,7 @@ import click
 from crossdock.cli.options import settings_of
 from crossdock.client.admin import AdminClient
 from crossdock.model.errors import CrossdockError
+from crossdock.protocols.admin.filter_language import FIELDS, STATES
 
 _TIMEOUT_S: Final = 1.0
 _PAGE: Final = 200
@@ -43,3 +44,9 @@ batches: Final = _names("batches", "batch")
 tags: Final = _names("tags", "tag")
 failures: Final = _names("failures", "failure")
 schedules: Final = _names("schedules", "name", by_name=False)
+
+
+def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Fields of the filter language, and states."""
+    known = [f"{field}:" for field in FIELDS] + [f"state:{state}" for state in STATES]
+    return [word for word in known if word.startswith(incomplete)]

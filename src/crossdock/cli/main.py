@@ -26,6 +26,7 @@ Examples:
   crossdock job take mail                          take one, as a worker does
   crossdock queue list                             queues and their jobs
   crossdock top                                    a live view
+  crossdock --server https://host:7420 --token-file F queue list
 """
 
 
@@ -67,7 +68,7 @@ class CatalogGroup(click.Group):
 
 
 @click.pass_context
-def _show_help(ctx: click.Context) -> None:
+def _show_help(ctx: click.Context, /, **options: str | None) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -116,6 +117,27 @@ crossdock = CatalogGroup(
     help="A durable job server for clients of Faktory, Workq, Masenko, qless and Resqu.",
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    params=[
+        click.Option(
+            ["--server"],
+            envvar="CROSSDOCK_SERVER",
+            metavar="URL",
+            help="A server on another machine, such as https://host:7420. Default: $CROSSDOCK_SERVER, else the server "
+            "on this machine.",
+        ),
+        click.Option(
+            ["--token-file"],
+            envvar="CROSSDOCK_TOKEN_FILE",
+            metavar="FILE",
+            help="File with the token for --server, readable by its owner only. Default: $CROSSDOCK_TOKEN_FILE.",
+        ),
+        click.Option(
+            ["--ca"],
+            envvar="CROSSDOCK_CA",
+            metavar="FILE",
+            help="Certificates that --server is verified with (PEM). Default: $CROSSDOCK_CA, else those of the system.",
+        ),
+    ],
 )
 crossdock = click.version_option(__version__, prog_name="crossdock", message="%(prog)s %(version)s")(crossdock)
 

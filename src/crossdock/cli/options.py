@@ -10,6 +10,7 @@ import click
 
 from crossdock.client.admin import AdminClient
 from crossdock.client.base import NoServer
+from crossdock.client.http_admin import HttpAdminClient, read_token
 from crossdock.journal.data_dir import in_use_by
 from crossdock.settings.loading import Found, Loaded, load
 from crossdock.settings.table import TABLE, Setting
@@ -128,13 +129,41 @@ class AdminCommand(click.Command):
 
 
 def settings_of(values: dict[str, Any]) -> Loaded:
-    """The settings of the server on that folder, if it was started with the same file and variables."""
+    """The settings of the server on that folder, if it was started with the same file and variables. Raises
+    click.UsageError with --server: the settings of another machine are not known here."""
+    context = click.get_current_context(silent=True)
+    root = context.find_root() if context is not None else None
+    if root is not None and root.get_parameter_source("server") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("this command reads files or listeners of this machine; leave out --server")
     return loaded({"listen": (), **values})
 
 
 @contextmanager
 def server(values: dict[str, Any]) -> Iterator[AdminClient]:
-    """Connect to the running server that the flags select. Raises NoServer, which says what to do."""
+    """Connect to the running server that the flags select, here or at --server. Raises NoServer, which says what to
+    do."""
+    remote = _global("server")
+    if remote is None:
+        with local_server(values) as client:
+            yield client
+        return
+    if values.get("data") is not None or values.get("config") is not None:
+        raise click.UsageError("--data and --config select a server on this machine; leave them out with --server")
+    token_file = _global("token_file")
+    token = read_token(Path(token_file)) if token_file else ""
+    with HttpAdminClient(remote, token, _global("ca")) as client:
+        yield client
+
+
+def _global(name: str) -> Any:
+    """An option that is given before the command."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.find_root().params.get(name)
+
+
+@contextmanager
+def local_server(values: dict[str, Any]) -> Iterator[AdminClient]:
+    """Connect to the running server on this machine."""
     folder = settings_of(values).settings.server.data
     try:
         client = AdminClient(folder)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from crossdock.cli.options import server, settings_of
+from crossdock.cli.options import local_server, settings_of
 from crossdock.client.base import NoServer, Refused, Worker
 from crossdock.client.bulk import Loader, Where
 from crossdock.client.faktory import FaktoryClient
@@ -74,7 +74,7 @@ def _listener(protocol: str, values: dict[str, Any], loaded: Loaded) -> Address 
     if chosen and loaded.sources[f"listen.{protocol}"].startswith("flag"):
         return where
     try:
-        with server(values) as admin:
+        with local_server(values) as admin:
             return parse_address(admin.ask("status")["status"]["listeners"].get(protocol, "off"))
     except NoServer:
         if not chosen or values.get("data") is not None:  # only that server knows its port, or is meant

@@ -22,6 +22,9 @@ example `crossdock job list`. `--help` works on every command and noun.
 
 Exit codes: 0 success; 1 an error, or a warning of `doctor`; 2 wrong usage or a bad setting. An error is one sentence on
 stderr.
+
+Options before the command select a server on another machine ([HTTP API](http-api.md#6-admin-requests)). They apply to
+the commands that ask a running server:
 """
 
 
@@ -29,7 +32,8 @@ def page() -> str:
     """The whole page."""
     root = click.Context(crossdock, info_name="crossdock")
     rows = "\n".join(f"| [`{path}`](#{_anchor(path)}) | {text} |" for path, text in _summaries())
-    parts = [_HEAD, f"| Command | Description |\n|---|---|\n{rows}\n"]
+    parts = [_HEAD, _table(list(_options(crossdock, root)))]
+    parts.append(f"| Command | Description |\n|---|---|\n{rows}\n")
     parts += [_section(path, command, context) for path, command, context in _commands(crossdock, root, "")]
     return "\n".join(parts)
 
@@ -62,13 +66,17 @@ def _section(path: str, command: click.Command, context: click.Context) -> str:
     parts = [f"## {path}\n", f"```text\n{usage}\n```\n", _text(command.help or "")]
     options = list(_options(command, context))
     if options:
-        rows = "\n".join(f"| `{flag}` | {text} |" for flag, text in options)
-        parts.append(f"| Option | Description |\n|---|---|\n{rows}\n")
+        parts.append(_table(options))
     if isinstance(command, SettingsCommand):
         parts.append("Every [setting](settings.md) is a flag too.\n")
     if command.epilog:
         parts.append(_examples(command.epilog))
     return "\n".join(parts)
+
+
+def _table(options: list[tuple[str, str]]) -> str:
+    rows = "\n".join(f"| `{flag}` | {text} |" for flag, text in options)
+    return f"| Option | Description |\n|---|---|\n{rows}\n"
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:

@@ -50,6 +50,14 @@ class Child:
             raise RuntimeError("a pipe was requested")
         return self._process.stdout
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
     async def ended(self) -> int:
         """Wait for the process and return its exit code."""
         code = 0 if self._process is None else await self._process.wait()

@@ -173,6 +173,9 @@ class EventPublisher(Protocol):
 class WireProtocol(Protocol):
     name: str
     handshake_s: float  #: deadline of the handshake; 0: there is none
+    error_prefix: bytes  #: the beginning of every error reply, and of no other
+    commands: int  #: executed since the start
+    errors: int  #: error replies since the start, counted by the connections
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
 

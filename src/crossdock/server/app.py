@@ -6,8 +6,9 @@ import logging
 import secrets
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -30,6 +31,7 @@ from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
+from crossdock.server.settings_in_effect import settings_in_effect
 from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
@@ -69,9 +71,12 @@ class _EventOutlet:
 
 
 class Server:
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, settings_file: str) -> None:
+    def __init__(
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, settings_file: str, sources: Mapping[str, str]
+    ) -> None:
         self._settings = settings
         self._settings_file = settings_file
+        self._sources = sources
         self._loop = loop
         self._addresses = endpoints.addresses(settings)
         # Read before anything is locked or written: an invalid entry stops the start and changes nothing.
@@ -146,15 +151,24 @@ class Server:
             commit=self._commit,
             journal_writer=self._journal_writer,
             connections=self._registry.connections,
+            loop=self._loop,
+            lake=self._lake,
         )
+        self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
         self._protocols = endpoints.build(settings, self._addresses)
         faktory, redis = self._protocols.get("faktory"), self._protocols.get("redis")
         if isinstance(redis, EventPublisher):
             self._commit.publish_events = redis.publish
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         self._admin = AdminProtocol(
-            self._metrics, workers, endpoints.plan_spec(settings), self._settings_file, self._purge
+            self._metrics,
+            workers,
+            endpoints.plan_spec(settings),
+            self._commit.lease_requests,
+            self._settings_file,
+            self._purge,
         )
+        self._metrics.protocols = [*self._protocols.values(), self._admin]
         self._commit.clock.enter()
         self._commit.do(start)
         for command in self._static_config:
@@ -162,6 +176,7 @@ class Server:
         self._commit.reply(_EventOutlet(self._start_durable), b"", None)
         self._commit.start_timers(recovered.steady)
         self._housekeeping(0)
+        self._metrics.loop_delay.start()
         return Ready([Listening(name, address) for name, address in self._addresses.items()], recovered)
 
     async def listen(self) -> list[Listening]:
@@ -252,6 +267,7 @@ class Server:
     async def close(self) -> None:
         """Shut down. After a failure no more replies are sent."""
         self._housekeeping_timer.cancel()
+        self._metrics.loop_delay.stop()
         for server in self._servers:
             server.close()
         listeners.remove_admin_socket(self._folder.path)
@@ -283,15 +299,21 @@ class Server:
             connection.abort()
 
 
-def run(settings: Settings, on_ready: Callable[[Ready], None], settings_file: str = "") -> None:
+def run(
+    settings: Settings,
+    on_ready: Callable[[Ready], None],
+    settings_file: str = "",
+    sources: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Serve until SIGTERM or SIGINT. SIGHUP is ignored. Raises the failure that stopped the server, if there was one.
 
-    `settings_file` is the path the settings were read from, for errors that name it.
+    `settings_file` is the path the settings were read from, for errors that name it. `sources` says where each setting
+    comes from.
     """
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        server = Server(settings, loop, settings_file)
+        server = Server(settings, loop, settings_file, sources)
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, server.stop)
         loop.add_signal_handler(signal.SIGHUP, server.ignore_hangup)

@@ -49,6 +49,7 @@ class Connection(asyncio.Protocol):
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._reply = commit.reply
+        self._error_prefix = protocol.error_prefix
         self._requests: deque[Any] = deque()  #: parsed, and not handled yet
         self._pending = PendingRequest(commit, self.replies, self._answered, self._request_failed)
         self._handle_scheduled = False
@@ -104,6 +105,8 @@ class Connection(asyncio.Protocol):
                 answer = self._request_failed(error)
             # The same as `ReplyQueue.send`, without its calls.
             if type(answer) is bytes and (size := len(answer)) <= LARGE_REPLY:
+                if answer.startswith(self._error_prefix):
+                    self._protocol.errors += 1
                 self.replies.unreleased += size
                 reply = self._reply
                 reply(self, answer, None)
@@ -201,7 +204,7 @@ class Connection(asyncio.Protocol):
             left -= 1
             answer = self._handle_next()
             if type(answer) is bytes:
-                replies.send(answer)
+                self._send(answer)
             if self._handshake is not None and session.identified:
                 self._admit()  # before an answer that may take minutes
             if type(answer) is not bytes and (self._closing or not self.accept_answer(answer)):
@@ -242,14 +245,14 @@ class Connection(asyncio.Protocol):
     def accept_answer(self, answer: Answer) -> bool:
         """Send an answer, or start to wait or work for it. Returns True if the next request may be handled."""
         if isinstance(answer, bytes):
-            self.replies.send(answer)
+            self._send(answer)
             return True
         if isinstance(answer, Grant):
             self.replies.send(answer.reply, answer.leases)
             return True
         if isinstance(answer, Close):
             self._requests.clear()
-            self.replies.send(answer.reply)
+            self._send(answer.reply)
             self._closing = self._ending = True
             return False
         if isinstance(answer, Wait):
@@ -259,6 +262,11 @@ class Connection(asyncio.Protocol):
             return False
         result = self._pending.work(answer)
         return result is not None and self.accept_answer(result)
+
+    def _send(self, reply: bytes) -> None:
+        if reply.startswith(self._error_prefix):
+            self._protocol.errors += 1
+        self.replies.send(reply)
 
     def _answered(self, answer: Answer) -> None:
         """The pending request has an answer."""
@@ -324,6 +332,10 @@ class Connection(asyncio.Protocol):
     def _give_back(self, leases: list[LeaseRef]) -> None:
         """End leases whose reply never reached the peer."""
         self._commit.do(GiveBack(self._protocol.name, leases))
+
+    @property
+    def protocol(self) -> str:
+        return self._protocol.name
 
     def describe(self) -> str:
         return f"{self._protocol.name} {self._flow.peer_name()}"

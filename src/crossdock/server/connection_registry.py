@@ -43,6 +43,10 @@ class ConnectedPeer(Protocol):
     reply_bytes: int  #: of replies that are not sent, as last counted
 
     @property
+    def protocol(self) -> str:
+        """The name of its protocol."""
+
+    @property
     def replies(self) -> ReplyQueue: ...
 
     def describe(self) -> str:

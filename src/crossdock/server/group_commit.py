@@ -26,6 +26,7 @@ from crossdock.protocols.base import Dispatcher, JobResult
 from crossdock.protocols.channels import Channels
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock, LoopClock
+from crossdock.server.lease_requests import ASKING, LeaseRequests
 from crossdock.server.pending import SliceQueue
 from crossdock.server.reply_queue import Outlet
 from crossdock.server.timer import Timer
@@ -45,6 +46,10 @@ SOFT_AT_MOST: Final = 10_000
 
 #: The outlet, the bytes, and the leases that the reply grants.
 Reply = tuple[Outlet, bytes, list[LeaseRef] | None]
+
+
+#: The bytes of a journal entry, and how many events it holds.
+EncodedEntry: TypeAlias = tuple[bytes, int]
 
 
 class EntryWriter(Protocol):
@@ -77,8 +82,10 @@ class GroupCommit:
         "channels",
         "clock",
         "entries",
+        "lease_requests",
         "no_room",
         "now",
+        "observers",
         "on_failure",
         "publish_events",
         "slices",
@@ -107,6 +114,8 @@ class GroupCommit:
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes events on channels. Called only while a client is subscribed
         self.publish_events: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
+        #: Called with the events of each commit, by command, and its entries, after its replies were sent
+        self.observers: list[Callable[[Sequence[Sequence[AnyEvent]], Sequence[EncodedEntry]], None]] = []
         self._changes: list[Sequence[AnyEvent]] = []  #: the events of each command of the open entry
         self._hard = False  #: the open entry must be written
         self._replies: list[Reply] = []
@@ -123,6 +132,7 @@ class GroupCommit:
         self.waiters = Waiters(self._has_work)
         self._awaited_jobs, self._awaited_queues = self.waiters.by_job, self.waiters.by_queue
         self.waiting = self.waiters.tickets
+        self.lease_requests = LeaseRequests(self.waiters.by_queue, self.now.steady)
         self.together: Callable[[], AbstractContextManager[None]] = self.waiters.held
         self.channels = Channels()
         self.slices = SliceQueue(self.clock)
@@ -152,6 +162,8 @@ class GroupCommit:
         self._timer.start(journal_end)
 
     def do(self, command: Command[T]) -> T:
+        if type(command) in ASKING:
+            self.lease_requests.note(command, self.now.steady)
         execute = self._execute
         try:
             events, outcome, ready_queues = execute(command, self.now)
@@ -249,6 +261,8 @@ class GroupCommit:
                 self.written_bytes += len(entry)
                 left -= 1
                 self._journal_writer.append(entry, _not_last if left else partial(self._durable, replies))
+            for observe in self.observers:
+                observe(changes, entries)
             self._timer.arm()
             if self.state.discarded and not self._freeing:
                 self._free()
@@ -317,9 +331,6 @@ def endings(events: Iterable[AnyEvent], awaited: Collection[Number]) -> Iterator
 #: Longest journal entry, unless the events of one command are longer. SQLite stores no blob of a gigabyte, and a reader
 #: keeps a whole entry in memory.
 ENTRY_BYTES: Final = 64 * 1024 * 1024
-
-#: The bytes of a journal entry, and how many events it holds.
-EncodedEntry: TypeAlias = tuple[bytes, int]
 
 
 def encode_entries(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[EncodedEntry]:

@@ -25,6 +25,7 @@ _TRIMMED_AT_ONCE: Final = 100  #: entries
 _TRIM_S: Final = 0.05  #: seconds of trimming at a time while an operator waits for it
 _CALL_EVERY: Final = 1024 * 1024  #: bytes between two calls of `on_written`
 _TIMES: Final = 2_000
+_UNCOUNTED: Final = 20_000  #: more than the entries of a second
 _USED_UP: Final = (
     "the disk is full and the reserve is used up; free some space on the disk of the data folder, or raise its "
     "quota, and start again"
@@ -53,6 +54,7 @@ class JournalWriter:
         self._trimming = True
         self._syncing: asyncio.Future[None] | None = None
         self.took: deque[tuple[float, float]] = deque(maxlen=_TIMES)  #: last entries: when durable, seconds it took
+        self.uncounted: deque[float] = deque(maxlen=_UNCOUNTED)  #: the seconds of entries that metrics have not counted
 
     def append(self, entry: bytes, durable: Callable[[], None]) -> None:
         """Write the entry, then call `durable`. If it cannot be written, `durable` is never called."""
@@ -66,6 +68,7 @@ class JournalWriter:
             return
         ended = time.monotonic()
         self.took.append((ended, ended - began))
+        self.uncounted.append(ended - began)
         durable()
         if self._trimming:
             self._trim()

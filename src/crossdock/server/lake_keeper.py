@@ -168,6 +168,11 @@ class LakeKeeper:
         """Upper bound of the journal's bytes that are not in the lake's drafts yet."""
         return self._behind + self._commit.written_bytes - self._written
 
+    @property
+    def lag_s(self) -> float:
+        """Seconds since the lake last made progress while there are journal entries that it does not have."""
+        return time.monotonic() - self._unpublished_since if self._last_seq() > self.last else 0.0
+
     def _set_priority(self, now: float) -> None:
         """Set the priority of the process that runs, or is about to be started."""
         child = self._child

@@ -9,7 +9,9 @@ import logging
 from typing import Final
 
 from crossdock.journal.child_process import Child
+from crossdock.lake.location import absolute
 from crossdock.server import listeners
+from crossdock.server.lake_keeper import location_of
 from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
 from crossdock.web.options import WebOptions, encode
@@ -53,6 +55,8 @@ class WebKeeper:
             tls_cert=http.tls_cert,
             tls_key=http.tls_key,
             log=self._settings.server.log,
+            lake=absolute(location_of(self._settings)),
+            tables=absolute(self._settings.server.data / "tables"),
         )
 
     async def _run(self) -> None:

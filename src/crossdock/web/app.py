@@ -1,20 +1,24 @@
-"""Puts the application together: routes, templates, error pages."""
+"""Puts the application together: routes, templates, error pages and the guard around them."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from litestar import Litestar, Request, Response, get
-from litestar.contrib.jinja import JinjaTemplateEngine
+from litestar import Litestar, get
 from litestar.datastructures import State
-from litestar.openapi.config import OpenAPIConfig
+from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 
-from crossdock import __version__
-from crossdock.web.admin import Admin, Refused, ServerUnavailable
-from crossdock.web.api import server
+from crossdock.web import api, errors, pages
+from crossdock.web.admin import Admin
+from crossdock.web.api import description
+from crossdock.web.auth import login
+from crossdock.web.auth.passwords import Passwords
+from crossdock.web.auth.sessions import Sessions
+from crossdock.web.auth.tokens import Tokens
+from crossdock.web.history_reader import History
 from crossdock.web.options import WebOptions
-from crossdock.web.pages import overview
+from crossdock.web.security import BODY_BYTES, Guard
 
 _HERE: Final = Path(__file__).parent
 
@@ -32,27 +36,33 @@ async def readyz(state: State) -> dict[str, str]:
     return {"status": "ready"}
 
 
-def _unavailable(request: Request[Any, Any, Any], error: ServerUnavailable) -> Response[dict[str, str]]:
-    return Response({"error": str(error)}, status_code=503)
-
-
-def _refused(request: Request[Any, Any, Any], error: Refused) -> Response[dict[str, str]]:
-    return Response({"error": str(error)}, status_code=400)
-
-
-def create_app(options: WebOptions) -> Litestar:
+def create_app(options: WebOptions) -> Guard:
     admin = Admin(options.data)
-    return Litestar(
+    history = History(options.lake, options.tables)
+    passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
+    app = Litestar(
         route_handlers=[
             healthz,
             readyz,
-            server.router,
-            overview.page,
+            *api.all_handlers(),
+            *login.handlers,
+            *pages.all_handlers(),
             create_static_files_router("/static", [_HERE / "static"], include_in_schema=False),
         ],
-        state=State({"admin": admin, "options": options}),
+        state=State(
+            {
+                "admin": admin,
+                "history": history,
+                "options": options,
+                "passwords": passwords,
+                "sessions": sessions,
+            }
+        ),
         template_config=TemplateConfig(directory=_HERE / "templates", engine=JinjaTemplateEngine),
-        openapi_config=OpenAPIConfig(title="Crossdock", version=__version__, path="/api/v1", render_plugins=[]),
-        exception_handlers={ServerUnavailable: _unavailable, Refused: _refused},
-        on_shutdown=[admin.close],
+        openapi_config=description.config(),
+        plugins=[description.RawJson()],
+        exception_handlers=errors.HANDLERS,
+        request_max_body_size=BODY_BYTES,
+        on_shutdown=[admin.close, history.close],
     )
+    return Guard(app, options, passwords, sessions, tokens)

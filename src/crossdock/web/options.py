@@ -17,6 +17,8 @@ class WebOptions(msgspec.Struct, frozen=True):
     tls_cert: str = ""
     tls_key: str = ""
     log: str = "info"
+    lake: str = ""  #: folder or URL
+    tables: str = ""
 
 
 def encode(options: WebOptions) -> bytes:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli.parameters import span
 from crossdock.cli.render.tables import age, clean, columns, count, cut, lasting, rate, share, size, some
 from crossdock.journal.data_dir import in_use_by
+from crossdock.protocols.admin.filter_language import read_span
 
 
 @pytest.mark.parametrize(
@@ -14,12 +14,12 @@ from crossdock.journal.data_dir import in_use_by
     [("90", 90), ("45s", 45), ("10m", 600), ("1.5h", 5_400), ("7d", 604_800), ("2w", 1_209_600), ("0", 0)],
 )
 def test_a_valid_span_is_parsed(text: str, seconds: float) -> None:
-    assert span(text) == seconds
+    assert read_span(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "-5", "10 m", "1y", "1e3", "٣m", "1h30m", "9" * 400])
 def test_an_invalid_span_is_refused(text: str) -> None:
-    assert span(text) is None
+    assert read_span(text) is None
 
 
 @pytest.mark.parametrize(

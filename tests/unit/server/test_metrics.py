@@ -56,7 +56,7 @@ def test_rates_and_server_status_are_shown(tmp_path: Path, monkeypatch: pytest.M
     commit = GroupCommit(
         Engine(state := EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), Admission(state, 100)
     )
-    shown = Metrics(tmp_path, "always", commit=commit, journal_writer=journal_writer, connections=[1, 2])
+    shown = Metrics(tmp_path, "always", commit=commit, journal_writer=journal_writer, connections=peers, loop=loop.as_loop())
     assert shown.rates() == Rates()
     commit.do(Enqueue("faktory", [spec(f"job-{n}") for n in range(30)]))
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_a_flush_makes_no_negative_rates(tmp_path: Path) -> None:
         Engine(state := EngineState(), Random(1)), journal_writer, Clock(), loop.as_loop(), Admission(state, 100)
     )
     commit.state.counters.processed = 50
-    shown = Metrics(tmp_path, "always", commit=commit, journal_writer=journal_writer, connections=[])
+    shown = Metrics(tmp_path, "always", commit=commit, journal_writer=journal_writer, connections=[], loop=loop.as_loop())
     commit.do(Flush("faktory"))
     shown.sample()
     assert shown.rates().processed == 0.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from crossdock.cli import completion
-from crossdock.cli.options import AdminCommand, server, settings_of
+from crossdock.cli.options import AdminCommand, local_server, settings_of
 from crossdock.cli.output import NothingDone, agreed, meter, note, print_json
 from crossdock.cli.parameters import Name, PastTime, Seconds
 from crossdock.cli.render.tables import clean, size, some
@@ -107,7 +107,7 @@ def erase(
     if which.contains and settings.lake.payloads != "full":
         note(f"lake.payloads is {settings.lake.payloads}: the lake has no payloads in which to look for a text")
     with ExitStack() as stack:
-        client = stack.enter_context(server(values)) if (settings.server.data / DATABASE).exists() else None
+        client = stack.enter_context(local_server(values)) if (settings.server.data / DATABASE).exists() else None
         if client is None:
             note(f"{settings.server.data} has no journal: only the lake and the tables are looked at")
         places = _Places(

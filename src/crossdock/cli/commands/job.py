@@ -6,39 +6,57 @@ import click
 
 from crossdock.cli import completion
 from crossdock.cli.actions import JobAction, NamedAction, job_action, named_action
+from crossdock.cli.filters import FilterCommand, chosen, expect, flags
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import note, print_json
-from crossdock.cli.parameters import STATES, Name, chosen, expect, filtered
+from crossdock.cli.parameters import Name
 from crossdock.cli.render.tables import age, clean, columns, cut, number, some
 from crossdock.client.admin import AdminClient
+from crossdock.protocols.admin.filter_language import STATES
 
 #: The server's limit of a page.
 _PAGE: Final = 200
 
-_IDS: Final = "An ID is a job's number or its jid."
+_IDS: Final = "An ID is a job's number or its jid. A FILTER is a word of the filter language (see job list)."
+_ID: Final = "An ID is a job's number or its jid."
 _BY_FILTER: Final = """With filters the command first counts the matching jobs and asks for confirmation. It then acts
 on the counted jobs only."""
 
 _LIST_EXAMPLES = """\b
 Examples:
   crossdock job list
-  crossdock job list --state dead --kind invoice
-  crossdock job list --state ready --queue mail --older-than 10m --count
+  crossdock job list state:dead kind:invoice error:"timed out"
+  crossdock job list queue:mail -state:dead,failed older:10m --count
+  crossdock job list --state ready --queue mail
   crossdock job list --tag customer-42
-  crossdock job list --failure Timeout
+  crossdock job list --failure 'Time*'
   crossdock job list --tracked
   crossdock job list --state retrying --limit 1000 --json
 """
 
 
-@click.command("list", cls=AdminCommand, epilog=_LIST_EXAMPLES)
-@filtered(*STATES)
+@click.command("list", cls=FilterCommand, epilog=_LIST_EXAMPLES)
+@click.argument("words", type=Name(), nargs=-1, metavar="[FILTER]...", shell_complete=completion.words)
+@flags(*STATES)
 @click.option("--tracked", is_flag=True, help="Only tracked jobs (see job track).")
 @click.option("--limit", type=click.IntRange(1, 1_000_000), default=50, metavar="N", help="Rows to show. [50]")
 @click.option("--after", metavar="CURSOR", help="Continue after the page that printed this cursor.")
 @click.option("--count", is_flag=True, help="Print only the number of jobs.")
-def list_jobs(as_json: bool, tracked: bool, limit: int, after: str | None, count: bool, **values: Any) -> None:
-    """List jobs by state, queue, kind, tag and age.
+def list_jobs(
+    words: tuple[str, ...],
+    as_json: bool,
+    tracked: bool,
+    limit: int,
+    after: str | None,
+    count: bool,
+    **values: Any,
+) -> None:
+    """List jobs, all of them or those that match a filter.
+
+    FILTER is a word such as state:dead, queue:mail, kind:welcome, tag:vip, id:4711, group:Timeout, error:text,
+    payload:text, protocol:qless, worker:NAME, older:2h, newer:10m, since:2026-11-18T10:00 or until:2d. Jobs must match
+    every word. A comma separates alternatives, * at the end matches by prefix, and - in front negates. A word without a
+    field searches jid, kind, queue and error. The flags are short for some of these words.
 
     Order: leased jobs first, then ready jobs queue by queue in the order they will be leased, then the other states by
     due time. With --tag jobs come in the order they were tagged, with --failure the newest comes first. FOR is how long
@@ -49,7 +67,7 @@ def list_jobs(as_json: bool, tracked: bool, limit: int, after: str | None, count
     """
     if tracked and (count or after is not None):
         raise click.UsageError("--tracked lists all tracked jobs at once; leave out --count and --after")
-    filters = chosen(values)
+    filters = chosen(values, words)
     with server(values) as client:
         if tracked:
             _print_tracked(list(client.rows("tracked", **filters))[:limit], as_json)
@@ -139,9 +157,9 @@ _NESTED = ("lease", "error", "lock", "callback", "progress", "policy")
 def show(ident: str, as_json: bool, **values: Any) -> None:
     """Show one job with everything known about it.
 
-    ID is a job's number or its jid. Shown are its fields, lease, last error, dependencies, batch, lock, progress and
-    timeline. An arrow marks what is still to come. For a job that no longer exists its progress is shown while it is
-    kept.
+    ID is a job's number or its jid. Shown are why it is not running, its fields, lease, last error, dependencies,
+    batch, lock, progress and timeline. An arrow marks what is still to come. For a job that no longer exists its
+    progress is shown while it is kept.
     """
     with server(values) as client:
         answer = client.job(ident)
@@ -152,7 +170,8 @@ def show(ident: str, as_json: bool, **values: Any) -> None:
     if found is None:
         click.echo(f"job {clean(ident)} is gone\n" + "\n".join(_section("progress", answer["progress"])))
         return
-    lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}", ""]
+    lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}"]
+    lines += [f"not running: {clean(found['why']['text'])}", ""] if found["why"] is not None else [""]
     lines += [f"  {name:10} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]
     lines += [f"  {name:10} {clean(', '.join(found[name]))}" for name in _LISTS if found[name]]
     lines += [f"  {'replay of':10} {clean(found['replayed_from'])}"] if found["replayed_from"] else []
@@ -202,8 +221,8 @@ tries in that queue; no other state is included then.
         """\b
 Examples:
   crossdock job retry 4711
-  crossdock job retry --state dead --kind invoice
-  crossdock job retry --failure Timeout --to slow --yes
+  crossdock job retry state:dead kind:invoice error:"timed out"
+  crossdock job retry --failure 'Time*' --to slow --yes
   crossdock job retry --queue mail --older-than 1h --yes
 """,
         (_to("Start failed and dead jobs over in this queue. [each stays in its own]"),),
@@ -276,6 +295,27 @@ Examples:
     )
 )
 
+cancel = job_action(
+    JobAction(
+        "cancel",
+        "canceled",
+        ("ready", "retrying", "scheduled", "blocked", "held", "leased"),
+        f"""Remove waiting and leased jobs, by ID or filter.
+
+The worker of a leased job is not stopped; its result is ignored, as after a lost lease. Ended jobs are not included:
+job delete removes them.
+
+{_IDS} {_BY_FILTER}
+""",
+        """\b
+Examples:
+  crossdock job cancel 4711
+  crossdock job cancel queue:mail kind:newsletter
+  crossdock job cancel worker:w-17 --yes
+""",
+    )
+)
+
 release = job_action(
     JobAction(
         "release",
@@ -323,7 +363,7 @@ tag = _retag(
     "tag",
     f"""Add tags to a job and print all its tags.
 
-Jobs of every protocol can have tags; job list --tag finds them. {_IDS}
+Jobs of every protocol can have tags; job list --tag finds them. {_ID}
 """,
     """\b
 Examples:
@@ -336,7 +376,7 @@ untag = _retag(
     "untag",
     f"""Remove tags from a job and print the tags it has left.
 
-A tag that the job does not have is ignored. {_IDS}
+A tag that the job does not have is ignored. {_ID}
 """,
     """\b
 Examples:
@@ -353,7 +393,7 @@ track = named_action(
         f"""Track jobs: publish their changes on the Redis listener.
 
 Events are published as qless publishes them: ql:popped, ql:completed, ql:failed and so on. Jobs of every protocol can
-be tracked. job list --tracked shows them, also after they are gone. {_IDS}
+be tracked. job list --tracked shows them, also after they are gone. {_ID}
 """,
         """\b
 Examples:
@@ -374,7 +414,7 @@ untrack = named_action(
         "job",
         f"""Stop tracking jobs.
 
-{_IDS} Of a job that is gone it is the jid.
+{_ID} Of a job that is gone it is the jid.
 """,
         """\b
 Examples:

@@ -7,8 +7,9 @@ import click
 from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import NothingDone, print_json
-from crossdock.cli.parameters import Name, future, json_text, span
+from crossdock.cli.parameters import Name, future, json_text
 from crossdock.cli.render.tables import age, clean, columns, cut
+from crossdock.protocols.admin.filter_language import read_span
 
 _SOURCES: Final = ("settings", "resqu", "qless")
 
@@ -106,7 +107,7 @@ def _fields(values: dict[str, Any]) -> dict[str, Any]:
     found = {str(option.name): values.pop(str(option.name)) for option in _FIELDS}
     every, payload, start = found["every"], found["payload"], found["start"]
     if every is not None:
-        seconds = span(every)
+        seconds = read_span(every)
         found["every"] = every if seconds is None else seconds
     found["payload"] = None if payload is None else json_text("--payload", payload, "")
     found["start"] = None if start is None else future("--start", start)

@@ -63,7 +63,7 @@ def up(**values: Any) -> None:
         logging.getLogger("crossdock").warning("%s", empty)
     raise_descriptor_limit()
     file = str(found.file.absolute()) if found.file else ""
-    run(found.settings, lambda ready: announce(found.settings, ready), file)
+    run(found.settings, lambda ready: announce(found.settings, ready), file, found.sources)
 
 
 def announce(settings: Settings, ready: Ready) -> None:

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.job_view import sort_key_of
+from crossdock.engine.records.queues import is_full
 from crossdock.engine.state import EngineState
+from crossdock.model.clock import Now
 from crossdock.model.job import BAND_OVERTAKES, Job
 
 
@@ -88,6 +91,10 @@ def retrying_counts(state: EngineState) -> dict[str, int]:
     return {name: len(index) for name, index in state.retrying_in.items()}
 
 
+def retrying_count(state: EngineState, name: str) -> int:
+    return len(state.retrying_in.get(name, ()))
+
+
 def scheduled_count(state: EngineState, name: str) -> int:
     return len(state.scheduled_in.get(name, ()))
 
@@ -137,3 +144,31 @@ def _overtaking(queue: Queue) -> int:
         else:
             count += sum([sort_key[1] == BAND_OVERTAKES for sort_key in part])
     return count
+
+
+# What holds back the jobs of a queue.
+
+
+def concurrency_limit(state: EngineState, name: str) -> float | None:
+    """How many leases the queue may have at a time by a setting of qless. None: any number."""
+    return state.limits.get(name)
+
+
+def is_at_limit(state: EngineState, name: str, now: Now) -> bool:
+    """Whether the queue has as many leases as `concurrency_limit` allows."""
+    return is_full(state, name, now)
+
+
+def ready_before(queue: Queue, job: Job) -> int:
+    """How many ready jobs of its queue are leased before this one."""
+    return queue.ready.bisect_left(sort_key_of(job))
+
+
+def blocked_counts(state: EngineState) -> dict[str, int]:
+    """Blocked jobs by queue."""
+    return {name: len(index) for name, index in state.blocked_in.items()}
+
+
+def held_counts(state: EngineState) -> dict[str, int]:
+    """Jobs that a throttle holds, by queue."""
+    return {name: len(index) for name, index in state.held_in.items()}

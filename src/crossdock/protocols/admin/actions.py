@@ -17,7 +17,7 @@ from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, R
 from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.protocols.admin import leases, messages, selection
+from crossdock.protocols.admin import audit, leases, messages, selection
 from crossdock.protocols.admin.job_walk import Slice, walk
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.pages import PAUSE_S, Cursor, read_cursor, write_cursor
@@ -45,6 +45,7 @@ _DELAYED: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_DELAYED, State.BLOCKED, State.HELD)
 _ENDED: Final = (State.FAILED, State.DEAD)
 _LEASED: Final = (State.LEASED,)
+_CANCELABLE: Final = (*_WAITING, *_LEASED)
 _REMOVED_BY_DEFAULT: Final = (*_WAITING, *_ENDED)
 _REMOVABLE: Final = (*_REMOVED_BY_DEFAULT, State.LEASED, State.COMPLETE)
 
@@ -85,6 +86,13 @@ _ACTIONS: Final[dict[type[messages.Act], _Action]] = {
         _REMOVABLE,
         _REMOVED_BY_DEFAULT,
     ),
+    messages.Cancel: _Action(
+        lambda dispatcher, request, jobs: dispatcher.do(
+            Remove(VIA, "canceled", _numbers(jobs), frozenset(_CANCELABLE))
+        ),
+        _CANCELABLE,
+        _CANCELABLE,
+    ),
     messages.Move: _Action(
         lambda dispatcher, request, jobs: dispatcher.do(Reroute(VIA, request.to, _numbers(jobs))),
         _WAITING,
@@ -121,8 +129,8 @@ def act(dispatcher: Dispatcher, request: messages.Act) -> Answer:
 def _act(
     dispatcher: Dispatcher, request: messages.Act, action: _Action, connected: frozenset[str] | None = None
 ) -> Answer:
-    filters = (request.tag, request.failure, request.older_than)
-    filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in filters))
+    action = _recorded(action)
+    filtered = selection.is_filtered(request)
     if isinstance(request, messages.Retry | messages.Move) and request.to is not None:
         selection.new_name(request.to)
     if request.ids is not None:
@@ -130,18 +138,34 @@ def _act(
             raise Invalid("ids cannot be combined with filters, all or dry_run; leave these out")
         return _by_id(dispatcher, action, request, request.ids)
     if not filtered and not request.all:
-        raise Invalid("select jobs: by ids, by filters (states, queue, kind, tag, failure, older_than), or all = true")
+        raise Invalid(
+            "select jobs: by ids, by filters (filter, states, queue, kind, tag, failure, older_than), or all = true"
+        )
     state, now = dispatcher.state, dispatcher.now
     as_of = selection.event_time(state, now) if request.as_of is None else request.as_of
-    chosen = selection.select(request, state, now, action.states if request.states else action.default_states)
+    chosen = selection.select(request, state, now, action.states, action.default_states, as_of)
     to = request.to if isinstance(request, messages.Move) else ""
-    before = as_of - (request.older_than or 0.0)
-    wanted = msgspec.structs.replace(chosen, before=before, to=to, connected=connected)
-    cursor = read_cursor(request)
+    wanted = msgspec.structs.replace(chosen, to=to, connected=connected)
+    cursor = read_cursor(request.after, wanted)
     missing = selection.missing(request, state)
     if request.dry_run:
         return counted(state, wanted, cursor, as_of, missing)
     return _by_filter(dispatcher, action, request, wanted, cursor, as_of, missing)
+
+
+def _recorded(action: _Action) -> _Action:
+    """The same action. Each slice is recorded with its changes."""
+    slices = 0
+
+    def do(dispatcher: Dispatcher, request: messages.Act, jobs: list[Job]) -> int:
+        nonlocal slices
+        done = action.do(dispatcher, request, jobs)
+        named = [] if request.ids is None else jobs
+        audit.record(dispatcher, request, done, named, continues=slices > 0 or request.after is not None)
+        slices += bool(done)
+        return done
+
+    return action._replace(do=do)
 
 
 def _by_filter(
@@ -219,5 +243,8 @@ def switch(dispatcher: Dispatcher, request: messages.Pause | messages.Resume) ->
     pause = isinstance(request, messages.Pause)
     names = list(known) if request.all else list(dict.fromkeys(request.names))
     done = [name for name in names if name in known and known[name].paused is not pause]
-    dispatcher.do(PauseQueues(done) if pause else ResumeQueues(done))
+    if isinstance(request, messages.Pause):
+        dispatcher.do(PauseQueues(done, reason=request.reason, user=audit.user(request)))
+    else:
+        dispatcher.do(ResumeQueues(done))
     return reply({"done": done, "unknown": [name for name in names if name not in known]})

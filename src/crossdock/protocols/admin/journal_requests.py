@@ -9,7 +9,7 @@ from crossdock.model.commands.admin import ForgetProgress, Remove
 from crossdock.model.commands.qless import Unwatch
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.protocols.admin import messages
+from crossdock.protocols.admin import audit, messages
 from crossdock.protocols.admin.messages import reply
 from crossdock.protocols.admin.pages import PAUSE_S
 from crossdock.protocols.base import Dispatcher, Slices
@@ -63,6 +63,7 @@ def erase(dispatcher: Dispatcher, request: messages.Erase) -> Slices:
     jobs = [{"number": job.number, "jid": job.jid, "leased": job.state is State.LEASED} for job in found.values()]
     if not request.dry_run:
         jids = [*request.forget, *request.jids, *(job.jid for job in found.values())]
+        audit.record(dispatcher, request, len(found) + len(set(request.forget)))
         yield from _remove(dispatcher, list(found), jids)
         log.info("an operator erased %d jobs, and what is stored under %d jids", len(jobs), len(set(jids)))
     return reply({"jobs": jobs})

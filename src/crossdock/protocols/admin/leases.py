@@ -112,6 +112,7 @@ def resqu_worker(dispatcher: Dispatcher, name: str) -> dict[str, Any] | None:
         "rss_kib": 0,
         "beat_s": None if lease is None else max(0.0, dispatcher.now.wall - lease.at),
         "started": None if lease is None else stamp(lease.at),
+        "protocol": "resqu",
     }
 
 

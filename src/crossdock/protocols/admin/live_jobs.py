@@ -13,6 +13,8 @@ from crossdock.protocols.base import Dispatcher
 #: Jobs examined per call: about a millisecond.
 EXAMINED_AT_MOST: Final = 1_000
 _SLICE: Final = 250
+#: Bytes of payloads and errors searched per call.
+_SEARCHED_AT_MOST: Final = 2 * 1024 * 1024
 
 
 class _JobsPage(JobFilter, tag="jobs"):
@@ -37,18 +39,19 @@ def _page(dispatcher: Dispatcher, request: _JobsPage) -> bytes:
     state, now = dispatcher.state, dispatcher.now
     wanted = selection.select(request, state, now)
     rows: list[views.View] = []
-    examined = 0
+    examined = searched = 0
 
     def take(some: Slice) -> Cursor | None:
-        nonlocal examined
+        nonlocal examined, searched
         examined += some.examined
+        searched += some.searched
         room = request.limit - len(rows)
         rows.extend(views.row(job, now) for job in some.jobs[:room])
         if len(some.jobs) >= room:
             return cursor_of(some.jobs[room - 1], state, wanted)
-        return some.cursor if examined >= EXAMINED_AT_MOST else None
+        return some.cursor if examined >= EXAMINED_AT_MOST or searched >= _SEARCHED_AT_MOST else None
 
-    work = walk(state, wanted, read_cursor(request), take, _SLICE)
+    work = walk(state, wanted, read_cursor(request.after, wanted), take, _SLICE)
     while True:
         try:
             next(work)

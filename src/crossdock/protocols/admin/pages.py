@@ -10,7 +10,8 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from crossdock.model.states import State
-from crossdock.protocols.admin.messages import Invalid, JobFilter, Page, Tracked
+from crossdock.protocols.admin.messages import Invalid, Page, Tracked
+from crossdock.protocols.admin.selection import Selection
 
 #: The pause after each slice. Without it long work would take every other pass of the event loop.
 PAUSE_S: Final = 0.001
@@ -21,7 +22,7 @@ _NAMES: Final = 2_000
 # The types of a key's elements, by the index that the walk follows.
 _BY_TIME: Final = (float, float)  #: a state or a failure group: time and number
 _BY_SORT_KEY: Final = (float, float, float, bytes, float)  #: a queue
-_BY_NUMBER: Final = (float,)  #: a batch
+_BY_NUMBER: Final = (float,)  #: a batch, or jobs by ID
 _BY_TAG: Final = (float, str, float)  #: a tag: time, jid and number
 
 _WRONG: Final = "after is not a cursor of this server; leave it out to begin at the start"
@@ -31,10 +32,10 @@ T = TypeVar("T")
 
 class Cursor(NamedTuple):
     """A position in a walk: after this key in the index of a state. Ready jobs have an index for each queue, held jobs
-    for each batch. A state of None is the list of a tag or a failure group."""
+    for each batch. A state of None is a list of IDs, a tag or failure groups."""
 
     state: State | None
-    name: str  #: of the queue or batch
+    name: str  #: of the queue, batch or failure group
     key: tuple[int | float | bytes | str, ...]  #: empty: before the first
 
 
@@ -58,17 +59,16 @@ def write_cursor(cursor: Cursor | None) -> str | None:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def read_cursor(request: JobFilter) -> Cursor | None:
-    """The cursor of a request. Raises Invalid unless it belongs to a walk with this request's kind of filter."""
-    text = request.after
+def read_cursor(text: str | None, wanted: Selection) -> Cursor | None:
+    """The cursor of a request. Raises Invalid unless it belongs to a walk with this kind of filter."""
     if text is None:
         return None
-    by_tag, by_failure = request.tag is not None, request.failure is not None
+    listed = (wanted.ids, wanted.tag, wanted.failure, wanted.failure_prefix)
     try:
         raw = text.encode("ascii")
         found = _decode(base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True))
-        types = _BY_TAG if by_tag else _key_types(found)
-        if found.state is State.GONE or (found.state is None) is not (by_tag or by_failure):
+        types = _key_types(found, wanted)
+        if found.state is State.GONE or (found.state is None) is not any(each is not None for each in listed):
             raise ValueError("of another walk")
         if len(found.key) not in (0, len(types)):
             raise ValueError("of another length")
@@ -77,7 +77,11 @@ def read_cursor(request: JobFilter) -> Cursor | None:
         raise Invalid(_WRONG) from wrong
 
 
-def _key_types(found: _Encoded) -> tuple[type, ...]:
+def _key_types(found: _Encoded, wanted: Selection) -> tuple[type, ...]:
+    if wanted.ids is not None:
+        return _BY_NUMBER
+    if wanted.tag is not None:
+        return _BY_TAG
     if found.state is State.HELD and found.name:
         return _BY_NUMBER
     return _BY_SORT_KEY if found.state is State.READY else _BY_TIME

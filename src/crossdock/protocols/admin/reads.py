@@ -30,11 +30,14 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases, messages, schedules, selection, views
+from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.job_counts import jobs_by_state
 from crossdock.protocols.admin.job_walk import Slice, count_at_once, cursor_of, walk
+from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import Cursor, by_name, largest, read_cursor, write_cursor
 from crossdock.protocols.admin.selection import Selection
-from crossdock.protocols.admin.server_status import StatusSource
+from crossdock.protocols.admin.waiting_reasons import why_waiting
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -50,13 +53,11 @@ _CHILDREN: Final = 100
 
 def status(dispatcher: Dispatcher, source: StatusSource, workers: WorkerRegistry) -> bytes:
     state = dispatcher.state
-    jobs, total = job_count(state), totals(state)
-    sizes = {job_state.name.lower(): len(index) for job_state, index in indexed_states(state).items()}
-    sizes["held"] += queries.batched_count(state)
+    total = totals(state)
     shown = msgspec.to_builtins(source.server_status()) | {
         "now": views.when(dispatcher.now.wall),
-        "jobs": jobs,
-        "states": {"ready": jobs - sum(sizes.values())} | sizes,
+        "jobs": job_count(state),
+        "states": jobs_by_state(state),
         "queues": queue_count(state),
         "workers": len(workers.by_wid),
         "batches": len(batches_by_name(state)) + len(queries.batches(state)),
@@ -71,7 +72,8 @@ def status(dispatcher: Dispatcher, source: StatusSource, workers: WorkerRegistry
 
 def jobs(dispatcher: Dispatcher, request: messages.Jobs) -> Answer:
     wanted = selection.select(request, dispatcher.state, dispatcher.now)
-    return _jobs(dispatcher, wanted, read_cursor(request), request.limit, selection.missing(request, dispatcher.state))
+    cursor = read_cursor(request.after, wanted)
+    return _jobs(dispatcher, wanted, cursor, request.limit, selection.missing(request, dispatcher.state))
 
 
 def _jobs(dispatcher: Dispatcher, wanted: Selection, cursor: Cursor | None, limit: int, missing: Missing) -> Slices:
@@ -90,7 +92,7 @@ def count(dispatcher: Dispatcher, request: messages.Count) -> Answer:
     """A count has a cursor like a page. The client adds the counts up until there is none."""
     state = dispatcher.state
     wanted = selection.select(request, state, dispatcher.now)
-    cursor = read_cursor(request)
+    cursor = read_cursor(request.after, wanted)
     as_of = selection.event_time(state, dispatcher.now) if request.as_of is None else request.as_of
     known = count_at_once(state, wanted) if cursor is None else None
     missing = selection.missing(request, state)
@@ -110,13 +112,16 @@ def counted(state: EngineState, wanted: Selection, cursor: Cursor | None, as_of:
     return reply({"count": found, "examined": examined, "as_of": as_of, "after": write_cursor(after)} | missing)
 
 
-def job(dispatcher: Dispatcher, request: messages.Job) -> bytes:
+def job(dispatcher: Dispatcher, demand: Demand, request: messages.Job) -> bytes:
     """The newest live job with that ID, or the progress that is still known of a job that is gone."""
     found = selection.find_jobs(dispatcher.state, request.id)
     if found:
         newest = found[-1]
         others = [each.number for each in found[:-1]]
-        return reply({"job": views.whole(newest, dispatcher.state, dispatcher.now), "same_jid": others})
+        state, now = dispatcher.state, dispatcher.now
+        why = why_waiting(newest, state, demand, now)
+        shown = views.whole(newest, state, now) | {"why": why and {"reason": why.reason, "text": why.text}}
+        return reply({"job": shown, "same_jid": others})
     progress = views.progress(dispatcher.state, str(request.id), dispatcher.now)
     if progress is not None:
         return reply({"job": None, "progress": progress})
@@ -129,7 +134,7 @@ def states(dispatcher: Dispatcher, request: messages.States) -> bytes:
     return reply({"states": [None if job is None else job.state.name.lower() for job in found]})
 
 
-def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
+def queues(dispatcher: Dispatcher, source: StatusSource, demand: Demand, request: messages.Queues) -> Slices:
     state = dispatcher.state
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.by_state:
@@ -147,17 +152,18 @@ def queues(dispatcher: Dispatcher, request: messages.Queues) -> Slices:
             job_state.name.lower(): None if tally is None else tally.get(queue.name, 0)
             for job_state, tally in tallies.items()
         }
-        rows.append(views.queue(queue, state, dispatcher.now) | counts)
+        rates = source.queue_rates(queue.name)
+        rows.append(views.queue(queue, state, demand, dispatcher.now) | counts | {"rates": rates})
     return reply({"queues": rows, "after": after})
 
 
-def queue(dispatcher: Dispatcher, request: messages.Queue) -> Answer:
+def queue(dispatcher: Dispatcher, source: StatusSource, demand: Demand, request: messages.Queue) -> Answer:
     if queue_named(dispatcher.state, request.name) is None:
         return error(f"queue {request.name} not found")
-    return _queue(dispatcher, request.name)
+    return _queue(dispatcher, source, demand, request.name)
 
 
-def _queue(dispatcher: Dispatcher, name: str) -> Slices:
+def _queue(dispatcher: Dispatcher, source: StatusSource, demand: Demand, name: str) -> Slices:
     """One queue, with the number of its jobs in each state."""
     state = dispatcher.state
     states: dict[str, int | None] = {}
@@ -168,10 +174,12 @@ def _queue(dispatcher: Dispatcher, name: str) -> Slices:
     if found is None:
         return error(f"queue {name} not found")
     shown = {"ready": found.waiting} | states
-    return reply({"queue": views.queue(found, state, dispatcher.now) | {"states": shown}})
+    wait, run = source.times(name)
+    times = {"rates": source.queue_rates(name), "wait": wait, "run": run}
+    return reply({"queue": views.queue(found, state, demand, dispatcher.now) | {"states": shown} | times})
 
 
-def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
+def workers(dispatcher: Dispatcher, registry: WorkerRegistry, demand: Demand, request: messages.Workers) -> Slices:
     held = yield from _tally(dispatcher.state, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
     names, after = yield from by_name({*known, *leases.resqu_worker_names(dispatcher.state)}, request)
@@ -179,7 +187,7 @@ def workers(dispatcher: Dispatcher, registry: WorkerRegistry, request: messages.
         views.worker(known[each], held, dispatcher.now) if each in known else leases.resqu_worker(dispatcher, each)
         for each in names
     ]
-    rows = [row for row in found if row is not None]
+    rows = [row | {"queues": demand.last_asked(str(row["worker"]))} for row in found if row is not None]
     return reply({"workers": rows, "after": after})
 
 

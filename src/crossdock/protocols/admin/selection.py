@@ -1,19 +1,20 @@
 """From the filters and IDs of a request to the jobs they select."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 import msgspec
 
 from crossdock.engine.job_view import listed_in
-from crossdock.engine.queries.jobs import failure_group, indexed_states, job_by_number, jobs_of_jid
-from crossdock.engine.queries.queues import has_queue
+from crossdock.engine.queries.jobs import failure_group, failure_groups, indexed_states, job_by_number, jobs_of_jid
+from crossdock.engine.queries.queues import has_queue, queues_by_name
 from crossdock.engine.queries.records import totals
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
-from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import State
+from crossdock.protocols.admin.filter_language import BadFilter, Term, parse
+from crossdock.protocols.admin.matchers import ENDED, SEARCHING, Matcher, matcher_of, state_since, was_in_state
 from crossdock.protocols.admin.messages import Invalid, JobFilter
 
 #: The order of a walk: jobs being worked on first, ended jobs last.
@@ -29,11 +30,8 @@ ORDER: Final = (
     State.COMPLETE,
 )
 
-#: States that a job enters with its last error.
-_BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
 
-#: States of jobs that have failed for good.
-ENDED: Final = frozenset({State.FAILED, State.DEAD})
+LEASED_ONLY: Final = frozenset({State.LEASED})
 
 
 def states(state: EngineState) -> list[State]:
@@ -52,19 +50,10 @@ class Selection(msgspec.Struct, frozen=True):
     before: float | None = None  #: wall; in its state since then or longer
     to: str = ""  #: only jobs that can be moved to this queue
     connected: frozenset[str] | None = None  #: only jobs whose lease can be released, with these workers connected
-
-
-def state_since(job: Job) -> float:
-    """Wall: when the job entered its state."""
-    if job.state is State.READY:
-        return job.since
-    if job.lease is not None:
-        return job.lease.at
-    if job.state is State.DEAD:
-        return job.due - DEAD_FOR
-    if job.state in _BY_ERROR and job.extra is not None and job.extra.error is not None:
-        return job.extra.error.at
-    return job.created
+    failure_prefix: str | None = None  #: failed or dead, in a group that begins so
+    ids: tuple[str, ...] | None = None  #: only jobs with these IDs
+    matchers: tuple[Matcher, ...] = ()  #: what the fields above do not say; those that search texts come last
+    searches: bool = False  #: a matcher reads payloads or errors
 
 
 def matching(jobs: list[Job], state: State | None, wanted: Selection) -> list[Job]:
@@ -74,6 +63,9 @@ def matching(jobs: list[Job], state: State | None, wanted: Selection) -> list[Jo
         jobs = [job for job in jobs if job.state in wanted.states]
         if wanted.failure is not None:
             jobs = [job for job in jobs if listed_in(job) == wanted.failure]
+        if wanted.failure_prefix is not None:
+            prefix = wanted.failure_prefix
+            jobs = [job for job in jobs if listed_in(job).startswith(prefix)]
     if wanted.queue and state is not State.READY:
         jobs = [job for job in jobs if job.queue == wanted.queue]
     if wanted.kind:
@@ -81,15 +73,13 @@ def matching(jobs: list[Job], state: State | None, wanted: Selection) -> list[Jo
     before = wanted.before
     if before is not None:
         if state is None or state is State.DEAD:
-            jobs = [job for job in jobs if _was_in_state(job, before)]
+            jobs = [job for job in jobs if was_in_state(job, before)]
         else:
             jobs = [job for job in jobs if state_since(job) <= before]
+    for matcher in wanted.matchers:
+        if jobs:
+            jobs = matcher(jobs)
     return jobs
-
-
-def _was_in_state(job: Job, before: float) -> bool:
-    """Was the job in its state by then? For dead jobs the sum is compared, because the difference may be rounded."""
-    return job.due <= before + DEAD_FOR if job.state is State.DEAD else state_since(job) <= before
 
 
 #: model.md section 12.
@@ -101,22 +91,93 @@ def event_time(state: EngineState, now: Now) -> float:
     return max(now.wall, totals(state).at)
 
 
-def select(request: JobFilter, state: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Selection:
-    """A request without states selects all allowed ones. Raises Invalid."""
+def select(
+    request: JobFilter,
+    state: EngineState,
+    now: Now,
+    allowed: Iterable[State] | None = None,
+    default: Iterable[State] | None = None,
+    as_of: float | None = None,
+) -> Selection:
+    """A request that names no states selects the default ones, which are all allowed ones unless given. `as_of`: also
+    limit the jobs to those that were in their state by then. Raises Invalid."""
     can = states(state) if allowed is None else list(allowed)
     words = {job_state.name.lower(): job_state for job_state in can}
-    chosen = set()
-    for word in request.states:
-        if word not in words:
-            raise Invalid(f'state "{word[:64]}" cannot be selected here; choose from {", ".join(words)}')
-        chosen.add(words[word])
-    before = request.as_of
+    among = {_allowed(word, words, "") for word in request.states} or None
+    terms = _terms(request)
+    for term in terms:
+        if term.field == "state" and not term.negated:
+            at = f" at position {term.position} of the filter"
+            named = {_allowed(value.text, words, at) for value in term.values}
+            among = named if among is None else among & named
+    before = request.as_of if as_of is None else as_of
+    base = event_time(state, now) if before is None else before
     if request.older_than is not None:
-        before = (event_time(state, now) if before is None else before) - request.older_than
-    among = frozenset(chosen or can)
+        before = base - request.older_than
+    if among is None:
+        among = set(can if default is None else default)
     if request.failure is not None:
         among &= ENDED
-    return Selection(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
+    chosen = Selection(frozenset(among), request.queue or "", request.kind or "", request.tag, request.failure, before)
+    return _narrow(chosen, terms, base) if terms else chosen
+
+
+def _allowed(word: str, words: dict[str, State], at: str) -> State:
+    if word not in words:
+        raise Invalid(f'state "{word[:64]}"{at} cannot be selected here; choose from {", ".join(words)}')
+    return words[word]
+
+
+def _terms(request: JobFilter) -> tuple[Term, ...]:
+    """Raises Invalid."""
+    try:
+        return parse(request.filter).terms if request.filter is not None else ()
+    except BadFilter as wrong:
+        raise Invalid(str(wrong)) from wrong
+
+
+def _narrow(chosen: Selection, terms: Iterable[Term], now: float) -> Selection:
+    """Add the words of a filter. The first word that an index answers becomes a field of the selection, so that the
+    walk follows that index."""
+    fields: dict[str, Any] = {"states": chosen.states}
+    matchers: list[Matcher] = []
+    for term in sorted(terms, key=lambda term: term.field in SEARCHING):
+        field, value = term.field, term.values[0]
+        is_exact = not term.negated and len(term.values) == 1 and not value.prefix
+        if field == "state" and not term.negated:
+            continue
+        if field in ("group", "worker") and not term.negated:
+            fields["states"] &= ENDED if field == "group" else LEASED_ONLY
+        if field in ("queue", "kind") and is_exact and value.text and not (getattr(chosen, field) or field in fields):
+            fields[field] = value.text
+        elif field == "tag" and is_exact and chosen.tag is None and "tag" not in fields:
+            fields["tag"] = value.text
+        elif field == "group" and is_exact and chosen.failure is None and not _FAILURE & fields.keys():
+            fields["failure"] = value.text
+        elif field == "group" and _is_prefix(term) and chosen.failure is None and not _FAILURE & fields.keys():
+            fields["failure_prefix"] = value.text
+        else:
+            matchers.append(matcher_of(term, now))
+            if field == "id" and not term.negated and not any(each.prefix for each in term.values):
+                fields.setdefault("ids", tuple(each.text for each in term.values))
+    searches = any(term.field in SEARCHING for term in terms)
+    return msgspec.structs.replace(chosen, **fields, matchers=tuple(matchers), searches=searches)
+
+
+#: The fields of a selection that choose a failure group.
+_FAILURE: Final = frozenset({"failure", "failure_prefix"})
+
+
+def _is_prefix(term: Term) -> bool:
+    return not term.negated and len(term.values) == 1 and term.values[0].prefix
+
+
+def is_filtered(request: JobFilter) -> bool:
+    """Whether the request has any filter, apart from a time."""
+    named = (request.tag, request.failure, request.older_than)
+    return bool(
+        request.states or request.queue or request.kind or _terms(request) or any(each is not None for each in named)
+    )
 
 
 def missing(request: JobFilter, state: EngineState) -> dict[str, list[str]]:
@@ -127,8 +188,25 @@ def missing(request: JobFilter, state: EngineState) -> dict[str, list[str]]:
         return {}
     queue = request.queue is not None and not has_queue(state, request.queue)
     failure = request.failure is not None and failure_group(state, request.failure) is None
+    for term in _terms(request):
+        if not term.negated and term.field == "queue":
+            queue = queue or not _is_known(term, queues_by_name(state))
+        elif not term.negated and term.field == "group":
+            failure = failure or not _is_known(term, failure_groups(state))
     found = [name for name, is_missing in (("queue", queue), ("failure", failure)) if is_missing]
     return {"missing": found} if found else {}
+
+
+#: Names that are looked through for a prefix. With more, the prefix counts as known.
+_NAMES: Final = 20_000
+
+
+def _is_known(term: Term, names: Collection[str]) -> bool:
+    """Whether one of the values names something."""
+    if any(value.text in names for value in term.values if not value.prefix):
+        return True
+    prefixes = tuple(value.text for value in term.values if value.prefix)
+    return bool(prefixes) and (len(names) > _NAMES or any(name.startswith(prefixes) for name in names))
 
 
 def find_jobs(state: EngineState, name: int | str) -> list[Job]:

@@ -1,7 +1,5 @@
 """The part of the server's status that the engine does not know. The server fills it in."""
 
-from typing import Protocol
-
 import msgspec
 
 
@@ -15,7 +13,7 @@ class Sync(msgspec.Struct, frozen=True):
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Per second, over the last ten seconds."""
+    """Per second: of the server over the last ten seconds, of a queue over the last minute."""
 
     pushed: float = 0.0
     leased: float = 0.0
@@ -39,7 +37,3 @@ class ServerStatus(msgspec.Struct, frozen=True):
     refusing: str | None  #: the reason why new jobs are refused
     sync: Sync
     rates: Rates
-
-
-class StatusSource(Protocol):
-    def server_status(self) -> ServerStatus: ...

@@ -3,11 +3,24 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.protocols.admin import actions, journal_requests, labels, messages, reads, schedule_changes, schedules
+from crossdock.protocols.admin import (
+    actions,
+    audit,
+    hold_ups,
+    journal_requests,
+    labels,
+    messages,
+    metrics,
+    push,
+    reads,
+    schedule_changes,
+    schedules,
+)
+from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
+from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.schedule_changes import PlanSpec
-from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.worker_registry import WorkerRegistry
@@ -20,18 +33,23 @@ class AdminSession:
     def __init__(
         self,
         dispatcher: Dispatcher,
+        *,
         status: StatusSource,
         workers: WorkerRegistry,
         plan_spec: PlanSpec,
+        demand: Demand,
         settings_file: str,
         journal: JournalKeeper | None = None,
+        count_command: Callable[[], None] = lambda: None,
     ) -> None:
         self._dispatcher = dispatcher
         self._settings_file = settings_file
         self._status_source = status
         self._workers = workers
         self._plan_spec = plan_spec
+        self._demand = demand
         self._journal = journal
+        self._count_command = count_command
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
@@ -40,9 +58,12 @@ class AdminSession:
         return b""
 
     def handle(self, line: bytes) -> Answer:
+        self._count_command()
         try:
             request = messages.read(line)
-            return _VERBS[type(request)](self, request)
+            answer = _VERBS[type(request)](self, request)
+            audit.record_reply(self._dispatcher, request, answer)
+            return answer
         except Invalid as wrong:
             return error(str(wrong))
 
@@ -62,7 +83,7 @@ class AdminSession:
         return reads.status(self._dispatcher, self._status_source, self._workers)
 
     def _workers_page(self, request: messages.Workers) -> Answer:
-        return reads.workers(self._dispatcher, self._workers, request)
+        return reads.workers(self._dispatcher, self._workers, self._demand, request)
 
     def _schedule_add(self, request: messages.ScheduleAdd) -> Answer:
         return schedule_changes.add(self._dispatcher, self._plan_spec, request)
@@ -91,14 +112,30 @@ class AdminSession:
         return actions.signal(self._dispatcher, self._workers, request)
 
 
+def _on_demand(verb: Callable[[Dispatcher, Demand, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+    return lambda session, request: verb(session._dispatcher, session._demand, request)
+
+
 def _on_dispatcher(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
     return lambda session, request: verb(session._dispatcher, request)
 
 
+def _on_source(verb: Callable[[Dispatcher, StatusSource, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
+    return lambda session, request: verb(session._dispatcher, session._status_source, request)
+
+
 _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Status: AdminSession._status,
-    messages.Queues: _on_dispatcher(reads.queues),
-    messages.Queue: _on_dispatcher(reads.queue),
+    messages.Metrics: _on_source(metrics.metrics),
+    messages.RateHistory: _on_source(metrics.rates),
+    messages.Protocols: _on_source(metrics.protocols),
+    messages.Settings: _on_source(metrics.settings),
+    messages.Queues: lambda session, request: reads.queues(
+        session._dispatcher, session._status_source, session._demand, request
+    ),
+    messages.Queue: lambda session, request: reads.queue(
+        session._dispatcher, session._status_source, session._demand, request
+    ),
     messages.Workers: AdminSession._workers_page,
     messages.Batches: _on_dispatcher(reads.batches),
     messages.Batch: _on_dispatcher(reads.batch),
@@ -110,7 +147,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.ScheduleRun: _on_dispatcher(schedules.run),
     messages.Jobs: _on_dispatcher(reads.jobs),
     messages.Count: _on_dispatcher(reads.count),
-    messages.Job: _on_dispatcher(reads.job),
+    messages.Job: _on_demand(reads.job),
     messages.States: _on_dispatcher(reads.states),
     messages.Retry: _on_dispatcher(actions.retry),
     messages.Kill: _on_dispatcher(actions.act),
@@ -128,7 +165,12 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Track: _on_dispatcher(labels.track),
     messages.Untrack: _on_dispatcher(labels.untrack),
     messages.Failures: _on_dispatcher(reads.failures),
+    messages.Audit: _on_dispatcher(audit.page),
     messages.Erase: _on_dispatcher(journal_requests.erase),
     messages.Export: AdminSession._export,
     messages.Compact: AdminSession._compact,
+    messages.Cancel: _on_dispatcher(actions.act),
+    messages.Push: _on_dispatcher(push.push),
+    messages.Throttles: _on_dispatcher(hold_ups.throttles),
+    messages.Overview: _on_demand(hold_ups.overview),
 }

@@ -19,9 +19,10 @@ from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Callback, Form, Job, Number
-from crossdock.model.records import Batch, Phase, ResquBatch
+from crossdock.model.records import Batch, Pause, Phase, ResquBatch
 from crossdock.model.states import State
-from crossdock.protocols.admin.selection import state_since
+from crossdock.protocols.admin.demand import Demand, asked_s
+from crossdock.protocols.admin.matchers import state_since
 from crossdock.protocols.admin.timeline import lease_end, timeline
 from crossdock.protocols.payload import compact
 from crossdock.protocols.timestamps import stamp
@@ -210,18 +211,26 @@ def progress(state: EngineState, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, state: EngineState, now: Now) -> View:
+def queue(one: Queue, state: EngineState, demand: Demand, now: Now) -> View:
     oldest = oldest_since(state, one.name)
     return {
         "queue": one.name,
         "ready": one.waiting,
         "paused": one.paused,
+        "pause": None if one.pause is None else pause(one.pause),
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
+        "asked_s": asked_s(demand, one.name, now.steady),
+        "askers": demand.askers(one.name),
     }
 
 
+def pause(one: Pause) -> View:
+    return {"since": stamp(one.since), "reason": one.reason or None, "by": one.user or None}
+
+
 def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
+    """A Faktory worker, which is connected."""
     return {
         "worker": one.wid,
         "hostname": one.hostname,
@@ -233,6 +242,7 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "rss_kib": one.rss_kb,
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
+        "protocol": "faktory",
     }
 
 

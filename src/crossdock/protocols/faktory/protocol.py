@@ -33,6 +33,7 @@ class Challenge(NamedTuple):
 
 class FaktoryProtocol:
     name = NAME
+    error_prefix = b"-"
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class FaktoryProtocol:
         self.workers = WorkerRegistry()
         self.connections = 0  #: identified ones
         self.commands = 0
+        self.errors = 0
         self.started: float | None = None  #: steady
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> FaktorySession:

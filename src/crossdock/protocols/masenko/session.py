@@ -65,6 +65,7 @@ class MasenkoSession:
         if len(line) > _LONG and not timed:
             return answer_long(self._dispatcher, partial(self.handle, timed=True), Long(line, gathered(len(line))))
         verb, _, body = line.partition(b" ")
+        self._protocol.commands += 1
         if self._atomic is not None:
             return self._within(self._atomic, verb.upper(), body)
         self.last_active = self._dispatcher.now.steady

@@ -20,6 +20,7 @@ EventHandler = Callable[[Dispatcher, Sequence[AnyEvent]], None]
 
 class RedisProtocol:
     name = NAME
+    error_prefix = b"-"
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class RedisProtocol:
         self.sessions: dict[int, RedisSession] = {}
         self.connected = 0
         self.commands = 0
+        self.errors = 0
         self.started = 0.0  #: steady; time of the first connection or tick
         self.slow_log = {b"slowlog-log-slower-than": b"10000", b"slowlog-max-len": b"128"}
         self._numbers = count(1)

@@ -66,6 +66,7 @@ class WorkqSession:
         if isinstance(request, Long):
             return answer_long(self._dispatcher, self.handle, request)
         words, flags, block = request
+        self._protocol.commands += 1
         try:
             return _VERBS[words[0]](self, words, flags, block)
         except InvalidCommand as refused:

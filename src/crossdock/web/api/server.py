@@ -1,16 +1,62 @@
-"""The server's status."""
+"""The server as a whole: status, health, what holds work back, rates, protocols, settings and the audit trail."""
 
-from typing import Any
+from typing import Annotated
 
 from litestar import Router, get
 from litestar.datastructures import State
+from litestar.params import QueryParameter
+
+from crossdock.web.api import server_models as models
+from crossdock.web.api.base import ERRORS, NOT_FOUND, After, Limit, ask
 
 
-@get("/status")
-async def status(state: State) -> dict[str, Any]:
-    """Totals, rates, listeners, journal and memory of the server."""
-    found: dict[str, Any] = await state.admin.ask("status")
-    return found
+@get("/status", responses=ERRORS, tags=["server"])
+async def status(state: State) -> models.StatusReply:
+    """Version, listeners, jobs by state, rates, journal and memory of the server."""
+    return await ask(state, models.StatusReply, "status")
 
 
-router = Router("/api/v1", route_handlers=[status])
+@get("/health", responses=ERRORS, tags=["server"])
+async def health(state: State) -> models.Health:
+    """Whether the server answers, and whether it accepts jobs. Status 503 if it does not answer."""
+    found = (await state.admin.ask("status"))["status"]
+    refusing = found["refusing"]
+    return models.Health(status="refusing" if refusing else "ok", version=found["version"], refusing=refusing)
+
+
+@get("/overview", responses=ERRORS, tags=["server"])
+async def overview(state: State) -> models.OverviewReply:
+    """What holds work back: paused queues, throttles, dependencies, missing workers, a full server."""
+    return await ask(state, models.OverviewReply, "overview")
+
+
+@get("/stats/rates", responses=NOT_FOUND, tags=["server"])
+async def rates(
+    state: State,
+    queue: Annotated[
+        str | None, QueryParameter(max_length=1_024, description="One queue. Default: all together.")
+    ] = None,
+) -> models.RatesReply:
+    """Jobs per step of ten seconds, over the last hour. `rates` is null for a queue that is not among the busiest."""
+    return await ask(state, models.RatesReply, "rates", queue=queue)
+
+
+@get("/protocols", responses=ERRORS, tags=["server"])
+async def protocols(state: State) -> models.Protocols:
+    """Listeners with their connections, commands and errors."""
+    return await ask(state, models.Protocols, "protocols")
+
+
+@get("/settings", responses=ERRORS, tags=["server"])
+async def settings(state: State) -> models.SettingsReply:
+    """Settings in effect and where each comes from. A secret is only shown as set or not set."""
+    return await ask(state, models.SettingsReply, "settings")
+
+
+@get("/audit", responses=ERRORS, tags=["server"])
+async def audit(state: State, limit: Limit = 50, after: After = None) -> models.Audit:
+    """The last changes by operators, newest first."""
+    return await ask(state, models.Audit, "audit", limit=limit, after=after)
+
+
+router = Router("/", route_handlers=[status, health, overview, rates, protocols, settings, audit])

@@ -32,7 +32,13 @@ class Erasing:
         self.dispatcher = PlainDispatcher()
         self.keeper = FixedKeeper()
         self.session = AdminSession(
-            self.dispatcher, FixedStatus(), WorkerRegistry(), plan_spec(Settings()), "", self.keeper
+            self.dispatcher,
+            status=FixedStatus(),
+            workers=WorkerRegistry(),
+            plan_spec=plan_spec(Settings()),
+            demand=self.dispatcher.lease_requests,
+            settings_file="",
+            journal=self.keeper,
         )
         faktory = worker(self.dispatcher, ClockedFaktory(self.dispatcher), "w1")
         for n in range(3):

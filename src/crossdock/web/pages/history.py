@@ -1,0 +1,168 @@
+"""History: rows of the pipeline's tables with charts and their age, and all events of one job from the lake."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Final
+
+from litestar import get
+from litestar.response import Template
+
+from crossdock.web.admin import Refused, ServerUnavailable
+from crossdock.web.caller import WebRequest
+from crossdock.web.pages import charts, links
+from crossdock.web.pages.formatting import moment
+from crossdock.web.pages.job import steps
+from crossdock.web.pages.render import render, text_of
+
+#: Tables of the page, with their columns. The API has all columns.
+TABLES: Final = {
+    "daily": ("date", "queue", "kind", "pushed", "succeeded", "failed_attempts", "died", "wait_p50", "wait_p95",
+              "run_p50", "run_p95"),
+    "hourly": ("hour", "queue", "arrived", "departed", "leased", "succeeded", "failed", "died", "expired"),
+    "failures": ("date", "queue", "kind", "error_group", "cause", "n", "deaths", "last"),
+    "workers": ("hour", "worker", "protocol", "busy_s", "utilisation", "attempts", "succeeded"),
+    "slo": ("date", "queue", "target", "done", "within", "died", "ratio", "burn_rate"),
+    "capacity": ("date", "queue", "peak_hour", "arrival_rate", "run_mean", "load", "workers_needed", "workers_seen"),
+    "flows": ("date", "name", "jobs", "depth", "succeeded", "failed", "open", "run_s", "critical_s"),
+}  # fmt: skip
+
+#: Ranges that a link offers, in days, and the longest.
+DAYS: Final = (1, 7, 30, 90)
+_MOST_DAYS: Final = 366
+
+#: Rows that are read for charts, and rows of the page.
+_READ: Final = 5_000
+_ROWS: Final = 200
+
+
+@get("/history", include_in_schema=False)
+async def history(request: WebRequest) -> Template:
+    table = text_of(request, "table", 20)
+    table = table if table in TABLES else "daily"
+    queue = text_of(request, "queue", 255).strip()
+    days = _days(text_of(request, "days", 4))
+    problem, found = None, None
+    try:
+        found = await request.app.state.history.table(table, days, None, queue or None, _READ)
+    except (Refused, ServerUnavailable) as error:
+        problem = str(error)
+    rows = found["rows"] if found else []
+    return await render(
+        request,
+        "history.html",
+        "/history",
+        tables=[(name, links.with_query("/history", table=name, queue=queue, days=str(days))) for name in TABLES],
+        ranges=[(each, links.with_query("/history", table=table, queue=queue, days=str(each))) for each in DAYS],
+        table=table,
+        queue=queue,
+        days=days,
+        found=found,
+        problem=problem,
+        columns=TABLES[table],
+        rows=rows[:_ROWS],
+        is_cut=found is not None and (len(rows) > _ROWS or found["cut"]),
+        charts=_CHARTS[table](rows) if table in _CHARTS else [],
+    )
+
+
+def _days(text: str) -> int:
+    return max(1, min(int(text), _MOST_DAYS)) if text.isascii() and text.isdecimal() else 30
+
+
+def _daily(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+    """Percentiles of several kinds cannot be added up, so the charts show the slowest kind of each day."""
+    jobs = {
+        label: _by_time(rows, "date", name, sum)
+        for label, name in (("pushed", "pushed"), ("succeeded", "succeeded"), ("died", "died"))
+    }
+    waits = {f"{what} p95": _by_time(rows, "date", f"{what}_p95", max) for what in ("wait", "run")}
+    return [
+        ("Jobs per day", "jobs", _lines("jobs", jobs)),
+        ("Wait and run time", "seconds, p95 of the slowest kind of each day", _lines("s", waits)),
+    ]
+
+
+def _hourly(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+    jobs = {name: _by_time(rows, "hour", name, sum) for name in ("arrived", "succeeded", "failed")}
+    return [("Jobs per hour", "jobs", _lines("jobs", jobs))]
+
+
+def _workers(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+    busy = _by_time(rows, "hour", "busy_s", sum)
+    return [("Busy time per hour", "seconds, all workers", _lines("s", {"busy": busy}))]
+
+
+_CHARTS: Final[dict[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, charts.Chart]]]]] = {
+    "daily": _daily,
+    "hourly": _hourly,
+    "workers": _workers,
+}
+
+
+def _by_time(
+    rows: list[dict[str, Any]], time: str, name: str, add: Callable[[list[float]], float]
+) -> dict[float, float]:
+    """One value for each day or hour."""
+    values: defaultdict[float, list[float]] = defaultdict(list)
+    for row in rows:
+        at = moment(row[time])
+        if at is not None and row[name] is not None:
+            values[at.timestamp()].append(row[name])
+    return {at: add(some) for at, some in values.items()}
+
+
+def _lines(unit: str, lines: dict[str, dict[float, float]]) -> charts.Chart:
+    x = sorted({at for line in lines.values() for at in line})
+    return charts.series(unit, x, {label: [line.get(at) for at in x] for label, line in lines.items()})
+
+
+@get("/jobs/{number:str}/history", include_in_schema=False)
+async def job_history(request: WebRequest, number: str) -> Template:
+    """The part of the job's page that is loaded second. Without JavaScript it is a page of its own."""
+    problem, found = None, None
+    try:
+        if not (number.isascii() and number.isdecimal() and len(number) < 17):
+            raise Refused(f"{number[:40]} is not the number of a job")
+        found = await request.app.state.history.whole_job(int(number))
+    except (Refused, ServerUnavailable) as error:
+        problem = str(error)
+    events = found["events"] if found else []
+    timeline = [
+        event | {"what": event["event"].replace("-", " "), "ahead": False, "note": note(event)} for event in events
+    ]
+    return await render(
+        request,
+        "job_history.html",
+        "/jobs",
+        number=number[:40],
+        found=found,
+        problem=problem,
+        steps=steps(timeline),
+        attempts=attempts(events),
+    )
+
+
+def note(event: dict[str, Any]) -> str:
+    """What an event says besides its name."""
+    parts = []
+    if event.get("to_queue"):
+        parts.append(f"to queue {event['to_queue']}")
+    elif event["event"] == "pushed":
+        parts.append(f"in queue {event.get('queue')}")
+    if event.get("why"):
+        parts.append(str(event["why"]))
+    if event.get("worker"):
+        parts.append(f"by {event['worker']}")
+    if event.get("via"):
+        parts.append(f"through {event['via']}")
+    if event.get("error_message") or event.get("error_group"):
+        parts.append(f"{event.get('error_group') or 'error'}: {event.get('error_message') or ''}")
+    return ", ".join(parts)
+
+
+def attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events that ended a lease: the worker, how long it waited and ran, and the error."""
+    return [event for event in events if event.get("outcome") and event.get("attempt")]
+
+
+handlers = [history, job_history]

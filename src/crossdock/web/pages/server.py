@@ -1,0 +1,109 @@
+"""The server as a whole: its status, protocols, throttles and audit trail."""
+
+import asyncio
+from typing import Any, Final
+
+from litestar import get
+from litestar.response import Template
+
+from crossdock.web.caller import WebRequest
+from crossdock.web.live import numbers
+from crossdock.web.pages import charts, links
+from crossdock.web.pages.asking import ask
+from crossdock.web.pages.formatting import span
+from crossdock.web.pages.render import render, text_of
+
+ROWS: Final = 50
+
+#: Free space below which the page warns. A compaction writes a second copy of all jobs.
+_LITTLE_DISK: Final = 1024**3
+
+#: Milliseconds of a sync above which the page warns.
+_SLOW_SYNC_MS: Final = 100.0
+
+#: Seconds that the lake may be behind the journal.
+_LATE_LAKE_S: Final = 900.0
+
+
+@get("/server", include_in_schema=False)
+async def server(request: WebRequest) -> Template:
+    status, settings, metrics = await asyncio.gather(
+        ask(request, "status"), ask(request, "settings"), ask(request, "metrics")
+    )
+    shown, figures = status["status"], metrics["metrics"]["server"]
+    return await render(
+        request,
+        "server.html",
+        "/server",
+        status=shown,
+        numbers=numbers(shown, None),
+        settings=by_section(settings["settings"]),
+        lake=figures["lake"],
+        syncs=charts.histogram(figures["journal"]["sync"], "syncs"),
+        delays=charts.histogram(figures["loop_delay"], "passes"),
+        warnings=warnings(shown, figures["lake"]),
+    )
+
+
+def warnings(status: dict[str, Any], lake: dict[str, Any] | None) -> list[str]:
+    """What an operator should look at, from the live status."""
+    found = []
+    if status["refusing"]:
+        found.append(f"The server refuses new jobs: {status['refusing']}.")
+    if status["disk_free_bytes"] < _LITTLE_DISK:
+        found.append("Less than 1 GiB is free in the data folder. A compaction writes a second copy of all jobs.")
+    if status["durability"] != "always":
+        found.append(f"Durability is {status['durability']}: a power cut can lose the last second of changes.")
+    worst = status["sync"]["p99_ms"]
+    if worst is not None and worst > _SLOW_SYNC_MS:
+        found.append(f"Syncs to disk are slow: one in a hundred takes more than {worst:.0f} ms.")
+    if lake is not None and lake["lag_s"] > _LATE_LAKE_S:
+        found.append(f"The lake is {span(lake['lag_s'])} behind the journal. History on other pages is that old.")
+    return found
+
+
+def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Settings by the part of their name before the dot."""
+    sections: dict[str, list[dict[str, Any]]] = {}
+    for setting in settings:
+        sections.setdefault(setting["name"].partition(".")[0], []).append(setting)
+    return sections
+
+
+@get("/protocols", include_in_schema=False)
+async def protocols(request: WebRequest) -> Template:
+    found = await ask(request, "protocols")
+    return await render(request, "protocols.html", "/protocols", protocols=found["protocols"])
+
+
+@get("/throttles", include_in_schema=False)
+async def throttles(request: WebRequest) -> Template:
+    after = text_of(request, "after", 4_096)
+    found = await ask(request, "throttles", after=after or None, limit=ROWS)
+    return await render(
+        request,
+        "throttles.html",
+        "/throttles",
+        throttles=found["throttles"],
+        after=found["after"],
+        next_url=links.with_query("/throttles", after=found["after"]),
+        first_url="/throttles" if after else "",
+    )
+
+
+@get("/audit", include_in_schema=False)
+async def audit(request: WebRequest) -> Template:
+    after = text_of(request, "after", 4_096)
+    found = await ask(request, "audit", after=after or None, limit=ROWS)
+    return await render(
+        request,
+        "audit.html",
+        "/audit",
+        audit=found["audit"],
+        after=found["after"],
+        next_url=links.with_query("/audit", after=found["after"]),
+        first_url="/audit" if after else "",
+    )
+
+
+handlers = [server, protocols, throttles, audit]
