@@ -138,7 +138,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["job", "show", "missing"], "job missing not found (completed and deleted jobs are not kept)"),
         (
             ["job", "retry"],
-            "choose jobs: IDs, a filter such as queue:mail, --state, --queue, --kind, --tag, --failure, --older-than, or",
+            "choose jobs: IDs, a filter such as queue:mail, --state, --queue, --kind, --tag, --failure, ",
         ),
         (["job", "kill", "1", "--queue", "mail"], "give either IDs or filters, not both"),
         (["job", "kill", "1", "queue:mail"], "give either IDs or filters, not both"),
