@@ -71,7 +71,7 @@ SENTENCES: Final = {
     Reason.HELD_UNASSIGNED: "batch {batch} is committed, and no allocator has assigned it to a pool",
     Reason.HELD_BACKLOG: "batch {batch} waits for batch {active} of the same source in pool {queue}",
     Reason.HELD_ALLOCATOR: "{allocator} has taken it and not put it into a pool",
-    Reason.FREEING: "throttle {throttle} has room, and the job becomes ready in a moment",
+    Reason.FREEING: "throttle {throttle} has room, and frees the jobs that wait for it when its next holder ends",
 }
 
 
