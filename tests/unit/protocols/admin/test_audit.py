@@ -79,7 +79,7 @@ def test_an_address_other_than_local_came_by_http(
         ("tag", {"id": "job-00001", "tags": ["a", "b"]}, "jobs:1 tags:a,b", 2),
         ("track", {"ids": ["job-00001", "job-00002"]}, "jobs:1,2", 2),
         ("schedule-add", {"name": "s", "queue": "q", "kind": "K", "every": 60, "payload": {"secret": 1}},
-         "every:60.0 kind:K queue:q name:s source:qless", 1),
+         "name:s every:60 kind:K queue:q source:qless", 1),
         ("erase", {"jids": ["job-00001"], "forget": ["anna"]}, "jids:1 forget:1", 2),
     ],
 )  # fmt: skip
@@ -110,8 +110,8 @@ def test_changes_of_things_that_exist_are_recorded(client: Conversation, peer: C
         ("untag", "jobs:1 tags:a", 1),
         ("track", "jobs:1", 1),
         ("untrack", "jobs:1", 1),
-        ("schedule-add", "every:60.0 kind:K queue:q name:s source:qless", 1),
-        ("schedule-edit", "priority:3.0 name:s", 1),
+        ("schedule-add", "name:s every:60 kind:K queue:q source:qless", 1),
+        ("schedule-edit", "name:s priority:3", 1),
         ("schedule-run", "name:s", 1),
         ("schedule-remove", "names:s", 1),
     ]
