@@ -11,6 +11,7 @@ from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 
 from crossdock import __version__
+from crossdock.web import metrics
 from crossdock.web.admin import Admin, Refused, ServerUnavailable
 from crossdock.web.api import server
 from crossdock.web.options import WebOptions
@@ -47,6 +48,7 @@ def create_app(options: WebOptions) -> Litestar:
             healthz,
             readyz,
             server.router,
+            *metrics.handlers,
             overview.page,
             create_static_files_router("/static", [_HERE / "static"], include_in_schema=False),
         ],

@@ -267,10 +267,6 @@ class Compact(Request, tag="compact"):
 
 AnyRequest = (
     Status
-    | Metrics
-    | RateHistory
-    | Protocols
-    | Settings
     | Queues
     | Queue
     | Workers
@@ -305,6 +301,10 @@ AnyRequest = (
     | Erase
     | Export
     | Compact
+    | Metrics
+    | RateHistory
+    | Protocols
+    | Settings
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
