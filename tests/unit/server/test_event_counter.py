@@ -1,7 +1,5 @@
 """The events of journal entries as counters."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from crossdock.model.clock import Now
@@ -37,8 +35,8 @@ class Counted(Story):
 
 
 @pytest.fixture
-def story() -> Iterator[Counted]:
-    yield Counted()
+def story() -> Counted:
+    return Counted()
 
 
 def test_a_job_that_succeeds_is_pushed_leased_and_processed(story: Counted) -> None:
