@@ -69,6 +69,8 @@ def _server(server: ServerFigures) -> Iterator[Metric]:
     yield _gauge("web_memory_bytes", "Resident memory of the web process.", _own_memory())
     yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", server.disk_free_bytes)
     yield _gauge("refusing_jobs", "1 while new jobs are refused because the disk is full.", int(server.refusing))
+    yield CounterMetricFamily("crossdock_traces", "Traced jobs passed to the exporter.", server.traces)
+    yield CounterMetricFamily("crossdock_traces_dropped", "Traced jobs that were dropped.", server.traces_dropped)
     yield _histogram("event_loop_delay_seconds", "Delay of timers in the server's event loop.", server.loop_delay)
 
 
