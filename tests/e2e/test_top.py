@@ -43,14 +43,18 @@ def test_top_shows_the_state_and_restores_the_screen(server: Server, terminal: T
         for text in ("leased 1", "paused", "running"):  # in the order of one screen, after all events
             terminal.wait(text)
         screen = terminal.screen()
-        assert re.search(r"^Crossdock \S+  up \S+  faktory 127\.0\.0\.1:\d+ ", screen, re.MULTILINE)
+        assert re.search(r"^Crossdock \S+  up \S+  \d+ connections  \d+ MiB$", screen, re.MULTILINE)
+        assert re.search(r"^listen +faktory 127\.0\.0\.1:\d+$", screen, re.MULTILINE)
         assert re.search(r"^jobs +ready 40  scheduled 0  leased 1  retrying 0  dead 0", screen, re.MULTILINE)
         assert re.search(r"^rates +pushed [\d.,]+/s  leased", screen, re.MULTILINE)
         assert re.search(r"^disk +sync p50 [\d.]+ ms p99 [\d.]+ ms", screen, re.MULTILINE)
-        assert re.search(r"^queue-07 +2 +\S+ +paused", screen, re.MULTILINE), "the longest queue is first"
+        assert re.search(r"^queue-07 +2 +\S+ +\S+ +\S+ +\S+ +paused", screen, re.MULTILINE), (
+            "the longest queue is first"
+        )
         assert re.search(r"^worker-7 +test +1 +running +1 ", screen, re.MULTILINE), (
             "queues must leave space for workers"
         )
+        assert re.search(r"^and \d+ more queues$", screen, re.MULTILINE)
         assert len(screen.rstrip().splitlines()) <= 24
     terminal.press(key)
     terminal.end()

@@ -57,6 +57,8 @@ _FIGURES = ServerFigures(
     refusing=False,
     journal=JournalFigures(_NOTHING, _NOTHING, _NOTHING, written_bytes=9, tail_bytes=11, tail_events=10),
     lake=None,
+    traces=0,
+    traces_dropped=0,
     loop_delay=_NOTHING,
     protocols=[TRAFFIC],
 )

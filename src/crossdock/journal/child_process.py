@@ -88,10 +88,17 @@ class Child:
         """Call what the process has passed to `end_with_server`."""
         self.send(b"\n")
 
-    def send(self, data: bytes) -> None:
-        """Write to the process' stdin."""
-        if self._process is not None and self._process.returncode is None and self._process.stdin is not None:
-            self._process.stdin.write(data)
+    def send(self, data: bytes) -> bool:
+        """Write to the process' stdin. False: it does not run."""
+        if self._process is None or self._process.returncode is not None or self._process.stdin is None:
+            return False
+        self._process.stdin.write(data)
+        return True
+
+    def unsent_bytes(self) -> int:
+        """Bytes written to stdin that the process has not read."""
+        process = self._process
+        return 0 if process is None or process.stdin is None else process.stdin.transport.get_write_buffer_size()
 
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:

@@ -32,6 +32,7 @@ from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
 from crossdock.server.settings_in_effect import settings_in_effect
+from crossdock.server.tracing import TraceKeeper, TraceRecorder
 from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
@@ -98,6 +99,8 @@ class Server:
         self._servers: list[asyncio.Server] = []
         http = self._addresses.get("http")
         self._web = WebKeeper(settings, http) if http is not None else None
+        endpoint = settings.server.otlp_endpoint
+        self._tracing = TraceKeeper(endpoint, settings.server.name_or_host) if endpoint else None
         self._stopping = asyncio.Event()
         self._start_durable = asyncio.Event()  #: or the start has failed
         self._settled = asyncio.Event()  #: at shutdown: all changes are durable, or the journal has failed
@@ -155,6 +158,9 @@ class Server:
             lake=self._lake,
         )
         self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
+        if self._tracing is not None:
+            self._commit.observers.append(TraceRecorder(recovered.state, self._tracing.report).observe)
+            self._metrics.tracing = self._tracing
         self._protocols = endpoints.build(settings, self._addresses)
         faktory, redis = self._protocols.get("faktory"), self._protocols.get("redis")
         if isinstance(redis, EventPublisher):
@@ -208,6 +214,8 @@ class Server:
         await admin.start_serving()
         if self._web is not None:
             self._web.start()
+        if self._tracing is not None:
+            self._tracing.start()
         return opened
 
     def _factory(self, protocol: WireProtocol) -> Callable[[], Connection]:
@@ -273,6 +281,8 @@ class Server:
         listeners.remove_admin_socket(self._folder.path)
         if self._web is not None:
             await self._web.stop()
+        if self._tracing is not None:
+            await self._tracing.stop()
         await self._compactor.stop()
         if self._lake is not None:
             await self._lake.stop()

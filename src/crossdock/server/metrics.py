@@ -47,6 +47,7 @@ from crossdock.server.histogram import BYTES, COUNTS, SECONDS, Histogram
 from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import LakeKeeper
 from crossdock.server.loop_delay import LoopDelay
+from crossdock.server.tracing import TraceKeeper
 
 #: Seconds that the rates and sync times of the status cover.
 WINDOW_S: Final = 10.0
@@ -110,6 +111,7 @@ class Metrics:
         self.listeners: dict[str, str] = {}  #: name and address, once they are open
         self.protocols: list[WireProtocol] = []
         self.settings: list[SettingRow] = []
+        self.tracing: TraceKeeper | None = None
 
     def _now(self) -> _Sample:
         counters = self._commit.state.counters
@@ -215,6 +217,8 @@ class Metrics:
                 tail_events=commit.tail_events,
             ),
             lake=None if self._lake is None else LakeFigures(self._lake.lag_s, self._lake.behind),
+            traces=0 if self.tracing is None else self.tracing.sent,
+            traces_dropped=0 if self.tracing is None else self.tracing.dropped,
             loop_delay=_distribution(self.loop_delay.histogram, DELAY_BOUNDS),
             protocols=self.traffic(),
         )

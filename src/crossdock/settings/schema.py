@@ -39,6 +39,16 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = ""
 
+    otlp_endpoint: Annotated[
+        str,
+        Meta(
+            pattern=r"\A(https?://[^\s]+)?\Z",
+            description="OTLP/HTTP endpoint for traces of jobs that carry a trace context, for example "
+            "http://127.0.0.1:4318. Empty: no traces. Needs the extra `otel`",
+            extra={"allowed": "empty, or a URL with http or https"},
+        ),
+    ] = ""
+
     @property
     def name_or_host(self) -> str:
         """The name in effect: `name`, or the host name with other characters replaced."""

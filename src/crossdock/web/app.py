@@ -9,7 +9,7 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 
-from crossdock.web import api, errors, pages
+from crossdock.web import api, errors, metrics, pages
 from crossdock.web.admin import Admin
 from crossdock.web.api import description
 from crossdock.web.auth import login
@@ -46,6 +46,7 @@ def create_app(options: WebOptions) -> Guard:
             readyz,
             *api.all_handlers(),
             *login.handlers,
+            *metrics.handlers,
             *pages.all_handlers(),
             create_static_files_router("/static", [_HERE / "static"], include_in_schema=False),
         ],

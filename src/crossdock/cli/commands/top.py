@@ -37,15 +37,15 @@ _PIPE_WIDTH = 160
 def top(every: float, once: bool, as_json: bool, **values: Any) -> None:
     """Show live rates, queues and workers.
 
-    Rates and sync times are averages of the last ten seconds. q or Ctrl-C leaves. If the output is not a terminal, it
-    prints one picture, as with --once.
+    Rates and sync times are averages of the last ten seconds, the rates of queues of the last minute. q or Ctrl-C
+    leaves. If the output is not a terminal, it prints one picture, as with --once.
     """
     with server(values) as client:
         if as_json:
             print_json(_seen(client)._asdict())
         elif once or not sys.stdin.isatty() or not sys.stdout.isatty():
             console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
-            console.print(view(_seen(client), None))
+            console.print(view(_seen(client), None, console.width))
         else:
             _watch(client, every)
 
@@ -63,7 +63,7 @@ def _watch(client: AdminClient, every: float) -> None:
     console = Console()
     with _keys() as keyboard, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(view(_seen(client), console.height), refresh=True)
+            live.update(view(_seen(client), console.height, console.width), refresh=True)
             pressed, _, _ = select.select([keyboard], [], [], every)
             if pressed and os.read(keyboard, 64)[:1] in (b"q", b"Q", b""):
                 return

@@ -92,6 +92,8 @@ class ServerFigures(msgspec.Struct, frozen=True):
     refusing: bool
     journal: JournalFigures
     lake: LakeFigures | None  #: None: the lake is off
+    traces: int  #: traced jobs that were passed to the exporter
+    traces_dropped: int
     loop_delay: Distribution
     protocols: list[ProtocolTraffic]
 

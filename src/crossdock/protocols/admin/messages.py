@@ -313,10 +313,6 @@ class Compact(Request, tag="compact"):
 
 AnyRequest = (
     Status
-    | Metrics
-    | RateHistory
-    | Protocols
-    | Settings
     | Queues
     | Queue
     | Workers
@@ -356,6 +352,10 @@ AnyRequest = (
     | Push
     | Throttles
     | Overview
+    | Metrics
+    | RateHistory
+    | Protocols
+    | Settings
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
