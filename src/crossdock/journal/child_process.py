@@ -1,6 +1,8 @@
 """Child processes of the server: the server's side (`Child`) and the child's side (`main`, `end_with_server`).
 
-    python -m crossdock.journal.child_process MODULE ARGUMENT...
+    python -m crossdock.journal.child_process LOG MODULE ARGUMENT...
+
+LOG is the level and the format of the log, as in `logs.LogOptions`: the child logs to stderr as the server does.
 
 A child ends with the server: the server keeps the child's stdin open. A child runs at the lowest priority, in the
 server's session, and uses CPU time that no other process wants. If it must hurry it runs at the server's priority. An
@@ -20,6 +22,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+from crossdock import logs
 
 if TYPE_CHECKING:
     import asyncio
@@ -42,7 +46,7 @@ class Child:
 
         pipe = asyncio.subprocess.PIPE
         self.replaced = False
-        command = (sys.executable, "-m", _MODULE, self._module, *args)
+        command = (*command_line(self._module), *args)
         self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, pass_fds=pass_fds)
         if not self.hurried:
             self._set(self._process, _IDLE)
@@ -90,6 +94,11 @@ class Child:
             self._process.kill()
 
 
+def command_line(module: str) -> list[str]:
+    """The command that starts a child, without its arguments."""
+    return [sys.executable, "-m", _MODULE, str(logs.options()), module]
+
+
 def end_with_server(nudged: Callable[[], None] = lambda: None) -> None:
     """Called in the child: exit when stdin ends. `nudged` is called in another thread when the server asks for it."""
     threading.Thread(target=_watch, args=(nudged,), daemon=True).start()
@@ -104,7 +113,8 @@ def _watch(nudged: Callable[[], None]) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    del sys.argv[0]
+    logs.configure(logs.LogOptions.parse(sys.argv[1]), sys.argv[2].removeprefix("crossdock."))
+    del sys.argv[:2]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 import uvloop
 
+from crossdock import logs
 from crossdock.engine.engine import Engine
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.open import open_journal, refuse_newer
@@ -25,6 +26,7 @@ from crossdock.server import admission, clock, endpoints, listeners, static_conf
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
+from crossdock.server.event_log import LOGGED, log_events
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
@@ -121,6 +123,9 @@ class Server:
         gc.enable()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)  # jobs are not tracked by the collector; most other objects live briefly
+        jobs = len(recovered.state.jobs)
+        text = f"recovered {jobs} {'job' if jobs == 1 else 'jobs'}"
+        logs.event(log, logging.INFO, "recovered", text, jobs=jobs, events=recovered.events, bytes=recovered.bytes)
         clocks, start = clock.resume(recovered)
         self._journal_writer = JournalWriter(
             journal, self._folder.path / BALLAST, self._loop, self._fail, self._check_disk
@@ -130,6 +135,7 @@ class Server:
         engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings), admitted.unasked)
         self._commit = GroupCommit(engine, self._journal_writer, clocks, self._loop, admitted)
         self._commit.on_failure = self._fail
+        self._commit.watched, self._commit.on_watched = LOGGED, log_events
         self._commit.tail_events, self._commit.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self._commit, self._journal_writer, lambda: journal.last)
         self._compactor.compact_before_start(recovered)
@@ -193,6 +199,9 @@ class Server:
         await admin.start_serving()
         if self._web is not None:
             self._web.start()
+        for each in opened:
+            text = f"{each.protocol} listens on {each.address}"
+            logs.event(log, logging.INFO, "listening", text, protocol=each.protocol, address=str(each.address))
         return opened
 
     def _factory(self, protocol: WireProtocol) -> Callable[[], Connection]:
@@ -210,6 +219,7 @@ class Server:
             self._lake.check()
         self._purge.check()
         self._metrics.sample()
+        logs.report_dropped()
         self._commit.slices.run(self._registry.count_all_replies())
         if seconds % _PROTOCOL_TICK_S == 0:
             self._journal_writer.make_ballast()
@@ -218,15 +228,18 @@ class Server:
 
     def _check_disk(self) -> None:
         refusal = admission.refusal(self._folder.path, self._settings.journal.min_free_mib)
-        self._commit.admission.disk_refusal = (
-            admission.RESERVE_USED if refusal is None and self._journal_writer.reserve_used else refusal
-        )
-        self._journal.keep_short(self._commit.admission.disk_refusal is not None)
+        if refusal is None and self._journal_writer.reserve_used:
+            refusal = admission.RESERVE_USED
+        admitted = self._commit.admission
+        if (refusal is None) is not (admitted.disk_refusal is None):
+            _log_disk(refusal)
+        admitted.disk_refusal = refusal
+        self._journal.keep_short(refusal is not None)
 
     def _fail(self, error: Exception) -> None:
         """The journal failed, or a change failed halfway. No more replies may be sent. The next start recovers from
         disk."""
-        log.critical("stopping: %s", error)
+        logs.event(log, logging.CRITICAL, "server-failed", f"stopping: {error}")
         self.failure = error
         for connection in list(self._registry.connections):
             connection.abort()
@@ -234,10 +247,13 @@ class Server:
         self._settled.set()
         self._stopping.set()
 
-    def stop(self) -> None:
-        """SIGTERM. A second one aborts the connections that are still open. Acknowledged changes are on disk either
-        way."""
-        if self._stopping.is_set():
+    def stop(self, why: str) -> None:
+        """SIGTERM or SIGINT. A second one aborts the connections that are still open. Acknowledged changes are on disk
+        either way."""
+        again = self._stopping.is_set()
+        text = f"{why} again: closing the open connections at once" if again else f"stopping because of {why}"
+        logs.event(log, logging.INFO, "server-stopping", text, reason=why, connections=len(self._registry.connections))
+        if again:
             for connection in list(self._registry.connections):
                 connection.abort()
         self._stopping.set()
@@ -268,6 +284,7 @@ class Server:
             self._folder.discard()
         elif self.failure is None:
             self._folder.unlock()
+        logs.event(log, logging.INFO, "server-stopped", "the server has stopped")
 
     async def _close_connections(self) -> None:
         self._commit.clock.enter()
@@ -283,6 +300,13 @@ class Server:
             connection.abort()
 
 
+def _log_disk(refusal: str | None) -> None:
+    if refusal is not None:
+        logs.event(log, logging.ERROR, "disk-full", f"new jobs are refused: {refusal}")
+    else:
+        logs.event(log, logging.INFO, "disk-free", "the disk has enough free space again; new jobs are accepted")
+
+
 def run(settings: Settings, on_ready: Callable[[Ready], None], settings_file: str = "") -> None:
     """Serve until SIGTERM or SIGINT. SIGHUP is ignored. Raises the failure that stopped the server, if there was one.
 
@@ -293,7 +317,7 @@ def run(settings: Settings, on_ready: Callable[[Ready], None], settings_file: st
         loop = asyncio.get_running_loop()
         server = Server(settings, loop, settings_file)
         for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, server.stop)
+            loop.add_signal_handler(signum, server.stop, signum.name)
         loop.add_signal_handler(signal.SIGHUP, server.ignore_hangup)
         ready = server.open()
         try:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from typing import Final
 
+from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.server import listeners
 from crossdock.settings.address import Address
@@ -52,7 +53,6 @@ class WebKeeper:
             hosts=tuple(name for part in http.hosts.split(",") if (name := part.strip())),
             tls_cert=http.tls_cert,
             tls_key=http.tls_key,
-            log=self._settings.server.log,
         )
 
     async def _run(self) -> None:
@@ -62,10 +62,11 @@ class WebKeeper:
             output = await self._child.start(pass_fds=(self._socket.fileno(),))
             self._child.send(encode(self._options()))
             async for line in output:
-                log.info("%s", line.decode("utf-8", "replace").rstrip())
+                logs.event(log, logging.INFO, "web-output", line.decode("utf-8", "replace").rstrip())
             code = await self._child.ended()
             delay = RETRY_S if loop.time() - started > _SOON_S else min(2 * delay, _RETRY_MOST_S)
-            log.error("the web process ended (exit code %d); it is started again in %d s", code, delay)
+            text = f"the web process ended (exit code {code}); it is started again in {delay:.0f} s"
+            logs.event(log, logging.ERROR, "web-ended", text, code=code)
             await asyncio.sleep(delay)
 
     async def stop(self) -> None:

@@ -3,19 +3,21 @@
 import logging
 import os
 import resource
-import sys
-import time
 from typing import Any
 
 import click
 
-from crossdock import __version__
+from crossdock import __version__, logs
 from crossdock.cli.options import SettingsCommand, loaded
 from crossdock.journal.completeness import begins_empty
 from crossdock.journal.data_dir import in_use_by
 from crossdock.server.app import Ready, run
 from crossdock.settings.address import Address
+from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
+from crossdock.settings.table import LISTS, TABLE
+
+log = logging.getLogger("crossdock")
 
 _EXAMPLES = """\b
 Examples:
@@ -54,16 +56,33 @@ def up(**values: Any) -> None:
     SIGHUP is logged and ignored.
     """
     found = loaded(values)
-    _log_to_stderr(found.settings.server.log)
-    for warning in found.warnings:
-        logging.getLogger("crossdock").warning("%s", warning)
-    data = found.settings.server.data
-    empty = "" if in_use_by(data) else begins_empty(data)
+    server = found.settings.server
+    logs.configure(logs.LogOptions(server.log, server.log_format))
+    log_start(found)
+    empty = "" if in_use_by(server.data) else begins_empty(server.data)
     if empty:
-        logging.getLogger("crossdock").warning("%s", empty)
+        logs.event(log, logging.WARNING, "data-empty", empty)
     raise_descriptor_limit()
     file = str(found.file.absolute()) if found.file else ""
     run(found.settings, lambda ready: announce(found.settings, ready), file)
+
+
+def log_start(found: Loaded) -> None:
+    """Log the version, and the settings that differ from their defaults."""
+    text = f"Crossdock {__version__} starts on {found.settings.server.data.absolute()}"
+    logs.event(log, logging.INFO, "server-starting", text, version=__version__, pid=os.getpid())
+    for warning in found.warnings:
+        logs.event(log, logging.WARNING, "setting-unknown", warning)
+    for name, setting in TABLE.items():
+        source = found.sources[name]
+        if source != "default":
+            value = setting.show(getattr(getattr(found.settings, setting.section), setting.key))
+            logs.event(log, logging.INFO, "setting", f"{name} = {value}", setting=name, value=value, source=source)
+    for name in sorted(LISTS):
+        entries = getattr(found.settings, name)
+        if entries != getattr(Settings(), name):
+            text = f"{name} is set in {found.file}"
+            logs.event(log, logging.INFO, "setting", text, setting=name, source=f"file {found.file}")
 
 
 def announce(settings: Settings, ready: Ready) -> None:
@@ -97,11 +116,3 @@ def raise_descriptor_limit() -> None:
     """Each connection needs a descriptor. The soft limit is often 1,024, the hard limit far higher."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _log_to_stderr(level: str) -> None:
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -8,7 +8,7 @@ from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.server_status import StatusSource
-from crossdock.protocols.base import Answer, Close, Dispatcher
+from crossdock.protocols.base import Answer, Close, Dispatcher, Report, unreported
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -34,6 +34,7 @@ class AdminSession:
         self._journal = journal
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
+        self.report: Report = unreported
         self.identified = True
 
     def greeting(self) -> bytes:
@@ -47,7 +48,10 @@ class AdminSession:
             return error(str(wrong))
 
     def broken(self) -> Close | None:
-        return Close(error(_TOO_LONG)) if self._lines.overrun else None
+        if not self._lines.overrun:
+            return None
+        self.report("protocol-error", _TOO_LONG)
+        return Close(error(_TOO_LONG))
 
     def crowded(self, connections: int) -> None:
         """Stays open: the operator must be able to examine a server that has no free connection."""
