@@ -63,8 +63,9 @@ def options() -> LogOptions:
 def configure(chosen: LogOptions, process: str = "") -> None:
     """Log to stderr from now on. May be called again. `process` names a child process in each of its lines."""
     level = logging.getLevelNamesMapping()[chosen.level.upper()]
-    # Libraries log their own details at debug; only Crossdock's are shown.
-    logging.basicConfig(level=max(level, logging.INFO), handlers=[_Handler(chosen, process)], force=True)
+    # Libraries report each of their steps at info.
+    others = logging.INFO if level == logging.DEBUG else max(level, logging.WARNING)
+    logging.basicConfig(level=others, handlers=[_Handler(chosen, process)], force=True)
     logging.getLogger("crossdock").setLevel(level)
     if process:
         sys.excepthook = _log_crash

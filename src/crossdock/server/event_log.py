@@ -24,7 +24,7 @@ def _failed(event: Failed) -> None:
         _lease_expired(event)
     over = _OVER.get(event.then)
     if over is not None:
-        text = f"job {event.jid} failed for good: {over}"
+        text = f"job {event.jid} failed for good ({over})"
         group = event.failure.group or None
         _limited(logging.WARNING, "job-died", text, _fields(event), state=over, error_group=group)
 

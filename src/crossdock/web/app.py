@@ -55,4 +55,5 @@ def create_app(options: WebOptions) -> Litestar:
         openapi_config=OpenAPIConfig(title="Crossdock", version=__version__, path="/api/v1", render_plugins=[]),
         exception_handlers={ServerUnavailable: _unavailable, Refused: _refused},
         on_shutdown=[admin.close],
+        logging_config=None,  # Litestar's own would replace the format of the log
     )
