@@ -11,7 +11,7 @@ may be killed at any moment runs this way.
 
 A closed terminal sends SIGHUP to the server and to its children. Python resets a signal that the server ignores when it
 starts a process, so `main` ignores it before MODULE is imported, which may take a second. For the same reason asyncio
-is imported only on the server's side.
+is imported only on the server's side, and the log after that.
 """
 
 import os
@@ -22,8 +22,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-
-from crossdock import logs
 
 if TYPE_CHECKING:
     import asyncio
@@ -89,6 +87,11 @@ class Child:
         if self._process is not None and self._process.returncode is None and self._process.stdin is not None:
             self._process.stdin.write(data)
 
+    def replace(self) -> None:
+        """Kill it, so that the next one is started with other options."""
+        self.replaced = True
+        self.kill()
+
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
@@ -96,6 +99,8 @@ class Child:
 
 def command_line(module: str) -> list[str]:
     """The command that starts a child, without its arguments."""
+    from crossdock import logs
+
     return [sys.executable, "-m", _MODULE, str(logs.options()), module]
 
 
@@ -113,6 +118,8 @@ def _watch(nudged: Callable[[], None]) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    from crossdock import logs
+
     logs.configure(logs.LogOptions.parse(sys.argv[1]), sys.argv[2].removeprefix("crossdock."))
     del sys.argv[:2]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -179,6 +179,13 @@ class EventPublisher(Protocol):
     def publish(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
 
 
+@runtime_checkable
+class PasswordProtected(Protocol):
+    """A protocol with a password, which can change while the server runs."""
+
+    def set_password(self, password: str) -> None: ...
+
+
 class WireProtocol(Protocol):
     name: str
     handshake_s: float  #: deadline of the handshake; 0: there is none

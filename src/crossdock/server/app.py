@@ -7,6 +7,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -18,11 +19,13 @@ from crossdock.engine.engine import Engine
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.open import open_journal, refuse_newer
 from crossdock.journal.recovery import Recovered, recover
+from crossdock.model.commands.core import Command
+from crossdock.model.errors import BadSetting
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
-from crossdock.protocols.base import EventPublisher, WireProtocol
+from crossdock.protocols.base import EventPublisher, PasswordProtected, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.server import admission, clock, endpoints, listeners, static_config
+from crossdock.server import admission, clock, endpoints, listeners, reload, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
@@ -32,6 +35,7 @@ from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
+from crossdock.server.reload import Reloaded
 from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
@@ -71,17 +75,20 @@ class _EventOutlet:
 
 
 class Server:
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, settings_file: str) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        settings_file: str,
+        load: Callable[[], Settings] | None = None,
+    ) -> None:
         self._settings = settings
         self._settings_file = settings_file
+        self._load = load
         self._loop = loop
         self._addresses = endpoints.addresses(settings)
         # Read before anything is locked or written: an invalid entry stops the start and changes nothing.
-        self._static_config = (
-            static_config.throttles(settings),
-            static_config.schedules(settings),
-            static_config.mapping(settings),
-        )
+        self._static_config = static_config.commands(settings)
         limits = settings.limits
         self._registry = ConnectionRegistry(
             Limits(
@@ -159,11 +166,11 @@ class Server:
             self._commit.publish_events = redis.publish
         workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         self._admin = AdminProtocol(
-            self._metrics, workers, endpoints.plan_spec(settings), self._settings_file, self._purge
+            self._metrics, workers, endpoints.plan_spec(settings), self._settings_file, self._purge, self.reload
         )
         self._commit.clock.enter()
         self._commit.do(start)
-        for command in self._static_config:
+        for command in self._static_config.values():
             self._commit.do(command)
         self._commit.reply(_EventOutlet(self._start_durable), b"", None)
         self._commit.start_timers(recovered.steady)
@@ -258,9 +265,56 @@ class Server:
                 connection.abort()
         self._stopping.set()
 
-    def ignore_hangup(self) -> None:
-        """SIGHUP: a terminal was closed, or a log rotation signals every daemon. Settings are not read again."""
-        log.info("SIGHUP is ignored; restart the server to change its settings")
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        if not self._stopping.is_set():
+            with suppress(BadSetting):  # which is logged
+                self.reload()
+
+    def reload(self) -> Reloaded:
+        """Read the settings again and apply those that can change while the server runs. Raises BadSetting, and then
+        nothing is changed."""
+        try:
+            if self._load is None:
+                raise BadSetting("this server was started without a settings file")
+            new = self._load()
+            settings = reload.effective(self._settings, new)
+            endpoints.addresses(settings)  # a password that a listener needs may be missing
+            commands = static_config.commands(settings)
+        except BadSetting as error:
+            text = f"the settings were not reloaded, and nothing was changed: {error}"
+            logs.event(log, logging.ERROR, "reload-failed", text)
+            raise
+        done = reload.compare(self._settings, new)
+        self._settings = settings
+        self._apply(done.changed, commands)
+        for name in done.changed:
+            logs.event(log, logging.INFO, "setting-changed", reload.shown(settings, name), setting=name)
+        level = logging.WARNING if done.restart else logging.INFO
+        logs.event(log, level, "reloaded", f"the settings were reloaded: {done.text}")
+        if not reload.LOG.isdisjoint(done.changed):  # after these lines, which the new level may hide
+            self._apply_log()
+        return done
+
+    def _apply(self, changed: list[str], commands: dict[str, Command[None]]) -> None:
+        settings = self._settings
+        self._commit.clock.enter()
+        for name, command in commands.items():
+            if name in changed:
+                self._commit.do(command)
+        for name, protocol in self._protocols.items():
+            if f"{name}.password" in changed and isinstance(protocol, PasswordProtected):
+                protocol.set_password(getattr(settings, name).password)
+        if self._web is not None and self._web.reload(settings, reload.concerns_web(changed)):
+            logs.event(log, logging.INFO, "web-restarted", "the web process is started again with the new settings")
+
+    def _apply_log(self) -> None:
+        server = self._settings.server
+        logs.configure(logs.LogOptions(server.log, server.log_format))
+        for connection in self._registry.connections:
+            connection.log_commands(log.isEnabledFor(logging.DEBUG))
+        if self._lake is not None:
+            self._lake.restart()
 
     async def serve(self) -> None:
         await self._stopping.wait()
@@ -307,18 +361,24 @@ def _log_disk(refusal: str | None) -> None:
         logs.event(log, logging.INFO, "disk-free", "the disk has enough free space again; new jobs are accepted")
 
 
-def run(settings: Settings, on_ready: Callable[[Ready], None], settings_file: str = "") -> None:
-    """Serve until SIGTERM or SIGINT. SIGHUP is ignored. Raises the failure that stopped the server, if there was one.
+def run(
+    settings: Settings,
+    on_ready: Callable[[Ready], None],
+    settings_file: str = "",
+    load: Callable[[], Settings] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. Raises the failure that stopped the server, if there was one.
 
-    `settings_file` is the path the settings were read from, for errors that name it.
+    `settings_file` is the path the settings were read from, for errors that name it. `load` reads the settings again,
+    on SIGHUP.
     """
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        server = Server(settings, loop, settings_file)
+        server = Server(settings, loop, settings_file, load)
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, server.stop, signum.name)
-        loop.add_signal_handler(signal.SIGHUP, server.ignore_hangup)
+        loop.add_signal_handler(signal.SIGHUP, server.hang_up)
         ready = server.open()
         try:
             on_ready(Ready(await server.listen(), ready.recovered))

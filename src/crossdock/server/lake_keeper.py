@@ -220,6 +220,11 @@ class LakeKeeper:
             self._retry_delay_s = RETRY_S
             self._waiting_since = None
 
+    def restart(self) -> None:
+        """Start the exporter again, with the options of the log that are in effect now."""
+        if self._task is not None:
+            self._child.replace()
+
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()

@@ -53,7 +53,7 @@ def up(**values: Any) -> None:
     CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
 
     SIGTERM and Ctrl-C stop the server. No acknowledged job is lost, and workers keep their leases across a restart.
-    SIGHUP is logged and ignored.
+    SIGHUP reloads the settings file, as crossdock reload does.
     """
     found = loaded(values)
     server = found.settings.server
@@ -64,7 +64,7 @@ def up(**values: Any) -> None:
         logs.event(log, logging.WARNING, "data-empty", empty)
     raise_descriptor_limit()
     file = str(found.file.absolute()) if found.file else ""
-    run(found.settings, lambda ready: announce(found.settings, ready), file)
+    run(found.settings, lambda ready: announce(found.settings, ready), file, lambda: loaded(values).settings)
 
 
 def log_start(found: Loaded) -> None:

@@ -249,6 +249,10 @@ class Compact(Request, tag="compact"):
     upto: WholeNumber | None = None  #: from an earlier reply: only ask how far it is
 
 
+class Reload(Request, tag="reload"):
+    pass
+
+
 AnyRequest = (
     Status
     | Queues
@@ -285,6 +289,7 @@ AnyRequest = (
     | Erase
     | Export
     | Compact
+    | Reload
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.protocols.admin.journal_requests import JournalKeeper
+from crossdock.protocols.admin.reload import Reloader
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.admin.session import AdminSession
@@ -24,15 +25,25 @@ class AdminProtocol:
         plan_spec: PlanSpec,
         settings_file: str = "",
         journal: JournalKeeper | None = None,
+        reloader: Reloader | None = None,
     ) -> None:
         self._status = status
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory protocol
         self._plan_spec = plan_spec
         self._settings_file = settings_file  #: path, for errors about schedules that are defined in it
         self._journal = journal
+        self._reloader = reloader
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
-        return AdminSession(dispatcher, self._status, self.workers, self._plan_spec, self._settings_file, self._journal)
+        return AdminSession(
+            dispatcher,
+            self._status,
+            self.workers,
+            self._plan_spec,
+            self._settings_file,
+            self._journal,
+            self._reloader,
+        )
 
     def tick(self, dispatcher: Dispatcher) -> None:
         """Nothing: the protocol has no timers."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 from crossdock.protocols.admin import actions, journal_requests, labels, messages, reads, schedule_changes, schedules
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.messages import Invalid, Request, error
+from crossdock.protocols.admin.reload import Reloader, reload
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.server_status import StatusSource
 from crossdock.protocols.base import Answer, Close, Dispatcher, Report, unreported
@@ -25,6 +26,7 @@ class AdminSession:
         plan_spec: PlanSpec,
         settings_file: str,
         journal: JournalKeeper | None = None,
+        reloader: Reloader | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._settings_file = settings_file
@@ -32,6 +34,7 @@ class AdminSession:
         self._workers = workers
         self._plan_spec = plan_spec
         self._journal = journal
+        self._reloader = reloader
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.report: Report = unreported
@@ -91,6 +94,9 @@ class AdminSession:
             raise Invalid("this server has no journal")
         return self._journal
 
+    def _reload(self, request: messages.Reload) -> Answer:
+        return reload(self._reloader, request)
+
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
         return actions.signal(self._dispatcher, self._workers, request)
 
@@ -135,4 +141,5 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Erase: _on_dispatcher(journal_requests.erase),
     messages.Export: AdminSession._export,
     messages.Compact: AdminSession._compact,
+    messages.Reload: AdminSession._reload,
 }
