@@ -254,7 +254,7 @@ class GroupCommit:
                 self.written_bytes += len(entry)
                 left -= 1
                 self._journal_writer.append(entry, _not_last if left else partial(self._durable, replies))
-            # The replies are sent. Entries without such an event cost about 30 ns an event.
+            # The replies are sent. Without such an event this takes less than 0.1 us an event.
             if not self.watched.isdisjoint(map(type, chain.from_iterable(changes))):
                 self.on_watched(chain.from_iterable(changes))
             self._timer.arm()

@@ -32,7 +32,7 @@ def test_a_password_is_applied_and_not_shown() -> None:
 def test_an_address_needs_a_restart_and_is_not_applied() -> None:
     new = changed("listen", faktory="127.0.0.1:1")
     done = reload.compare(Settings(), new)
-    assert done == ([], ["listen.faktory"])
+    assert (done.changed, done.restart) == ([], ["listen.faktory"])
     assert done.text == "no setting was changed; a restart is needed for listen.faktory"
     assert reload.effective(Settings(), new) == Settings()
 
