@@ -45,7 +45,7 @@ def awaited(server: Server, name: str, count: int = 1) -> list[dict[str, Any]]:
 
 
 def test_start_and_stop_are_logged_with_listeners_and_settings(server: Server) -> None:
-    (start,) = events(server, "server-starting")
+    (start,) = events(server, "server-started")
     assert start["pid"] == server.process.pid
     listening = {each["protocol"]: each["address"] for each in events(server, "listening")}
     assert listening == {name: f"127.0.0.1:{port}" for name, port in server.ports.items()}

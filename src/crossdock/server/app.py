@@ -100,6 +100,7 @@ class Server:
             )
         )
         self._servers: list[asyncio.Server] = []
+        self._listening = False
         http = self._addresses.get("http")
         self._web = WebKeeper(settings, http) if http is not None else None
         self._stopping = asyncio.Event()
@@ -130,9 +131,6 @@ class Server:
         gc.enable()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)  # jobs are not tracked by the collector; most other objects live briefly
-        jobs = len(recovered.state.jobs)
-        text = f"recovered {jobs} {'job' if jobs == 1 else 'jobs'}"
-        logs.event(log, logging.INFO, "recovered", text, jobs=jobs, events=recovered.events, bytes=recovered.bytes)
         clocks, start = clock.resume(recovered)
         self._journal_writer = JournalWriter(
             journal, self._folder.path / BALLAST, self._loop, self._fail, self._check_disk
@@ -206,9 +204,7 @@ class Server:
         await admin.start_serving()
         if self._web is not None:
             self._web.start()
-        for each in opened:
-            text = f"{each.protocol} listens on {each.address}"
-            logs.event(log, logging.INFO, "listening", text, protocol=each.protocol, address=str(each.address))
+        self._listening = True
         return opened
 
     def _factory(self, protocol: WireProtocol) -> Callable[[], Connection]:
@@ -338,7 +334,8 @@ class Server:
             self._folder.discard()
         elif self.failure is None:
             self._folder.unlock()
-        logs.event(log, logging.INFO, "server-stopped", "the server has stopped")
+        if self._listening:
+            logs.event(log, logging.INFO, "server-stopped", "the server has stopped")
 
     async def _close_connections(self) -> None:
         self._commit.clock.enter()

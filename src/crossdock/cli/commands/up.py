@@ -58,21 +58,29 @@ def up(**values: Any) -> None:
     found = loaded(values)
     server = found.settings.server
     logs.configure(logs.LogOptions(server.log, server.log_format))
-    log_start(found)
+    for warning in found.warnings:
+        logs.event(log, logging.WARNING, "setting-unknown", warning)
     empty = "" if in_use_by(server.data) else begins_empty(server.data)
     if empty:
         logs.event(log, logging.WARNING, "data-empty", empty)
     raise_descriptor_limit()
     file = str(found.file.absolute()) if found.file else ""
-    run(found.settings, lambda ready: announce(found.settings, ready), file, lambda: loaded(values).settings)
+
+    def on_ready(ready: Ready) -> None:
+        log_start(found, ready)
+        announce(found.settings, ready)
+
+    run(found.settings, on_ready, file, lambda: loaded(values).settings)
 
 
-def log_start(found: Loaded) -> None:
-    """Log the version, and the settings that differ from their defaults."""
-    text = f"Crossdock {__version__} starts on {found.settings.server.data.absolute()}"
-    logs.event(log, logging.INFO, "server-starting", text, version=__version__, pid=os.getpid())
-    for warning in found.warnings:
-        logs.event(log, logging.WARNING, "setting-unknown", warning)
+def log_start(found: Loaded, ready: Ready) -> None:
+    """Log the version, the settings that differ from their defaults, and the listeners. A start that fails has one line
+    only, its error."""
+    recovered = ready.recovered
+    jobs = len(recovered.state.jobs)
+    text = f"Crossdock {__version__} has started on {found.settings.server.data.absolute()}"
+    fields = {"jobs": jobs, "events": recovered.events, "bytes": recovered.bytes}
+    logs.event(log, logging.INFO, "server-started", text, version=__version__, pid=os.getpid(), **fields)
     for name, setting in TABLE.items():
         source = found.sources[name]
         if source != "default":
@@ -83,6 +91,9 @@ def log_start(found: Loaded) -> None:
         if entries != getattr(Settings(), name):
             text = f"{name} is set in {found.file}"
             logs.event(log, logging.INFO, "setting", text, setting=name, source=f"file {found.file}")
+    for each in ready.listening:
+        text = f"{each.protocol} listens on {each.address}"
+        logs.event(log, logging.INFO, "listening", text, protocol=each.protocol, address=str(each.address))
 
 
 def announce(settings: Settings, ready: Ready) -> None:
