@@ -28,7 +28,7 @@ _PATIENT: Final = {"faktory.handshake_s": 60, "redis.handshake_s": 60}
 
 
 class Server:
-    """`settings` are full names (`limits.jobs`); `fault` is one of faulty_server.py."""
+    """`settings` are full names (`limits.jobs`); `fault` is one of faulty_server.py; `config` is a settings file."""
 
     def __init__(
         self,
@@ -38,8 +38,10 @@ class Server:
         protocols: Collection[str] = ("faktory",),
         *,
         keeps_ports: bool = False,
+        config: Path | None = None,
     ) -> None:
         self.data = data
+        self._config = config
         self._fault = fault
         self._protocols = protocols
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")} | {
@@ -77,7 +79,7 @@ class Server:
         """Start the process without waiting."""
         how = ["-P", str(_FAULTY), self._fault] if self._fault else ["-m", "crossdock"]
         self._process = subprocess.Popen(
-            [sys.executable, *how, "up", "--data", str(self.data), *self._listen()],
+            [sys.executable, *how, "up", "--data", str(self.data), *self._listen(), *self._file()],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -89,6 +91,9 @@ class Server:
         for name in LISTENERS:
             port = self._held[name].getsockname()[1] if name in self._held else 0
             yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._protocols else 'off'}")
+
+    def _file(self) -> list[str]:
+        return [] if self._config is None else ["--config", str(self._config)]
 
     def start(self) -> Self:
         self.spawn()

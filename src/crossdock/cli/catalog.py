@@ -200,6 +200,8 @@ Examples:
 #: In the order of the help.
 COMMANDS: Final[dict[str, Entry | Noun]] = {
     "up": Entry("Run the server in the foreground.", "up:up"),
+    "demo": Entry("Run a server with example jobs, to look at the dashboard.", "demo:demo"),
+    "reload": Entry("Reload the settings file of a running server, as SIGHUP does.", "reload:reload"),
     "doctor": Entry("Show the settings in effect and warn of risks to jobs.", "doctor:doctor"),
     "push": Entry("Push one job and print its jid once it is on disk.", "push:push"),
     "top": Entry("Show live rates, queues and workers.", "top:top"),

@@ -35,10 +35,22 @@ class _Popped(msgspec.Struct):
 class QlessClient(Closes):
     left = LEFT
 
-    def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect, over a UNIX socket if there is a path, and authenticate. Raises NoServer or Refused."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        path: str = "",
+        password: str = "",
+        timeout_s: float = TIMEOUT_S,
+        *,
+        worker: str = "",
+        function: str = "qless",
+    ) -> None:
+        """Connect, over a UNIX socket if there is a path, and authenticate. `function` chooses the version of the
+        scripts; `qless-throttles` has throttles. Raises NoServer or Refused."""
+        self._function = function
         self._stream = connect("Redis", host, port, path, timeout_s)
-        self._worker = f"crossdock-take-{socket.gethostname()}-{os.getpid()}"
+        self._worker = worker or f"crossdock-take-{socket.gethostname()}-{os.getpid()}"
         self._data: dict[str, str] = {}  #: data of leased jobs, which is sent back unchanged
         try:
             self._hello(f"unix:{path}" if path else f"{host}:{port}", password)
@@ -61,14 +73,14 @@ class QlessClient(Closes):
     def put(self, queue: str, jid: str, kind: str, data: bytes, delay_s: float = 0.0, **options: Any) -> None:
         """Return when the job is durable. Raises Refused with the script's error."""
         pairs = [word for name, value in options.items() for word in (name, _word(value))]
-        self._call("put", self._worker, queue, jid, kind, data, repr(delay_s), *pairs)
+        self.call("put", self._worker, queue, jid, kind, data, repr(delay_s), *pairs)
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
         """Lease a job of the first of these queues that has one; None: no job within that time. Raises Refused."""
         give_up = time.monotonic() + wait_s
         while True:
             for queue in queues:
-                found = self._call("pop", queue, self._worker, "1")
+                found = self.call("pop", queue, self._worker, "1")
                 if not isinstance(found, bytes):
                     raise Broken(f"unexpected reply to pop: {found!r}")
                 if found != b"{}":  # the scripts write an empty list like this
@@ -81,14 +93,15 @@ class QlessClient(Closes):
             time.sleep(min(left, _POLL_S))
 
     def done(self, job: Taken) -> None:
-        self._call("complete", job.ident, self._worker, job.queue, self._data[job.ident])
+        self.call("complete", job.ident, self._worker, job.queue, self._data[job.ident])
 
-    def failed(self, job: Taken, message: str) -> None:
+    def failed(self, job: Taken, message: str, group: str = "Failed") -> None:
         """Fail the job for good, as a qless worker does. An operator has to retry it."""
-        self._call("fail", job.ident, self._worker, "Failed", message, self._data[job.ident])
+        self.call("fail", job.ident, self._worker, group, message, self._data[job.ident])
 
-    def _call(self, command: str, *args: str | bytes) -> Any:
-        return self._ask("FCALL", "qless", "0", command, repr(time.time()), *args)
+    def call(self, command: str, *args: str | bytes) -> Any:
+        """Call any command of the scripts. Raises Refused with the script's error."""
+        return self._ask("FCALL", self._function, "0", command, repr(time.time()), *args)
 
     def _ask(self, *words: str | bytes) -> Any:
         request = [word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word for word in words]

@@ -1,6 +1,8 @@
 """Child processes of the server: the server's side (`Child`) and the child's side (`main`, `end_with_server`).
 
-    python -m crossdock.journal.child_process MODULE ARGUMENT...
+    python -m crossdock.journal.child_process LOG MODULE ARGUMENT...
+
+LOG is the level and the format of the log, as in `logs.LogOptions`: the child logs to stderr as the server does.
 
 A child ends with the server: the server keeps the child's stdin open. A child runs at the lowest priority, in the
 server's session, and uses CPU time that no other process wants. If it must hurry it runs at the server's priority. An
@@ -9,7 +11,7 @@ may be killed at any moment runs this way.
 
 A closed terminal sends SIGHUP to the server and to its children. Python resets a signal that the server ignores when it
 starts a process, so `main` ignores it before MODULE is imported, which may take a second. For the same reason asyncio
-is imported only on the server's side.
+is imported only on the server's side, and the log after that.
 """
 
 import os
@@ -42,7 +44,7 @@ class Child:
 
         pipe = asyncio.subprocess.PIPE
         self.replaced = False
-        command = (sys.executable, "-m", _MODULE, self._module, *args)
+        command = (*command_line(self._module), *args)
         self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, pass_fds=pass_fds)
         if not self.hurried:
             self._set(self._process, _IDLE)
@@ -100,9 +102,21 @@ class Child:
         process = self._process
         return 0 if process is None or process.stdin is None else process.stdin.transport.get_write_buffer_size()
 
+    def replace(self) -> None:
+        """Kill it, so that the next one is started with other options."""
+        self.replaced = True
+        self.kill()
+
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
+
+
+def command_line(module: str) -> list[str]:
+    """The command that starts a child, without its arguments."""
+    from crossdock import logs
+
+    return [sys.executable, "-m", _MODULE, str(logs.options()), module]
 
 
 def end_with_server(nudged: Callable[[], None] = lambda: None) -> None:
@@ -119,7 +133,10 @@ def _watch(nudged: Callable[[], None]) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    del sys.argv[0]
+    from crossdock import logs
+
+    logs.configure(logs.LogOptions.parse(sys.argv[1]), sys.argv[2].removeprefix("crossdock."))
+    del sys.argv[:2]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

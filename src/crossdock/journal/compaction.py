@@ -7,18 +7,22 @@ report. The server installs the snapshot, so a process that dies at any moment h
 """
 
 import gc
+import logging
 import sys
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.journal.child_process import end_with_server
 from crossdock.journal.data_dir import snapshot_name
 from crossdock.journal.files import total_bytes
 from crossdock.journal.open import open_reader
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.snapshot import file as snapshot_file
+
+log = logging.getLogger("crossdock.compaction")
 
 #: Bytes that a snapshot leaves free on the disk for journal entries, or a twentieth of a small disk.
 _LEAVE_BYTES: Final = 32 * 1024 * 1024
@@ -62,7 +66,8 @@ def main() -> None:
     try:
         written = compact(Path(data_dir), int(until))
     except OSError as error:
-        sys.exit(f"the snapshot was not written: {error}")
+        logs.event(log, logging.ERROR, "snapshot-failed", f"the snapshot was not written: {error}")
+        sys.exit(1)
     print(msgspec.json.encode(written).decode(), flush=True)
 
 

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from crossdock import logs
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.port import DiskFull, Journal, JournalReader
 from crossdock.journal.sqlite import pages, schema
@@ -24,7 +25,7 @@ def open_journal(data_dir: DataDir, durability: str = "always", lake: int = 0) -
         ballast = data_dir.path / BALLAST
         if not ballast.exists():
             raise
-        log.error("%s; using the reserve", error)
+        logs.event(log, logging.ERROR, "reserve-used", f"{error}; using the reserve")
         ballast.unlink()
         return SqliteJournal(data_dir, durability, lake=lake), True
 

@@ -20,7 +20,7 @@ import msgspec
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from crossdock.journal.child_process import end_with_server
+from crossdock.journal.child_process import command_line, end_with_server
 from crossdock.journal.files import free_bytes
 from crossdock.lake.journal_tail import Tail
 from crossdock.lake.location import folder
@@ -149,7 +149,7 @@ class Exporter:
 
 def start_maintenance(chores: Chores) -> "subprocess.Popen[bytes]":
     """Start it with this process' priority. Its stdin closes when this process ends, and then it exits."""
-    command = [sys.executable, "-m", "crossdock.journal.child_process", "crossdock.lake.maintenance"]
+    command = command_line("crossdock.lake.maintenance")
     return subprocess.Popen([*command, msgspec.json.encode(chores, enc_hook=str).decode()], stdin=subprocess.PIPE)
 
 

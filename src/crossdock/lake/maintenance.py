@@ -9,6 +9,7 @@ when the exporter does.
 """
 
 import datetime as dt
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
+from crossdock import logs
 from crossdock.journal.child_process import end_with_server
 from crossdock.journal.files import free_bytes
 from crossdock.lake import checkpoints
@@ -35,6 +37,8 @@ from crossdock.lake.store import store_of
 from crossdock.lake.table import EXPIRED, MAINTAINED, STEADY_MS, LakeFile, date_of_day, first_line
 from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError
+
+log = logging.getLogger("crossdock.lake")
 
 #: Merge segments up to this size. A reader's task is about as large.
 MERGED_BYTES: Final = 256 * 1024 * 1024
@@ -229,7 +233,7 @@ def main() -> None:
     except (Overtaken, FilesInUse):
         pass  # the next process does it
     except (CrossdockError, DeltaError, OSError) as error:
-        print(f"maintenance of the lake: {first_line(error)}", file=sys.stderr)
+        logs.event(log, logging.ERROR, "lake-maintenance-failed", f"maintenance of the lake: {first_line(error)}")
         sys.exit(1)
 
 

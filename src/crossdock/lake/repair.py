@@ -12,6 +12,7 @@ import logging
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from crossdock import logs
 from crossdock.lake import checkpoints
 from crossdock.lake.checksums import BadSum
 from crossdock.lake.log import HINT, LOG, Names, decode_log_entry, entry_name
@@ -43,7 +44,8 @@ def repair(store: Store, journal_first: int, reported: Reported | None) -> None:
         raise _damaged(store, bad, why)
     for version in range(newest, bad - 1, -1):
         store.delete(entry_name(version))
-        log.warning("%s/%s was not finished before a power cut, and is written again", store.uri, entry_name(version))
+        text = f"{store.uri}/{entry_name(version)} was not finished before a power cut, and is written again"
+        logs.event(log, logging.WARNING, "lake-log-repaired", text)
     store.sync_log(())
 
 

@@ -118,8 +118,17 @@ def give_back(dispatcher: Dispatcher, via: str, leases: list[LeaseRef]) -> None:
         dispatcher.do(GiveBack(via, leases))
 
 
+#: `report(event, text)`: something about this peer that an operator should see in the log, such as a wrong password.
+Report: TypeAlias = Callable[[str, str], None]
+
+
+def unreported(event: str, text: str) -> None:
+    """Until the connection sets its own."""
+
+
 class Session(Protocol):
     identified: bool  #: past the handshake; until then the protocol's handshake deadline runs
+    report: Report  #: set by the connection
 
     def greeting(self) -> bytes: ...
 
@@ -168,6 +177,13 @@ class EventPublisher(Protocol):
     """A protocol that publishes events to its subscribers."""
 
     def publish(self, dispatcher: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
+
+
+@runtime_checkable
+class PasswordProtected(Protocol):
+    """A protocol with a password, which can change while the server runs."""
+
+    def set_password(self, password: str) -> None: ...
 
 
 class WireProtocol(Protocol):

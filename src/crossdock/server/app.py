@@ -7,6 +7,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -14,27 +15,33 @@ from typing import Final
 import msgspec
 import uvloop
 
+from crossdock import logs
 from crossdock.engine.engine import Engine
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.open import open_journal, refuse_newer
 from crossdock.journal.recovery import Recovered, recover
+from crossdock.model.commands.core import Command
+from crossdock.model.errors import BadSetting
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
-from crossdock.protocols.base import EventPublisher, WireProtocol
+from crossdock.protocols.base import EventPublisher, PasswordProtected, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.server import admission, clock, endpoints, listeners, static_config
+from crossdock.server import admission, clock, endpoints, listeners, reload, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
+from crossdock.server.event_log import log_events
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
+from crossdock.server.reload import Reloaded
 from crossdock.server.settings_in_effect import settings_in_effect
 from crossdock.server.tracing import TraceKeeper, TraceRecorder
 from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
+from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
 
 log = logging.getLogger("crossdock")
@@ -73,19 +80,21 @@ class _EventOutlet:
 
 class Server:
     def __init__(
-        self, settings: Settings, loop: asyncio.AbstractEventLoop, settings_file: str, sources: Mapping[str, str]
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        settings_file: str,
+        sources: Mapping[str, str],
+        load: Callable[[], Loaded] | None = None,
     ) -> None:
         self._settings = settings
         self._settings_file = settings_file
         self._sources = sources
+        self._load = load
         self._loop = loop
         self._addresses = endpoints.addresses(settings)
         # Read before anything is locked or written: an invalid entry stops the start and changes nothing.
-        self._static_config = (
-            static_config.throttles(settings),
-            static_config.schedules(settings),
-            static_config.mapping(settings),
-        )
+        self._static_config = static_config.commands(settings)
         limits = settings.limits
         self._registry = ConnectionRegistry(
             Limits(
@@ -97,6 +106,7 @@ class Server:
             )
         )
         self._servers: list[asyncio.Server] = []
+        self._listening = False
         http = self._addresses.get("http")
         self._web = WebKeeper(settings, http) if http is not None else None
         endpoint = settings.server.otlp_endpoint
@@ -138,6 +148,7 @@ class Server:
         engine = Engine(recovered.state, Random(secrets.randbits(64)), redact(settings), admitted.unasked)
         self._commit = GroupCommit(engine, self._journal_writer, clocks, self._loop, admitted)
         self._commit.on_failure = self._fail
+        self._commit.observers.append(log_events)
         self._commit.tail_events, self._commit.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self._commit, self._journal_writer, lambda: journal.last)
         self._compactor.compact_before_start(recovered)
@@ -173,11 +184,12 @@ class Server:
             self._commit.lease_requests,
             self._settings_file,
             self._purge,
+            self.reload,
         )
         self._metrics.protocols = [*self._protocols.values(), self._admin]
         self._commit.clock.enter()
         self._commit.do(start)
-        for command in self._static_config:
+        for command in self._static_config.values():
             self._commit.do(command)
         self._commit.reply(_EventOutlet(self._start_durable), b"", None)
         self._commit.start_timers(recovered.steady)
@@ -216,6 +228,7 @@ class Server:
             self._web.start()
         if self._tracing is not None:
             self._tracing.start()
+        self._listening = True
         return opened
 
     def _factory(self, protocol: WireProtocol) -> Callable[[], Connection]:
@@ -233,6 +246,7 @@ class Server:
             self._lake.check()
         self._purge.check()
         self._metrics.sample()
+        logs.report_dropped()
         self._commit.slices.run(self._registry.count_all_replies())
         if seconds % _PROTOCOL_TICK_S == 0:
             self._journal_writer.make_ballast()
@@ -241,15 +255,18 @@ class Server:
 
     def _check_disk(self) -> None:
         refusal = admission.refusal(self._folder.path, self._settings.journal.min_free_mib)
-        self._commit.admission.disk_refusal = (
-            admission.RESERVE_USED if refusal is None and self._journal_writer.reserve_used else refusal
-        )
-        self._journal.keep_short(self._commit.admission.disk_refusal is not None)
+        if refusal is None and self._journal_writer.reserve_used:
+            refusal = admission.RESERVE_USED
+        admitted = self._commit.admission
+        if (refusal is None) is not (admitted.disk_refusal is None):
+            _log_disk(refusal)
+        admitted.disk_refusal = refusal
+        self._journal.keep_short(refusal is not None)
 
     def _fail(self, error: Exception) -> None:
         """The journal failed, or a change failed halfway. No more replies may be sent. The next start recovers from
         disk."""
-        log.critical("stopping: %s", error)
+        logs.event(log, logging.CRITICAL, "server-failed", f"stopping: {error}")
         self.failure = error
         for connection in list(self._registry.connections):
             connection.abort()
@@ -257,17 +274,71 @@ class Server:
         self._settled.set()
         self._stopping.set()
 
-    def stop(self) -> None:
-        """SIGTERM. A second one aborts the connections that are still open. Acknowledged changes are on disk either
-        way."""
-        if self._stopping.is_set():
+    def stop(self, why: str) -> None:
+        """SIGTERM or SIGINT. A second one aborts the connections that are still open. Acknowledged changes are on disk
+        either way."""
+        again = self._stopping.is_set()
+        text = f"{why} again: closing the open connections at once" if again else f"stopping because of {why}"
+        logs.event(log, logging.INFO, "server-stopping", text, reason=why, connections=len(self._registry.connections))
+        if again:
             for connection in list(self._registry.connections):
                 connection.abort()
         self._stopping.set()
 
-    def ignore_hangup(self) -> None:
-        """SIGHUP: a terminal was closed, or a log rotation signals every daemon. Settings are not read again."""
-        log.info("SIGHUP is ignored; restart the server to change its settings")
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        if not self._stopping.is_set():
+            with suppress(BadSetting):  # which is logged
+                self.reload()
+
+    def reload(self) -> Reloaded:
+        """Read the settings again and apply those that can change while the server runs. Raises BadSetting, and then
+        nothing is changed."""
+        try:
+            if self._load is None:
+                raise BadSetting("this server was started without a settings file")
+            loaded = self._load()
+            new = loaded.settings
+            settings = reload.effective(self._settings, new)
+            endpoints.addresses(settings)  # a password that a listener needs may be missing
+            commands = static_config.commands(settings)
+        except BadSetting as error:
+            text = f"the settings were not reloaded, and nothing was changed: {error}"
+            logs.event(log, logging.ERROR, "reload-failed", text)
+            raise
+        done = reload.compare(self._settings, new)
+        self._settings = settings
+        changed = {name: loaded.sources[name] for name in done.changed if name in loaded.sources}
+        self._sources = dict(self._sources) | changed
+        self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
+        self._apply(done.changed, commands)
+        for name in done.changed:
+            logs.event(log, logging.INFO, "setting-changed", reload.shown(settings, name), setting=name)
+        level = logging.WARNING if done.restart else logging.INFO
+        logs.event(log, level, "reloaded", f"the settings were reloaded: {done.text}")
+        if not reload.LOG.isdisjoint(done.changed):  # after these lines, which the new level may hide
+            self._apply_log()
+        return done
+
+    def _apply(self, changed: list[str], commands: dict[str, Command[None]]) -> None:
+        settings = self._settings
+        self._commit.clock.enter()
+        for name, command in commands.items():
+            if name in changed:
+                self._commit.do(command)
+        for name, protocol in self._protocols.items():
+            if f"{name}.password" in changed and isinstance(protocol, PasswordProtected):
+                protocol.set_password(getattr(settings, name).password)
+        if self._web is not None and self._web.reload(settings, reload.concerns_web(changed)):
+            logs.event(log, logging.INFO, "web-restarted", "the web process is started again with the new settings")
+
+    def _apply_log(self) -> None:
+        server = self._settings.server
+        logs.configure(logs.LogOptions(server.log, server.log_format))
+        for connection in self._registry.connections:
+            connection.log_commands(log.isEnabledFor(logging.DEBUG))
+        if self._lake is not None:
+            self._lake.restart()
 
     async def serve(self) -> None:
         await self._stopping.wait()
@@ -294,6 +365,8 @@ class Server:
             self._folder.discard()
         elif self.failure is None:
             self._folder.unlock()
+        if self._listening:
+            logs.event(log, logging.INFO, "server-stopped", "the server has stopped")
 
     async def _close_connections(self) -> None:
         self._commit.clock.enter()
@@ -309,24 +382,32 @@ class Server:
             connection.abort()
 
 
+def _log_disk(refusal: str | None) -> None:
+    if refusal is not None:
+        logs.event(log, logging.ERROR, "disk-full", f"new jobs are refused: {refusal}")
+    else:
+        logs.event(log, logging.INFO, "disk-free", "the disk has enough free space again; new jobs are accepted")
+
+
 def run(
     settings: Settings,
     on_ready: Callable[[Ready], None],
     settings_file: str = "",
     sources: Mapping[str, str] = MappingProxyType({}),
+    load: Callable[[], Loaded] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. SIGHUP is ignored. Raises the failure that stopped the server, if there was one.
+    """Serve until SIGTERM or SIGINT. Raises the failure that stopped the server, if there was one.
 
     `settings_file` is the path the settings were read from, for errors that name it. `sources` says where each setting
-    comes from.
+    comes from. `load` reads the settings again, on SIGHUP.
     """
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        server = Server(settings, loop, settings_file, sources)
+        server = Server(settings, loop, settings_file, sources, load)
         for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, server.stop)
-        loop.add_signal_handler(signal.SIGHUP, server.ignore_hangup)
+            loop.add_signal_handler(signum, server.stop, signum.name)
+        loop.add_signal_handler(signal.SIGHUP, server.hang_up)
         ready = server.open()
         try:
             on_ready(Ready(await server.listen(), ready.recovered))

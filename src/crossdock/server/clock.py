@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.journal.recovery import Recovered
 from crossdock.model.clock import COUNTED_AT_MOST_S, DAY, DOUBT_S, Now
 from crossdock.model.commands.core import Start
@@ -119,7 +120,7 @@ def resume(found: Recovered) -> tuple[Clock, Start]:
     boot = boot_id()
     resumed = resumed_from(found, boot, time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
     for warning in resumed.warnings():
-        log.warning("%s", warning)
+        logs.event(log, logging.WARNING, "clock-doubtful", warning)
     return Clock(resumed.offset), Start(boot, resumed.offset, found.steady if resumed.doubtful else None)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.journal.compaction import WrittenSnapshot, write_snapshot
 from crossdock.journal.port import Snapshot
@@ -49,12 +50,14 @@ class Compactor:
         compaction did, and without this each start would take longer than the one before."""
         if self._load() < 2:
             return
-        log.warning("the journal's tail has %d events; writing a snapshot before listening", recovered.events)
+        text = f"the journal's tail has {recovered.events} events; writing a snapshot before listening"
+        logs.event(log, logging.WARNING, "compaction-started", text, events=recovered.events)
         try:
             written = write_snapshot(self._folder, recovered)
             snapshot_file.verify(self._folder / written.file)
         except (OSError, Damaged) as error:
-            log.error("no snapshot was written (%s); the journal keeps its tail, nothing is lost", error)
+            text = f"no snapshot was written ({error}); the journal keeps its tail, nothing is lost"
+            logs.event(log, logging.ERROR, "compaction-failed", text)
             return
         self._install(written, recovered.events, recovered.bytes)
 
@@ -66,7 +69,8 @@ class Compactor:
             self._task = asyncio.create_task(self._compact())
         elif load >= 2 and self._task is not None and not self._child.hurried:
             self._child.hurry(True)
-            log.warning("compaction does not keep up with the journal; it now runs at the server's priority")
+            text = "compaction does not keep up with the journal; it now runs at the server's priority"
+            logs.event(log, logging.WARNING, "compaction-behind", text, events=self._commit.tail_events)
 
     def compact_now(self) -> None:
         """Write a snapshot whatever the length of the tail, unless one is being written."""
@@ -76,6 +80,7 @@ class Compactor:
     async def _compact(self) -> None:
         events, size = self._commit.tail_events, self._commit.tail_bytes
         until = self._last_seq()
+        logs.event(log, logging.INFO, "compaction-started", "compacting the journal", events=events, bytes=size)
         try:
             output = await (await self._child.start(str(self._folder), str(until))).read()
             code = await self._child.ended()
@@ -84,11 +89,11 @@ class Compactor:
             self._child.hurried = False
             if code != 0:
                 self._retry_in_s = RETRY_S
-                log.error(
-                    "compaction failed (exit code %d); the journal keeps its tail, nothing is lost; next try in %d s",
-                    code,
-                    RETRY_S,
+                text = (
+                    f"compaction failed (exit code {code}); the journal keeps its tail, nothing is lost; next try in "
+                    f"{RETRY_S} s"
                 )
+                logs.event(log, logging.ERROR, "compaction-failed", text, code=code)
                 return
             self._install(msgspec.json.decode(output, type=WrittenSnapshot), events, size)
         finally:
@@ -103,7 +108,8 @@ class Compactor:
             return
         self._commit.tail_events -= events
         self._commit.tail_bytes -= size
-        log.info("compacted %d events into a snapshot of %d jobs, %d bytes", events, written.jobs, written.bytes)
+        text = f"compacted {events} events into a snapshot of {written.jobs} jobs, {written.bytes} bytes"
+        logs.event(log, logging.INFO, "compacted", text, events=events, jobs=written.jobs, bytes=written.bytes)
 
     async def stop(self) -> None:
         if self._task is not None:

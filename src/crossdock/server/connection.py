@@ -7,14 +7,16 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
+from crossdock import logs
 from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import HalfDone
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.base import Answer, Close, Grant, IdleLimited, Subscriber, Wait, WireProtocol
+from crossdock.server.command_log import command_name
 from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.flow_control import PIECE, FlowControl
 from crossdock.server.group_commit import GroupCommit
@@ -42,12 +44,17 @@ class Connection(asyncio.Protocol):
         reply_buffer = registry.limits.reply_buffer_bytes
         self._flow = FlowControl(commit.clock, reply_buffer)
         self.replies = ReplyQueue(self, commit.reply, self._flow, reply_buffer, partial(registry.count_replies, self))
+        self.number = registry.next_number()
+        self._session_ended = False
         self._session = protocol.session(commit, self.abort)
+        self._session.report = self._report
         if isinstance(self._session, Subscriber):
             self._session.push = self.push
         # `self._session.handle(…)` would look up the method on the class for every request.
         self._receive = self._session.receive
-        self._handle = self._session.handle
+        self._handle: Callable[[Any], Answer] = self._session.handle
+        if log.isEnabledFor(logging.DEBUG):
+            self.log_commands(True)
         self._reply = commit.reply
         self._error_prefix = protocol.error_prefix
         self._requests: deque[Any] = deque()  #: parsed, and not handled yet
@@ -58,7 +65,6 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._ended = False  #: the peer has closed its sending side
         self._ending = False  #: `_closing` or `_ended`
-        self._session_ended = False
         self.incomplete_bytes = 0  #: updated by the registry
         self.reply_bytes = 0  #: updated by the registry
 
@@ -68,8 +74,11 @@ class Connection(asyncio.Protocol):
         self._flow.attach(cast(asyncio.Transport, transport))
         self._write = self._flow.write
         if not self._registry.add(self):
+            self._report("connection-refused", "too many connections without a handshake")
             self.abort()
             return
+        if log.isEnabledFor(logging.DEBUG):
+            logs.event(log, logging.DEBUG, "connected", "a client connected", **self.log_fields())
         greeting = self._session.greeting()
         if greeting:
             self._write(greeting)
@@ -229,7 +238,7 @@ class Connection(asyncio.Protocol):
     def _handle_next(self) -> Answer:
         request = self._requests.popleft()
         try:
-            return self._session.handle(request)
+            return self._handle(request)
         except Exception as error:  # noqa: BLE001 see `_request_failed`
             return self._request_failed(error)
 
@@ -237,7 +246,8 @@ class Connection(asyncio.Protocol):
         """An exception in a session is a defect of the server. It closes the connection of the request, and no other:
         a push whose wake-up runs this request is not affected."""
         if not isinstance(error, HalfDone):  # that stops the server, which reports it
-            log.error("a %s request failed; its connection is closed", self._protocol.name, exc_info=error)
+            text = f"a {self._protocol.name} request failed; its connection is closed"
+            logs.limited_event(log, logging.ERROR, "request-failed", text, error=error, **self.log_fields())
         return Close(b"")
 
     # Answers
@@ -337,8 +347,29 @@ class Connection(asyncio.Protocol):
     def protocol(self) -> str:
         return self._protocol.name
 
-    def describe(self) -> str:
-        return f"{self._protocol.name} {self._flow.peer_name()}"
+    # The log
+
+    def log_fields(self) -> dict[str, Any]:
+        return {"connection": self.number, "protocol": self._protocol.name, "peer": self._flow.peer_name()}
+
+    def _report(self, event: str, text: str) -> None:
+        """Log an event that the peer caused. Peers can cause any number of them."""
+        level = logging.INFO if event == "unknown-command" else logging.WARNING
+        logs.limited_event(log, level, event, f"{self._protocol.name}: {text}", **self.log_fields())
+
+    def handshake_timed_out(self) -> None:
+        self._report("handshake-timeout", f"no handshake within {self._protocol.handshake_s:g} s")
+        self.abort()
+
+    def log_commands(self, on: bool) -> None:
+        """Log the name of each command from now on, or no more. Without it a request does no work for the log."""
+        if not self._session_ended:
+            self._handle = self._handle_logged if on else self._session.handle
+
+    def _handle_logged(self, request: Any) -> Answer:
+        name = command_name(request)
+        logs.event(log, logging.DEBUG, "command", f"command {name}", command=name, **self.log_fields())
+        return self._session.handle(request)
 
     def is_closing(self) -> bool:
         return self._closing
@@ -357,6 +388,7 @@ class Connection(asyncio.Protocol):
             self._handshake.cancel()
             self._handshake = None
         if not self._registry.admit(self):
+            self._report("connection-refused", "limits.connections is reached")
             refusal = self._session.crowded(len(self._registry.admitted) + 1)
             if refusal is not None:
                 self.accept_answer(refusal)

@@ -10,10 +10,11 @@ import logging
 import time
 from collections.abc import Iterator
 from math import inf
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from crossdock import logs
 from crossdock.server.reply_queue import ReplyQueue
 
 log = logging.getLogger("crossdock")
@@ -49,8 +50,11 @@ class ConnectedPeer(Protocol):
     @property
     def replies(self) -> ReplyQueue: ...
 
-    def describe(self) -> str:
-        """For the log."""
+    def log_fields(self) -> dict[str, Any]:
+        """What identifies it in the log."""
+
+    def log_commands(self, on: bool) -> None:
+        """Log each command, or no more."""
 
     def abort(self) -> None: ...
 
@@ -60,6 +64,7 @@ class ConnectedPeer(Protocol):
 class ConnectionRegistry:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self._numbered = 0
         self.connections: set[ConnectedPeer] = set()
         self.admitted: set[ConnectedPeer] = set()  #: those that are identified
         self.incomplete_bytes = 0  #: of all connections
@@ -71,6 +76,11 @@ class ConnectionRegistry:
         #: Connections with unsent replies, and the bytes that the socket had not taken at the last count
         self._unsent_at_last_count: dict[ConnectedPeer, int] = {}
         self._stalled: set[ConnectedPeer] = set()  #: those whose socket took nothing between the last two counts
+
+    def next_number(self) -> int:
+        """The number of a new connection, since this start."""
+        self._numbered += 1
+        return self._numbered
 
     def add(self, peer: ConnectedPeer) -> bool:
         """False: too many connections are open, and this one must be closed."""
@@ -140,13 +150,12 @@ class ConnectionRegistry:
         now = time.monotonic()
         if now >= self._replies_logged + _LOG_EVERY_S:
             self._replies_logged = now
-            log.warning(
-                "unread replies exceed limits.reply_memory_mib; closed the connection with the most, %d MiB (%s; %d "
-                "closed so far)",
-                peer.reply_bytes >> 20,
-                peer.describe(),
-                self.closed_unread,
+            text = (
+                "unread replies exceed limits.reply_memory_mib; closed the connection with the most, "
+                f"{peer.reply_bytes >> 20} MiB"
             )
+            fields = {"closed": self.closed_unread, **peer.log_fields()}
+            logs.event(log, logging.WARNING, "reply-memory", text, **fields)
 
     # Requests
 
@@ -170,10 +179,9 @@ class ConnectionRegistry:
         now = time.monotonic()
         if now >= self._requests_logged + _LOG_EVERY_S:
             self._requests_logged = now
-            log.warning(
-                "incomplete requests exceed limits.request_memory_mib; closed the connection with the most, %d MiB "
-                "(%s; %d closed so far)",
-                peer.incomplete_bytes >> 20,
-                peer.describe(),
-                self.closed_incomplete,
+            text = (
+                "incomplete requests exceed limits.request_memory_mib; closed the connection with the most, "
+                f"{peer.incomplete_bytes >> 20} MiB"
             )
+            fields = {"closed": self.closed_incomplete, **peer.log_fields()}
+            logs.event(log, logging.WARNING, "request-memory", text, **fields)

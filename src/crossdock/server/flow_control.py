@@ -93,7 +93,11 @@ class FlowControl:
 
     def peer_name(self) -> str:
         """For the log."""
-        return str(self._transport.get_extra_info("peername") or "on a UNIX socket")
+        peer = self._transport.get_extra_info("peername")
+        if not isinstance(peer, tuple):
+            return "unix"
+        host, port = peer[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close_gracefully(self, abort: Callable[[], None]) -> None:
         """Send what is buffered, then close. `abort` is called if the peer does not close its side in time. Reading

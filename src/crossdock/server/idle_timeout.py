@@ -28,7 +28,7 @@ class Peer(Protocol):
 
     def accept_answer(self, answer: Answer) -> bool: ...
 
-    def abort(self) -> None: ...
+    def handshake_timed_out(self) -> None: ...
 
 
 class Deadline:
@@ -63,7 +63,7 @@ class HandshakeTimeout:
         if self._peer.is_busy():
             self._deadline = Deadline(self._clock, self._seconds, self._check)
         else:
-            self._peer.abort()
+            self._peer.handshake_timed_out()
 
     def cancel(self) -> None:
         self._deadline.cancel()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from crossdock import logs
 from crossdock.journal.files import free_bytes, reserve
 from crossdock.journal.port import DiskFull, Journal, JournalFailed, Snapshot
 
@@ -26,6 +27,7 @@ _TRIM_S: Final = 0.05  #: seconds of trimming at a time while an operator waits 
 _CALL_EVERY: Final = 1024 * 1024  #: bytes between two calls of `on_written`
 _TIMES: Final = 2_000
 _UNCOUNTED: Final = 20_000  #: more than the entries of a second
+SLOW_SYNC_S: Final = 0.1  #: an entry that takes longer is logged
 _USED_UP: Final = (
     "the disk is full and the reserve is used up; free some space on the disk of the data folder, or raise its "
     "quota, and start again"
@@ -69,6 +71,10 @@ class JournalWriter:
         ended = time.monotonic()
         self.took.append((ended, ended - began))
         self.uncounted.append(ended - began)
+        if ended - began > SLOW_SYNC_S:
+            text = f"writing a journal entry took {ended - began:.3f} s; replies waited for it"
+            seconds = round(ended - began, 3)
+            logs.limited_event(log, logging.WARNING, "slow-sync", text, seconds=seconds, bytes=len(entry))
         durable()
         if self._trimming:
             self._trim()
@@ -83,7 +89,7 @@ class JournalWriter:
         except DiskFull as error:
             if not self._ballast.exists():
                 raise JournalFailed(f"{_USED_UP}: {error}") from error
-            log.error("the disk is full (%s); using the reserve", error)
+            logs.event(log, logging.ERROR, "reserve-used", f"the disk is full ({error}); using the reserve")
             self.reserve_used = True
             self._ballast.unlink()
             try:
@@ -138,7 +144,7 @@ class JournalWriter:
         try:
             act()
         except DiskFull as error:
-            log.warning("%s; %s", error, otherwise)
+            logs.limited_event(log, logging.WARNING, "disk-full", f"{error}; {otherwise}")
             return False
         except Exception as error:  # noqa: BLE001 as in `append`
             self._fail(error)
@@ -172,7 +178,8 @@ class JournalWriter:
             reserve(self._ballast, BALLAST_BYTES)
         except OSError as error:  # the journal itself can still be written
             if not self._reserve_refused:  # under a quota this fails every few seconds, though the disk has space
-                log.warning("the reserve cannot be created: %s; trying again", error)
+                text = f"the reserve cannot be created: {error}; trying again"
+                logs.event(log, logging.WARNING, "reserve-missing", text)
             self._reserve_refused = True
             return
         self.reserve_used = self._reserve_refused = False

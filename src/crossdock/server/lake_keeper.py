@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.journal.port import Journal
 from crossdock.lake.location import absolute, is_url
@@ -92,7 +93,7 @@ def _reported(settings: Settings) -> Reported | None:
     except Newer:
         raise
     except Damaged as error:
-        log.warning("%s", error)
+        logs.event(log, logging.WARNING, "lake-position-damaged", str(error))
         return None
 
 
@@ -182,9 +183,11 @@ class LakeKeeper:
             child.hurry(hurry)
             child.hurried = hurry
             if hurry:
-                log.warning("the lake falls behind the journal; its exporter now runs at the server's priority")
+                text = "the lake falls behind the journal; its exporter now runs at the server's priority"
+                seconds = round(now - self._unpublished_since)
+                logs.event(log, logging.WARNING, "lake-behind", text, bytes=self.behind, seconds=seconds)
             else:
-                log.info("the lake has caught up")
+                logs.event(log, logging.INFO, "lake-caught-up", "the lake has caught up", bytes=self.behind)
 
     async def _run(self) -> None:
         try:
@@ -195,10 +198,12 @@ class LakeKeeper:
             code = await self._child.ended()
             if self._child.replaced:
                 return
-            log.error(
-                "the lake's exporter ended (exit code %d)%s; the journal keeps its entries; next try in %d s",
-                code, f": {self._problem}" if self._problem else "", self._retry_delay_s,
-            )  # fmt: skip
+            why = f": {self._problem}" if self._problem else ""
+            text = (
+                f"the lake's exporter ended (exit code {code}){why}; the journal keeps its entries; next try in "
+                f"{self._retry_delay_s:.0f} s"
+            )
+            logs.event(log, logging.ERROR, "exporter-ended", text, code=code)
         finally:
             if not self._child.replaced:
                 self._retry_at = time.monotonic() + self._retry_delay_s
@@ -208,7 +213,7 @@ class LakeKeeper:
 
     def _on_position(self, position: Position) -> None:
         if position.trouble and position.trouble != self._problem:
-            log.warning("the lake: %s", position.trouble)
+            logs.event(log, logging.WARNING, "lake-trouble", f"the lake: {position.trouble}")
         self._problem = position.trouble
         if position.last < 0:
             return
@@ -219,6 +224,11 @@ class LakeKeeper:
             self._unpublished_since = time.monotonic()
             self._retry_delay_s = RETRY_S
             self._waiting_since = None
+
+    def restart(self) -> None:
+        """Start the exporter again, with the options of the log that are in effect now."""
+        if self._task is not None:
+            self._child.replace()
 
     async def stop(self) -> None:
         if self._task is not None:

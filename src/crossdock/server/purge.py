@@ -9,6 +9,7 @@ operator asks again.
 import logging
 from typing import Final
 
+from crossdock import logs
 from crossdock.journal.port import Journal
 from crossdock.model.commands.admin import ForgetProgress
 from crossdock.protocols.admin.journal_requests import Exported, Purged
@@ -82,4 +83,5 @@ class Purge:
         self._waits_for = "the journal to be rewritten"
         if self._journal_writer.scrub():
             self._done = upto
-            log.info("journal entries up to %d were removed from the files", upto)
+            text = f"journal entries up to {upto} were removed from the files"
+            logs.event(log, logging.INFO, "journal-purged", text, entry=upto)

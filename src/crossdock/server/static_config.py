@@ -7,7 +7,7 @@ import msgspec
 
 from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import SetSchedules, SetThrottles
+from crossdock.model.commands.core import Command, SetSchedules, SetThrottles
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Schedule
@@ -22,6 +22,11 @@ _FOR_ONE_JOB: Final = frozenset({"bid", "expires_at", "track"})
 
 class InvalidEntry(BadSetting):
     """An entry of the settings file that cannot be used. The message names it and says why."""
+
+
+def commands(settings: Settings) -> dict[str, Command[None]]:
+    """By the name of the setting. Raises InvalidEntry."""
+    return {"throttles": throttles(settings), "cron": schedules(settings), "mapping": mapping(settings)}
 
 
 def throttles(settings: Settings) -> SetThrottles:

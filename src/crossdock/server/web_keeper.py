@@ -6,8 +6,10 @@ connections wait in the socket's backlog.
 
 import asyncio
 import logging
+import os
 from typing import Final
 
+from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.lake.location import absolute
 from crossdock.server import listeners
@@ -31,6 +33,7 @@ class WebKeeper:
         self._child = Child("crossdock.web.process")
         self._child.hurried = True  # it serves people; it runs at the server's priority
         self._task: asyncio.Task[None] | None = None
+        self._files_read = self._files()
 
     def bind(self) -> Address:
         """Bind the address and return it, with the port that was chosen. Raises CannotStart."""
@@ -54,10 +57,25 @@ class WebKeeper:
             hosts=tuple(name for part in http.hosts.split(",") if (name := part.strip())),
             tls_cert=http.tls_cert,
             tls_key=http.tls_key,
-            log=self._settings.server.log,
             lake=absolute(location_of(self._settings)),
             tables=absolute(self._settings.server.data / "tables"),
         )
+
+    def reload(self, settings: Settings, changed: bool) -> bool:
+        """Start the process again if its settings, its tokens or its certificate have changed. Returns whether it is.
+        The sockets of its clients are closed, and users sign in again."""
+        self._settings = settings
+        files = self._files()
+        if not changed and files == self._files_read:
+            return False
+        self._files_read = files
+        self._child.replace()
+        return True
+
+    def _files(self) -> list[tuple[int, int] | None]:
+        """The time and size of the files that the process reads at its start."""
+        http = self._settings.http
+        return [_version(name) for name in (http.token_file, http.tls_cert, http.tls_key) if name]
 
     async def _run(self) -> None:
         loop, delay = asyncio.get_running_loop(), RETRY_S
@@ -66,10 +84,13 @@ class WebKeeper:
             output = await self._child.start(pass_fds=(self._socket.fileno(),))
             self._child.send(encode(self._options()))
             async for line in output:
-                log.info("%s", line.decode("utf-8", "replace").rstrip())
+                logs.event(log, logging.INFO, "web-output", line.decode("utf-8", "replace").rstrip())
             code = await self._child.ended()
+            if self._child.replaced:
+                continue
             delay = RETRY_S if loop.time() - started > _SOON_S else min(2 * delay, _RETRY_MOST_S)
-            log.error("the web process ended (exit code %d); it is started again in %d s", code, delay)
+            text = f"the web process ended (exit code {code}); it is started again in {delay:.0f} s"
+            logs.event(log, logging.ERROR, "web-ended", text, code=code)
             await asyncio.sleep(delay)
 
     async def stop(self) -> None:
@@ -80,3 +101,11 @@ class WebKeeper:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _version(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except OSError:  # the process reports it
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -28,8 +28,13 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="Allow FLUSH, which deletes all data, while a listener is reachable beyond loopback")
     ] = False
     log: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="Lowest level that is logged to stderr")
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="Lowest level that is logged to stderr. debug: each command, too"),
     ] = "info"
+    log_format: Annotated[
+        Literal["text", "json"],
+        Meta(description="text: a sentence and key=value fields per line. json: one JSON object per line"),
+    ] = "text"
     name: Annotated[
         str,
         Meta(

@@ -65,5 +65,6 @@ def create_app(options: WebOptions) -> Guard:
         exception_handlers=errors.HANDLERS,
         request_max_body_size=BODY_BYTES,
         on_shutdown=[admin.close, history.close],
+        logging_config=None,  # Litestar's own would replace the format of the log
     )
     return Guard(app, options, passwords, sessions, tokens)

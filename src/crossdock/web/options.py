@@ -16,7 +16,6 @@ class WebOptions(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     tls_cert: str = ""
     tls_key: str = ""
-    log: str = "info"
     lake: str = ""  #: folder or URL
     tables: str = ""
 

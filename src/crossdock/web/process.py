@@ -1,6 +1,5 @@
-"""The web process: `python -m crossdock.journal.child_process crossdock.web.process`, with its options on stdin."""
+"""The web process: `python -m crossdock.journal.child_process LOG crossdock.web.process`, with its options on stdin."""
 
-import logging
 import os
 import socket
 import sys
@@ -29,7 +28,6 @@ def _read_options() -> WebOptions:
 def main() -> None:
     options = _read_options()
     end_with_server()
-    logging.basicConfig(level=options.log.upper(), stream=sys.stderr)
     config = uvicorn.Config(
         create_app(options),
         log_config=None,

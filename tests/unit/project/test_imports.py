@@ -15,16 +15,17 @@ import crossdock
 ROOT: Final = Path(crossdock.__file__).parent
 
 _INNER: Final = {
+    "logs": {"logs"},
     "model": {"model"},
     "engine": {"model", "engine"},
-    "journal": {"model", "engine", "journal"},
-    "lake": {"model", "journal", "lake"},
+    "journal": {"logs", "model", "engine", "journal"},
+    "lake": {"logs", "model", "journal", "lake"},
     "pipeline": {"model", "lake", "client", "pipeline"},
-    "protocols": {"model", "engine", "protocols"},
+    "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
     "settings": {"model", "settings"},
-    "web": {"model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
+    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},

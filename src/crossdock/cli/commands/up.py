@@ -3,19 +3,21 @@
 import logging
 import os
 import resource
-import sys
-import time
 from typing import Any
 
 import click
 
-from crossdock import __version__
+from crossdock import __version__, logs
 from crossdock.cli.options import SettingsCommand, loaded
 from crossdock.journal.completeness import begins_empty
 from crossdock.journal.data_dir import in_use_by
 from crossdock.server.app import Ready, run
 from crossdock.settings.address import Address
+from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
+from crossdock.settings.table import LISTS, TABLE
+
+log = logging.getLogger("crossdock")
 
 _EXAMPLES = """\b
 Examples:
@@ -51,19 +53,47 @@ def up(**values: Any) -> None:
     CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
 
     SIGTERM and Ctrl-C stop the server. No acknowledged job is lost, and workers keep their leases across a restart.
-    SIGHUP is logged and ignored.
+    SIGHUP reloads the settings file, as crossdock reload does.
     """
     found = loaded(values)
-    _log_to_stderr(found.settings.server.log)
+    server = found.settings.server
+    logs.configure(logs.LogOptions(server.log, server.log_format))
     for warning in found.warnings:
-        logging.getLogger("crossdock").warning("%s", warning)
-    data = found.settings.server.data
-    empty = "" if in_use_by(data) else begins_empty(data)
+        logs.event(log, logging.WARNING, "setting-unknown", warning)
+    empty = "" if in_use_by(server.data) else begins_empty(server.data)
     if empty:
-        logging.getLogger("crossdock").warning("%s", empty)
+        logs.event(log, logging.WARNING, "data-empty", empty)
     raise_descriptor_limit()
     file = str(found.file.absolute()) if found.file else ""
-    run(found.settings, lambda ready: announce(found.settings, ready), file, found.sources)
+
+    def on_ready(ready: Ready) -> None:
+        log_start(found, ready)
+        announce(found.settings, ready)
+
+    run(found.settings, on_ready, file, found.sources, lambda: loaded(values))
+
+
+def log_start(found: Loaded, ready: Ready) -> None:
+    """Log the version, the settings that differ from their defaults, and the listeners. A start that fails has one line
+    only, its error."""
+    recovered = ready.recovered
+    jobs = len(recovered.state.jobs)
+    text = f"Crossdock {__version__} has started on {found.settings.server.data.absolute()}"
+    fields: dict[str, Any] = {"jobs": jobs, "events": recovered.events, "bytes": recovered.bytes}
+    logs.event(log, logging.INFO, "server-started", text, version=__version__, pid=os.getpid(), **fields)
+    for name, setting in TABLE.items():
+        source = found.sources[name]
+        if source != "default":
+            value = setting.show(getattr(getattr(found.settings, setting.section), setting.key))
+            logs.event(log, logging.INFO, "setting", f"{name} = {value}", setting=name, value=value, source=source)
+    for name in sorted(LISTS):
+        entries = getattr(found.settings, name)
+        if entries != getattr(Settings(), name):
+            text = f"{name} is set in {found.file}"
+            logs.event(log, logging.INFO, "setting", text, setting=name, source=f"file {found.file}")
+    for each in ready.listening:
+        text = f"{each.protocol} listens on {each.address}"
+        logs.event(log, logging.INFO, "listening", text, protocol=each.protocol, address=str(each.address))
 
 
 def announce(settings: Settings, ready: Ready) -> None:
@@ -97,11 +127,3 @@ def raise_descriptor_limit() -> None:
     """Each connection needs a descriptor. The soft limit is often 1,024, the hard limit far higher."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _log_to_stderr(level: str) -> None:
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[handler])

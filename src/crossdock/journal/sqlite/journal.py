@@ -11,6 +11,7 @@ from typing import Final
 
 import apsw
 
+from crossdock import logs
 from crossdock.journal.completeness import RESTORED, UNSYNCED, DurableMark, lost_journal, refuse_incomplete
 from crossdock.journal.data_dir import DATABASE, DataDir, snapshot_name
 from crossdock.journal.files import free_bytes
@@ -57,7 +58,7 @@ class SqliteJournal(JournalTables):
         log_damage = partial(wal.cut, self._path / f"{DATABASE}-wal")
         mark = refuse_incomplete(self._path, partial(last_readable, path), log_damage, lake)
         if mark is not None and mark.fault:
-            log.warning("%s; writing it again", mark.fault)
+            logs.event(log, logging.WARNING, "mark-damaged", f"{mark.fault}; writing it again")
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
@@ -86,7 +87,8 @@ class SqliteJournal(JournalTables):
                 self._make_room()
         elif os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
             # the database needs the remaining space as well
-            log.warning("the disk has little free space; the log is not preallocated")
+            text = "the disk has little free space; the log is not preallocated"
+            logs.event(log, logging.WARNING, "disk-low", text)
         flags = (mark.flags if mark is not None else 0) & RESTORED
         try:
             self._mark = DurableMark(self._path, self._last, flags if fresh and self._always else flags | UNSYNCED)
@@ -102,7 +104,7 @@ class SqliteJournal(JournalTables):
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.Error as error:
             if isinstance(error, apsw.BusyError) or is_full(error, self._db):
-                log.warning("the log was not restarted: %s", error)
+                logs.event(log, logging.WARNING, "journal-busy", f"the log was not restarted: {error}")
                 return False
             raise JournalFailed(f"checkpoint failed: {error}") from error
         return in_log == copied
@@ -118,7 +120,7 @@ class SqliteJournal(JournalTables):
         except (apsw.Error, OSError) as error:
             if not is_full(error, self._db):  # if it is, SQLite has rolled back
                 raise JournalFailed(f"the log cannot be written: {error}") from error
-            log.warning("the log cannot be preallocated: %s", error)
+            logs.event(log, logging.WARNING, "disk-low", f"the log cannot be preallocated: {error}")
 
     def _prepare(self, synchronous: str) -> None:
         schema.prepare(self._db, synchronous)
@@ -160,7 +162,8 @@ class SqliteJournal(JournalTables):
                 raise JournalFailed(f"checkpoint failed: {error}") from error
             if not self._no_room_logged:
                 self._no_room_logged = True
-                log.error("no space for a checkpoint (%s); it is tried again with each entry", error)
+                text = f"no space for a checkpoint ({error}); it is tried again with each entry"
+                logs.event(log, logging.ERROR, "disk-full", text)
             return
         self._wal_pages = max(0, in_log - copied)
         self._no_room_logged = False

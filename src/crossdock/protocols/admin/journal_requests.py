@@ -3,6 +3,7 @@
 import logging
 from typing import Final, NamedTuple, Protocol
 
+from crossdock import logs
 from crossdock.engine.qless.queries import is_tracked
 from crossdock.engine.queries.jobs import job_by_number, jobs_of_jid
 from crossdock.engine.queries.records import progress_of
@@ -68,7 +69,8 @@ def erase(dispatcher: Dispatcher, request: messages.Erase) -> Slices:
         forgotten = sum(_is_stored(dispatcher.state, jid) for jid in set(request.forget))
         audit.record(dispatcher, request, len(found) + forgotten)
         yield from _remove(dispatcher, list(found), jids)
-        log.info("an operator erased %d jobs, and what is stored under %d jids", len(jobs), len(set(jids)))
+        text = f"an operator erased {len(jobs)} jobs, and what is stored under {len(set(jids))} jids"
+        logs.event(log, logging.INFO, "erased", text, jobs=len(jobs))
     return reply({"jobs": jobs})
 
 

@@ -311,6 +311,10 @@ class Compact(Request, tag="compact"):
     upto: WholeNumber | None = None  #: from an earlier reply: only ask how far it is
 
 
+class Reload(Request, tag="reload"):
+    pass
+
+
 AnyRequest = (
     Status
     | Queues
@@ -356,6 +360,7 @@ AnyRequest = (
     | RateHistory
     | Protocols
     | Settings
+    | Reload
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))

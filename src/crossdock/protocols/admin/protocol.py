@@ -7,6 +7,7 @@ from crossdock.protocols.admin import messages
 from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.measurements import StatusSource
+from crossdock.protocols.admin.reload import Reloader
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.session import AdminSession
 from crossdock.protocols.base import Dispatcher
@@ -28,6 +29,7 @@ class AdminProtocol:
         demand: Demand,
         settings_file: str = "",
         journal: JournalKeeper | None = None,
+        reloader: Reloader | None = None,
     ) -> None:
         self._status = status
         self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory protocol
@@ -37,6 +39,7 @@ class AdminProtocol:
         self._journal = journal
         self.commands = 0
         self.errors = 0
+        self._reloader = reloader
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
         return AdminSession(
@@ -47,6 +50,7 @@ class AdminProtocol:
             demand=self._demand,
             settings_file=self._settings_file,
             journal=self._journal,
+            reloader=self._reloader,
             count_command=self._count_command,
         )
 

@@ -187,8 +187,8 @@ def _refuse_fields(request: messages.ScheduleFields, source: str) -> None:
 def _in_settings(name: str, settings_file: str) -> str:
     where = settings_file or "the settings file"
     return (
-        f"schedule {name} is defined in {where}; change it there and restart the server, because a restart would undo "
-        "a change made here"
+        f"schedule {name} is defined in {where}; change it there and run crossdock reload, because a restart would "
+        "undo a change made here"
     )
 
 

@@ -20,8 +20,9 @@ from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.measurements import StatusSource
 from crossdock.protocols.admin.messages import Invalid, Request, error
+from crossdock.protocols.admin.reload import Reloader, reload
 from crossdock.protocols.admin.schedule_changes import PlanSpec
-from crossdock.protocols.base import Answer, Close, Dispatcher
+from crossdock.protocols.base import Answer, Close, Dispatcher, Report, unreported
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.worker_registry import WorkerRegistry
 
@@ -41,6 +42,7 @@ class AdminSession:
         settings_file: str,
         journal: JournalKeeper | None = None,
         count_command: Callable[[], None] = lambda: None,
+        reloader: Reloader | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._settings_file = settings_file
@@ -50,8 +52,10 @@ class AdminSession:
         self._demand = demand
         self._journal = journal
         self._count_command = count_command
+        self._reloader = reloader
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
+        self.report: Report = unreported
         self.identified = True
 
     def greeting(self) -> bytes:
@@ -68,7 +72,10 @@ class AdminSession:
             return error(str(wrong))
 
     def broken(self) -> Close | None:
-        return Close(error(_TOO_LONG)) if self._lines.overrun else None
+        if not self._lines.overrun:
+            return None
+        self.report("protocol-error", _TOO_LONG)
+        return Close(error(_TOO_LONG))
 
     def crowded(self, connections: int) -> None:
         """Stays open: the operator must be able to examine a server that has no free connection."""
@@ -107,6 +114,9 @@ class AdminSession:
         if self._journal is None:
             raise Invalid("this server has no journal")
         return self._journal
+
+    def _reload(self, request: messages.Reload) -> Answer:
+        return reload(self._reloader, request)
 
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
         return actions.signal(self._dispatcher, self._workers, request)
@@ -173,4 +183,5 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Push: _on_dispatcher(push.push),
     messages.Throttles: _on_dispatcher(hold_ups.throttles),
     messages.Overview: _on_demand(hold_ups.overview),
+    messages.Reload: AdminSession._reload,
 }

@@ -67,6 +67,7 @@ def bulk(body: bytes) -> bytes:
 
 
 SILENT: Final = Close(b"")
+WRONG_PASSWORD: Final = Close(error("Invalid password"))
 _decode = msgspec.json.Decoder(HelloBody).decode
 
 
@@ -78,8 +79,11 @@ def read_hello(protocol: "FaktoryProtocol", challenge: "Challenge | None", line:
         hello = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return SILENT
-    if challenge is not None and not protocol.admits(challenge, hello.v or 0, hello.pwdhash or ""):
-        return Close(error("Invalid password"))
+    # The password may have been set or removed since the greeting.
+    if protocol.has_password and (
+        challenge is None or not protocol.admits(challenge, hello.v or 0, hello.pwdhash or "")
+    ):
+        return WRONG_PASSWORD
     if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
         return Close(error(f"wid must not be longer than {NAME_BYTES} bytes"))
     return hello

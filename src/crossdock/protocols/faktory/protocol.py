@@ -46,7 +46,7 @@ class FaktoryProtocol:
         memory_mb: Callable[[], int] = lambda: 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._expected = lru_cache(_EXPECTED)(partial(digest, password.encode())) if password else None
+        self.set_password(password)
         self._allow_legacy_hash = allow_legacy_hash
         self._challenge = Challenge(0, "")
         self._challenged = -math.inf
@@ -60,6 +60,11 @@ class FaktoryProtocol:
         self.commands = 0
         self.errors = 0
         self.started: float | None = None  #: steady
+
+    def set_password(self, password: str) -> None:
+        """Require this password from now on; "": none. Connections past their handshake stay open."""
+        self.has_password = bool(password)
+        self._expected = lru_cache(_EXPECTED)(partial(digest, password.encode())) if password else None
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> FaktorySession:
         self._begin(dispatcher)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
-from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Wait, ask_again, give_back
+from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Report, Wait, ask_again, give_back, unreported
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
 from crossdock.protocols.faktory.failure import FailBody, fail_command
@@ -18,6 +19,7 @@ from crossdock.protocols.faktory.messages import (
     NULL,
     OK,
     SILENT,
+    WRONG_PASSWORD,
     BeatBody,
     MutateBody,
     bulk,
@@ -57,6 +59,7 @@ class FaktorySession:
         self._hang_up = hang_up
         self._lines = Lines(protocol.line_bytes, first=BEFORE_HELLO)
         self.receive = self._lines.receive
+        self.report: Report = unreported
         self._challenge = protocol.challenge()
         self._worker: Worker | None = None
         self._leases = IssuedLeases()
@@ -76,7 +79,7 @@ class FaktorySession:
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
-            return error(b"unknown command " + verb)
+            return self._unknown(verb)
         self._protocol.commands += 1
         if not blank and verb in _NO_ARGUMENT:
             return _NO_ARGUMENT[verb]
@@ -87,7 +90,7 @@ class FaktorySession:
         verb = line[:LARGE].partition(b" ")[0]
         act = _VERBS.get(verb)
         if act is None:
-            return error(b"unknown command " + verb)
+            return self._unknown(verb)
         self._protocol.commands += 1
         body = memoryview(line)[len(verb) + 1 :]
         if verb == b"PUSH":
@@ -99,9 +102,14 @@ class FaktorySession:
             return error(b"%b takes at most %d bytes" % (verb, most))
         return act(self, bytes(body))
 
+    def _unknown(self, verb: bytes) -> Answer:
+        self.report("unknown-command", f"unknown command {logs.shown(verb)}")
+        return error(b"unknown command " + verb)
+
     def broken(self) -> Answer | None:
         if not self._lines.overrun:
             return None
+        self.report("protocol-error", TOO_LONG)
         return close_delayed(Close(error(TOO_LONG)), self._protocol.line_bytes) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Close:
@@ -120,6 +128,8 @@ class FaktorySession:
     def _hello(self, line: bytes) -> Answer:
         hello = read_hello(self._protocol, self._challenge, line)
         if isinstance(hello, Close):
+            wrong = hello is WRONG_PASSWORD
+            self.report("wrong-password", "wrong password") if wrong else self.report("protocol-error", "invalid HELLO")
             return hello
         self.identified = True
         self._protocol.connections += 1

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from crossdock import logs
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.engine.queries.jobs import last_job_number
 from crossdock.model.commands.core import (
@@ -20,7 +21,18 @@ from crossdock.model.commands.core import (
     Verdict,
 )
 from crossdock.model.job import LeaseBinding, Number, Token
-from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Slices, Wait, ask_again, give_back
+from crossdock.protocols.base import (
+    Answer,
+    Close,
+    Dispatcher,
+    Grant,
+    Report,
+    Slices,
+    Wait,
+    ask_again,
+    give_back,
+    unreported,
+)
 from crossdock.protocols.line_reader import TOO_LONG, Lines
 from crossdock.protocols.masenko import commands, push
 from crossdock.protocols.masenko.atomic import Atomic, blocked
@@ -51,6 +63,7 @@ class MasenkoSession:
         self._dispatcher = dispatcher
         self._lines = Lines(protocol.line_bytes)
         self.receive = self._lines.receive
+        self.report: Report = unreported
         self.identified = True  # there is no handshake
         self.idle_timeout_s = protocol.heartbeat_s
         self.last_active = dispatcher.now.steady
@@ -71,11 +84,15 @@ class MasenkoSession:
         self.last_active = self._dispatcher.now.steady
         act = _VERBS.get(verb) or _VERBS.get(verb.upper())
         if act is None:
+            self.report("unknown-command", f"unknown verb {logs.shown(verb)}")
             return error(f"unknown verb {verb[:ECHO].decode('utf-8', 'replace')}")
         return act(self, body)
 
     def broken(self) -> Answer | None:
-        return close_delayed(Close(error(TOO_LONG)), self._protocol.line_bytes) if self._lines.overrun else None
+        if not self._lines.overrun:
+            return None
+        self.report("protocol-error", TOO_LONG)
+        return close_delayed(Close(error(TOO_LONG)), self._protocol.line_bytes)
 
     def crowded(self, connections: int) -> Close:
         return Close(error(f"too many connections: {connections}"))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Dispatcher
+from crossdock.protocols.base import Dispatcher, Report, unreported
 
 if TYPE_CHECKING:
     from crossdock.protocols.redis.commands.command import Command
@@ -19,6 +19,7 @@ class Context:
         self.resp3 = False
         self.identified = not protocol.has_password
         self.name = b""
+        self.report: Report = unreported
         self.granted: list[LeaseRef] | None = None  #: by the current request; the session sends them with its reply
         self.database = 0
         #: commands since MULTI; None outside a transaction

@@ -35,9 +35,8 @@ class RedisProtocol:
         views: tuple[View, ...] = (),
         event_handlers: tuple[EventHandler, ...] = (),
     ) -> None:
-        self._password = password.encode()
-        self.has_password = bool(password)
-        self.handshake_s = handshake_s if password else 0.0  #: without a password no handshake is expected
+        self._handshake_s = handshake_s
+        self.set_password(password)
         self.request_bytes = request_bytes
         self.keys_bytes = keys_bytes
         self.shared_databases = shared_databases
@@ -53,6 +52,12 @@ class RedisProtocol:
         self.slow_log = {b"slowlog-log-slower-than": b"10000", b"slowlog-max-len": b"128"}
         self._numbers = count(1)
         self._last_notification: tuple[object, bytes] = (None, b"")
+
+    def set_password(self, password: str) -> None:
+        """Require this password from now on; "": none. Connections that are open stay open."""
+        self._password = password.encode()
+        self.has_password = bool(password)
+        self.handshake_s = self._handshake_s if password else 0.0  #: without a password no handshake is expected
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> RedisSession:
         self.started = self.started or dispatcher.now.steady

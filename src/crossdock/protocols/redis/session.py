@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from crossdock import logs
 from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, ReplyMemory, Slices, Wait, give_back
 from crossdock.protocols.redis.commands.command import BEFORE_AUTH, NOT_QUEUED, OUTSIDE_MULTI, WHILE_SUBSCRIBED, Command
 from crossdock.protocols.redis.commands.table import COMMANDS
@@ -47,9 +48,11 @@ class RedisSession(Context):
         if command is None:
             name = request[0].lower()
             if name in _HTTP:
+                self.report("protocol-error", "an HTTP request")
                 return Close(b"")
             command = COMMANDS.get(name)
             if command is None:
+                self.report("unknown-command", f"unknown command {logs.shown(name)}")
                 return self._refuse(values.unknown_command(request))
         arity = command.arity
         if len(request) != arity if arity > 0 else len(request) < -arity:
@@ -77,6 +80,7 @@ class RedisSession(Context):
     def _unusual(self, request: Long[list[bytes]] | ProtocolError) -> Answer:
         if isinstance(request, Long):
             return answer_long(self.dispatcher, self.handle, request)
+        self.report("protocol-error", request.text)
         close = Close(encode(Error(f"ERR {request.text}"), self.resp3))
         return close_delayed(close, request.size) if request.size > LARGE else close
 

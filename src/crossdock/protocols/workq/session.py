@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
+from crossdock import logs
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.lease import more_candidates
 from crossdock.engine.queries.jobs import job_by_number
@@ -12,7 +13,18 @@ from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, JobResult, Wait, ask_again, give_back
+from crossdock.protocols.base import (
+    Answer,
+    Close,
+    Dispatcher,
+    Grant,
+    JobResult,
+    Report,
+    Wait,
+    ask_again,
+    give_back,
+    unreported,
+)
 from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.rejection_delay import Long, answer_long
@@ -50,6 +62,7 @@ class WorkqSession:
         self._protocol = protocol
         self._dispatcher = dispatcher
         self.receive = Codec().receive
+        self.report: Report = unreported
         self.identified = True  #: there is no handshake
         self._leases = IssuedLeases()
         self._worker = ""  #: the name in its leases, from the first lease on
@@ -60,8 +73,10 @@ class WorkqSession:
 
     def handle(self, request: WorkqRequest) -> Answer:
         if request is None:
+            self.report("protocol-error", "the input cannot be parsed")
             return Close(b"")
         if isinstance(request, bytes):
+            self.report("protocol-error", logs.shown(request[1:].rstrip()))
             return request
         if isinstance(request, Long):
             return answer_long(self._dispatcher, self.handle, request)

@@ -127,8 +127,8 @@ def test_a_schedule_of_the_settings_file_is_changed_there(direct: Direct, peer: 
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Policy())
     direct.dispatcher.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     why = (
-        "schedule nightly is defined in /etc/crossdock.toml; change it there and restart the server, because a restart "
-        "would undo a change made here"
+        "schedule nightly is defined in /etc/crossdock.toml; change it there and run crossdock reload, because a "
+        "restart would undo a change made here"
     )
     assert peer.ask("schedule-edit", name="nightly", kind="other") == {"error": why}
     refused = [{"name": "nightly", "why": why}]

@@ -13,7 +13,7 @@ from crossdock.web.options import WebOptions
 from crossdock.web.pages import all_handlers
 from tests.support.admin_socket import admin_socket
 from tests.support.control_peer import ControlPeer
-from tests.support.qless_connection import T, QlessConnection
+from tests.support.qless_connection import QlessConnection, T
 from tests.unit.web.pages.html_page import Page
 
 HERE: Final = "http://127.0.0.1:7420"

@@ -56,6 +56,7 @@ def auth(context: Context, args: list[bytes]) -> Result:
 def _admit(context: Context, user: bytes, password: bytes) -> None:
     """Authenticate. There is one user; if no password is configured, any password is accepted."""
     if user != b"default" or not context.protocol.admits(password):
+        context.report("wrong-password", "wrong password")
         raise _WRONG_PASSWORD
     context.set_authenticated()
 

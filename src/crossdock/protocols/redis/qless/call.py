@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from crossdock import logs
 from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
@@ -43,7 +44,8 @@ class WatchedClock(CallersClock):
         if not abs(t - wall) <= SKEW_S and abs(wall - self._reported) >= _REPORT_INTERVAL_S:  # reports NaN as well
             self._reported = wall
             used = "using the server's clock (qless.clock)" if self._server else "its calls use its own clock"
-            log.warning("a qless client's clock is %+.0f s off the server's; %s", t - wall, used)
+            text = f"a qless client's clock is {t - wall:+.0f} s off the server's; {used}"
+            logs.event(log, logging.WARNING, "client-clock", text, protocol="qless")
         return wall if self._server else t
 
 

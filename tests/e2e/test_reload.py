@@ -1,0 +1,98 @@
+"""SIGHUP and `crossdock reload`: what they change in a running server, and what they refuse."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crossdock.client.admin import AdminClient
+from crossdock.client.base import Refused
+from crossdock.client.faktory import FaktoryClient
+from tests.support.command_line import Operator
+from tests.support.patience import wait_until
+from tests.support.server import Server
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "crossdock.toml"
+    file.write_text('[server]\nlog = "info"\n', "utf-8")
+    return file
+
+
+@pytest.fixture
+def server(tmp_path: Path, config: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", config=config) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Operator:
+    return Operator(tmp_path, server_data="data")
+
+
+def schedules(server: Server) -> list[str]:
+    with AdminClient(server.data) as admin:
+        return [each["name"] for each in admin.ask("schedules")["schedules"]]
+
+
+def test_reload_applies_cron_throttles_passwords_and_the_log(server: Server, config: Path, operator: Operator) -> None:
+    open_before = server.client()
+    config.write_text(
+        '[server]\nlog = "debug"\nlog_format = "json"\n'
+        '[faktory]\npassword = "new"\n'
+        "[throttles]\nmail = { concurrency = 1 }\n"
+        '[[cron]]\nname = "nightly"\nschedule = "0 3 * * *"\njob = { type = "Sweep" }\n',
+        "utf-8",
+    )
+    done = operator.json("reload")["reload"]
+    assert done == {
+        "changed": ["server.log", "server.log_format", "faktory.password", "cron", "throttles"],
+        "restart": [],
+    }
+    assert schedules(server) == ["nightly"]
+    with open_before as client:  # connections that are open stay open
+        client.push("job-0001", "mail")
+        client.push("job-0002", "mail")
+        assert client.fetch("mail") is not None
+        assert client.fetch("mail") is None, "the throttle lets one job run"
+    with pytest.raises(Refused, match="requires a password"):
+        FaktoryClient(*server.address)
+    with FaktoryClient(*server.address, password="new") as client:
+        client.push({"jid": "job-0003", "jobtype": "T", "args": []})
+    assert '"event": "command"' in server.log(), "the level is debug, also for the connection that was open"
+
+
+def test_sighup_reloads_and_says_what_needs_a_restart(server: Server, config: Path) -> None:
+    config.write_text('[listen]\nredis = "127.0.0.1:1"\n[limits]\njobs = 7\n[server]\nlog = "warning"\n', "utf-8")
+    server.signal(signal.SIGHUP)
+    text = "the settings were reloaded: changed server.log; a restart is needed for limits.jobs"
+    wait_until(lambda: text in server.log(), server.log)
+
+
+def test_an_invalid_file_changes_nothing(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text(
+        '[faktory]\npassword = "new"\n[[cron]]\nname = "x"\nschedule = "every day"\njob = { type = "T" }\n', "utf-8"
+    )
+    ended = operator.run("reload")
+    assert ended.code == 1
+    assert ended.err.startswith('crossdock: nothing was changed: cron "x": schedule "every day"')
+    wait_until(lambda: "event=reload-failed" in server.log(), server.log)
+    assert schedules(server) == []
+    with FaktoryClient(*server.address) as client:
+        client.push({"jid": "job-0001", "jobtype": "T", "args": []})
+
+
+def test_a_reload_without_changes_says_so(server: Server, operator: Operator) -> None:
+    assert operator.output("reload") == "no setting was changed\n"
+
+
+def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:
+    with Server(tmp_path / "data", {"lake.on": "false"}, protocols=("faktory", "http"), config=config) as server:
+        (before,) = server.children()
+        config.write_text('[server]\nlog = "info"\n[http]\npassword = "new"\n', "utf-8")
+        server.signal(signal.SIGHUP)
+        wait_until(lambda: "event=web-restarted" in server.log(), server.log)
+        wait_until(lambda: server.children() not in ([], [before]), "the next web process")
+        assert "event=web-ended" not in server.log()
