@@ -11,7 +11,7 @@ from crossdock.lake.store import store_of
 from crossdock.lake.table import Lake as Opened
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.planning import Lost, Range, batch, lost, repairs
-from crossdock.pipeline.schemas import ATTEMPTS, COUNTS_HOUR, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_HOUR, ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.tables import Position
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import work

@@ -12,7 +12,8 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.schemas import HOURLY, LINKS, REGISTRY, ROLLUPS, ROW_LEVEL, VIEWS
+from crossdock.pipeline.schemas.appended import LINKS, REGISTRY, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.views import HOURLY, VIEWS
 from crossdock.pipeline.source.options import BadOption, reading
 from crossdock.pipeline.source.source import FORMAT, register
 from crossdock.pipeline.source.table import TableRows, schema_of

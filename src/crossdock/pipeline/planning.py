@@ -15,7 +15,7 @@ from crossdock.lake.table import Lake, LakeFile
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.lakes import skipped_paths
-from crossdock.pipeline.schemas import COUNTS_HOUR, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.appended import COUNTS_HOUR, ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.tables import Position
 
 #: Events per batch, approximately, which limits the driver's memory and what is repeated after a crash.

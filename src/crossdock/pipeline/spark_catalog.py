@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from crossdock.lake.location import absolute
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.schemas import TableSchema
+from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.source.source import FORMAT, PUSHDOWN, register
 from crossdock.pipeline.spark_tables import spark_schema
 

@@ -14,7 +14,7 @@ from deltalake import QueryBuilder
 
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.log_tail import all_dates, changed_dates
-from crossdock.pipeline.schemas import DEPTHS, FORECAST
+from crossdock.pipeline.schemas.views import DEPTHS, FORECAST
 
 _HOUR_S: Final = 3_600
 #: An hour that was observed for less than this is averaged together with the hour before.
