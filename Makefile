@@ -64,7 +64,7 @@ bench: $(TESTS) ## measure the load; PROTOCOL=faktory|workq|masenko|qless|resqu 
 	.venv/bin/python -m bench.run $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(AGAINST),--against '$(AGAINST)') \
 		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
 
-bench-pipeline: $(TESTS) ## measure Spark and DuckDB over generated lakes of 5 and 20 million events; ARGS='--millions 1'
+bench-pipeline: $(TESTS) ## measure Spark and DuckDB over generated lakes of 5 and 20 million events; ARGS='--millions 1 --segments 3000'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
 docs: $(DOCS) ## write the generated references and build the documentation site into site/

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from crossdock.lake import checkpoints
 from crossdock.lake.commits import Commits
 from crossdock.lake.drafts import Draft
 from crossdock.lake.schema import EVENTS, SEQ_SHIFT
@@ -25,6 +26,9 @@ _KINDS: Final = 4
 _WORKERS: Final = 200
 _FAILS: Final = 0.12
 _EPOCH: Final = dt.date(1970, 1, 1)
+
+#: Commits between two checkpoints.
+_CHECKPOINT: Final = 100
 
 
 def generate(
@@ -45,6 +49,10 @@ def generate(
             rows = table.slice(first, segment)
             seq = pa.array(np.arange(rows.num_rows) + (entry << SEQ_SHIFT))
             _segment(store, commits, date, entry, rows.set_column(0, EVENTS.field(0), seq))
+            if entry % _CHECKPOINT == 0:
+                # As the maintenance process of a real lake does. Without it each commit is slower than the last.
+                commits.checkpoint()
+                checkpoints.record(store, store.names())
     return commits.lake
 
 

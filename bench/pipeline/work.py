@@ -3,7 +3,8 @@
 python -m bench.pipeline.work LAKE TABLES VERSION…      ingest up to each version in turn, then refresh the views
 python -m bench.pipeline.work duck LAKE OUT              the same work with DuckDB
 
-Prints one JSON object per step: CPU and wall seconds, events, Spark jobs and the memory of this process.
+Prints one JSON object per step: CPU and wall seconds, events, Spark jobs, and the most memory that this process and the
+JVM have used. In local mode the JVM is driver and executor in one.
 """
 
 import json
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 from bench.pipeline.duck import whole
-from bench.pipeline.spend import spending
+from bench.pipeline.spend import family, spending
 from crossdock.lake.table import Lake
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.lakes import add_lake, known_lakes
@@ -61,11 +62,18 @@ def duck_step(lake: Path, out: Path) -> None:
 
 
 def report(cpu: float, wall: float, events: int, jobs: int, dates: int) -> None:
-    # Not ru_maxrss: a new process inherits that of its parent.
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    mib = int(peak.split()[1]) / 1024
-    step = {"cpu": cpu, "wall": wall, "events": events, "jobs": jobs, "dates": dates, "mib": mib}
-    print(json.dumps(step), flush=True)
+    others = [peak_mib(pid) for pid in family() if pid != os.getpid()]
+    step = {"cpu": cpu, "wall": wall, "events": events, "jobs": jobs, "dates": dates, "mib": peak_mib(os.getpid())}
+    print(json.dumps({**step, "jvm_mib": max(others, default=0.0)}), flush=True)
+
+
+def peak_mib(pid: int) -> float:
+    """Not ru_maxrss: a new process inherits that of its parent."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:  # the process has ended
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 if __name__ == "__main__":

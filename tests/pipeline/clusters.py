@@ -1,5 +1,6 @@
 """Daemons of Spark on loopback: a standalone master with two workers, and a Spark Connect server."""
 
+import json
 import os
 import re
 import shlex
@@ -131,6 +132,34 @@ def kill_an_executor(cluster: Cluster, stage: int = 0) -> int:
 
     wait_until(kill, lambda: f"a task of stage {stage}: {_tails(cluster)}", PROGRAM_PATIENCE_S)
     return killed[0]
+
+
+#: A run that takes 20 ms per attempt, so that an executor can be killed in the middle of it.
+_SLOW = """
+import json, sys
+from crossdock.cli.main import main
+from crossdock.pipeline import ingest
+
+attempts = ingest.attempts
+ingest.attempts = lambda events: attempts(events).where("java_method('java.lang.Thread', 'sleep', 20L) is not null")
+sys.exit(main(json.loads(sys.argv[1])))
+"""
+
+#: The stages before verify the lake's files.
+_BATCH = 2
+
+
+def run_that_loses_an_executor(cluster: Cluster, classes: Path, lake: Path, tables: Path) -> int:
+    """Run the pipeline, and kill an executor in the middle of a batch. Returns the process ID of the executor."""
+    words = ["pipeline", "run", "--lake", str(lake), "--tables", str(tables)]
+    words += ["--master", cluster.url, "--cds", "off", *flags(on_cluster(classes))]
+    with subprocess.Popen(
+        [sys.executable, "-c", _SLOW, json.dumps(words)], env=ENV, stderr=subprocess.PIPE, text=True
+    ) as driver:
+        dead = kill_an_executor(cluster, _BATCH)
+        _, err = driver.communicate(timeout=PROGRAM_PATIENCE_S)
+    assert driver.returncode == 0, err
+    return dead
 
 
 #: Time for a worker to copy what its executor printed to the log.

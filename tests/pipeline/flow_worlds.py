@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.pipeline.catalog import Tables
-from crossdock.pipeline.schemas import ATTEMPTS, LINKS
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS
 
 FIRST = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 Row = dict[str, Any]

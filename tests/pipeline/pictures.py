@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from crossdock.pipeline.catalog import Tables
-from crossdock.pipeline.schemas import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL, VIEWS
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.views import VIEWS
 
 PUBLIC = [schema.name for schema in (ATTEMPTS, LINKS, *VIEWS)]
 

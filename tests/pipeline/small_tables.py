@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.run import RunSettings, refresh_all
-from crossdock.pipeline.schemas import ROLLUPS
+from crossdock.pipeline.schemas.appended import ROLLUPS
 from crossdock.pipeline.transforms import rollups
 from tests.pipeline.frames import events
 from tests.pipeline.pictures import rows as rows_of

@@ -85,8 +85,34 @@ def test_a_run_says_what_it_made(shell: Shell) -> None:
     assert done.code == 0 and re.fullmatch(rf"1 day, 19 tables, {events} events, \d+ s\n", done.out), done
     assert re.search(r"^\S+Z reading files: 3, events: \d+$", done.err, re.MULTILINE)
     assert shell("run")[:2] == (0, "nothing new\n")
-    assert json.loads(shell("run", "--json").out) == {"batches": 0, "files": 0, "rows": 0, "days": 0, "faults": []}
+    nothing = {"batches": 0, "files": 0, "rows": 0, "days": 0, "faults": [], "lost": []}
+    assert json.loads(shell("run", "--json").out) == nothing
     assert shell("status").out.startswith(f"one: up to date  ({shell.folders.lake})\n")
+
+
+def test_a_run_warns_of_events_that_the_lake_deleted_before_they_were_read(shell: Shell) -> None:
+    """Of four days the first was read, and the next two are deleted."""
+    all_protocols, lake, written = AllProtocols(), Lake(shell.folders.lake.with_name("old"), "old"), 0
+    shell.folders = Folders(lake.folder, shell.folders.tables)
+    dispatcher = all_protocols.dispatcher
+    for day in range(4):
+        work(all_protocols.faktory(), "mail")
+        lake.add(dispatcher.events[written:])
+        written = len(dispatcher.events)
+        if day == 0:
+            assert shell("run").err.count("warning") == 0
+        dispatcher.advance(86_400)
+    first, _, last = lake.expire(1, dispatcher.now.wall - 3_600)
+    done = shell("run")
+    assert done.code == 0
+    assert re.fullmatch(r"\d days?, 19 tables, 3 events, 2 journal entries lost, \d+ s\n", done.out), done.out
+    warning = (
+        f"warning: events of old are missing from the tables: the lake deleted those of {first} to {last}, 2 journal "
+        "entries, before the pipeline read them. Run the pipeline more often, or raise lake.keep_days\n"
+    )
+    assert warning in done.err
+    assert "warning" not in shell("run").err, "the tables are past them"
+    lake.close()
 
 
 @pytest.mark.slow

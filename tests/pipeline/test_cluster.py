@@ -1,6 +1,5 @@
 """The whole pipeline on a real standalone cluster: a master and two workers on loopback."""
 
-import json
 import re
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from tests.pipeline.clusters import (
     Cluster,
     can_hide,
     flags,
-    kill_an_executor,
     on_cluster,
+    run_that_loses_an_executor,
     standalone,
 )
 from tests.pipeline.conftest import Grown
@@ -58,30 +57,8 @@ def test_the_whole_pipeline_on_a_master_and_two_workers(
     assert_same(picture(tmp_path / "tables"), picture(grown.tables))
 
 
-#: A run that takes 20 ms per attempt, so that an executor can be killed in the middle of it.
-SLOW = """
-import json, sys
-from crossdock.cli.main import main
-from crossdock.pipeline import ingest
-
-attempts = ingest.attempts
-ingest.attempts = lambda events: attempts(events).where("java_method('java.lang.Thread', 'sleep', 20L) is not null")
-sys.exit(main(json.loads(sys.argv[1])))
-"""
-
-#: The stages before verify the lake's files.
-BATCH = 2
-
-
 def test_a_run_survives_the_loss_of_an_executor(grown: Grown, classes: Path, cluster: Cluster, tmp_path: Path) -> None:
-    words = ["pipeline", "run", "--lake", str(grown.lake), "--tables", str(tmp_path / "tables")]
-    words += ["--master", cluster.url, "--cds", "off", *flags(on_cluster(classes))]
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW, json.dumps(words)], env=ENV, stderr=subprocess.PIPE, text=True
-    ) as driver:
-        dead = kill_an_executor(cluster, BATCH)
-        _, err = driver.communicate(timeout=PROGRAM_PATIENCE_S)
-    assert driver.returncode == 0, err
+    dead = run_that_loses_an_executor(cluster, classes, grown.lake, tmp_path / "tables")
     assert dead not in cluster.executors()
     started = re.findall(r"Launching executor app-\S+/(\d+)", (cluster.folder / "master.log").read_text())
     assert max(map(int, started)) > 1, "a third executor replaced the dead one"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
+from crossdock.lake.table import Lake
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.lock import writing
@@ -37,6 +38,23 @@ print(spark.read.format("crossdock").option("lake", sys.argv[2]).load().count())
 """
 
 
+#: A run with small batches, in a client without Java. Prints the events of each batch.
+BATCHES = """
+import sys
+from crossdock.pipeline.context import PipelineContext
+from crossdock.pipeline.lakes import add_lake
+from crossdock.pipeline.run import RunSettings, refresh_all, take
+from crossdock.pipeline.session import start
+
+url, lake, tables, rows = sys.argv[1:]
+context = PipelineContext(start(url), tables)
+context.tables.create()
+opened, _ = add_lake(context.tables["lakes"], lake)
+print(*(made.rows for made in take(context, [opened], rows=int(rows))))
+refresh_all(context.tables, RunSettings(), context.progress)
+"""
+
+
 @pytest.fixture(scope="module")
 def url(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with connect(classes, tmp_path_factory.mktemp("connect")) as address:
@@ -59,6 +77,21 @@ def test_the_pipeline_through_connect_makes_the_same_tables(grown: Grown, url: s
     assert run(url, grown.lake, tmp_path / "tables", tmp_path).out == "nothing new\n"
     rebuilt = run(url, grown.lake, tmp_path / "tables", tmp_path, "rebuild")
     assert rebuilt.code == 0, rebuilt.err
+    assert_same(picture(tmp_path / "tables"), picture(grown.tables))
+
+
+def test_batches_through_connect_are_bounded(grown: Grown, url: str, tmp_path: Path) -> None:
+    files = Lake.open(grown.lake).files()
+    total, largest = sum(file.rows for file in files), max(file.rows for file in files)
+    rows = total // 3
+    done = subprocess.run(
+        [sys.executable, "-c", BATCHES, url, str(grown.lake), str(tmp_path / "tables"), str(rows)],
+        env=ENV, capture_output=True, text=True, check=False, timeout=PROGRAM_PATIENCE_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    made = [int(each) for each in done.stdout.split()]
+    assert sum(made) == total and len(made) >= 2
+    assert max(made) <= 2 * rows + largest, made
     assert_same(picture(tmp_path / "tables"), picture(grown.tables))
 
 

@@ -25,7 +25,7 @@ from crossdock.pipeline.lakes import add_lake
 from crossdock.pipeline.quality import faults_of
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import Ran, RunSettings, refresh_all, run
-from crossdock.pipeline.schemas import COUNTS_HOUR
+from crossdock.pipeline.schemas.appended import COUNTS_HOUR
 from crossdock.pipeline.segment_checks import fault_of
 from crossdock.pipeline.tables import Position, Table
 from tests.lake.source import SERVER, ListSource, story

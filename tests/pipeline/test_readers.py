@@ -20,7 +20,9 @@ from pyspark.sql import functions as F
 
 from crossdock.cli.main import main
 from crossdock.lake.table import Lake
-from crossdock.pipeline.schemas import ROLLUPS, ROW_LEVEL, VIEWS, TableSchema
+from crossdock.pipeline.schemas.appended import ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import VIEWS
 from crossdock.pipeline.spark_tables import read_table, register_tables
 from crossdock.pipeline.table_examples import EXAMPLES
 from tests.pipeline.classes import quick

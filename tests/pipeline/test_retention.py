@@ -15,7 +15,9 @@ from crossdock.pipeline import retention
 from crossdock.pipeline.catalog import Tables, no_progress
 from crossdock.pipeline.objectives import Objective
 from crossdock.pipeline.retention import expire_hours, expire_rows, merge_files
-from crossdock.pipeline.schemas import ROLLUPS, VIEWS, TableSchema
+from crossdock.pipeline.schemas.appended import ROLLUPS
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import VIEWS
 from crossdock.pipeline.tables import File, Table
 from crossdock.pipeline.views.capacity import refresh_capacity
 from crossdock.pipeline.views.depths import refresh_depths

@@ -108,6 +108,36 @@ def test_rates_cover_the_time_that_was_observed(small: Small) -> None:
     ]
 
 
+def test_rates_of_each_server_begin_with_its_own_first_event(small: Small) -> None:
+    """The second server of a fleet starts two days after the first, and in the middle of an hour."""
+    later = SIX + 48 * HOUR
+    q = {"queue": "q", "state": "ready", "event": "pushed"}
+    small.add({**q, "at": SIX + 1_800}, {**q, "at": SIX + 24 * HOUR})
+    small.add(
+        *({**q, "server": "two", "at": later + 1_200 + n} for n in range(12)),
+        {**q, "at": later},
+        {**q, "at": later + HOUR + 1_800},
+        {**q, "server": "two", "at": later + HOUR},
+    )
+    found = {
+        (server, hour): seconds for server, hour, seconds in small.rows("forecast", "server", "hour", "observed_s")
+    }
+    assert found["one", SIX] == 1_800.0
+    assert (found["one", later], found["two", later]) == (3_600.0, 2_400.0)
+    assert found["one", later + HOUR] == found["two", later + HOUR] == 1_800.0
+
+
+def test_a_server_that_was_idle_for_days_is_not_new(small: Small) -> None:
+    later = SIX + 96 * HOUR
+    q = {"queue": "q", "state": "ready", "event": "pushed"}
+    small.add(*({**q, "server": server, "at": SIX} for server in ("one", "two")))
+    small.add({**q, "at": later + HOUR + 900}, {**q, "server": "two", "at": later + 1_800})
+    found = {
+        (server, hour): seconds for server, hour, seconds in small.rows("forecast", "server", "hour", "observed_s")
+    }
+    assert found["two", later] == 3_600.0
+
+
 def test_a_queue_that_drains_is_not_said_to_grow(small: Small) -> None:
     """A thousand jobs arrive in one hour and are worked off in the following ones."""
     q = {"queue": "q", "state": "gone"}

@@ -71,8 +71,8 @@ def test_a_walk_with_deferred_dependents_keeps_the_state_consistent(
 
     monkeypatch.setattr(walk, "step", with_slices)
     leaves_everything_whole(walk, tmp_path)
-    kinds = {type(event) for event in walk.dispatcher.events}
-    assert kinds >= {DependentsPostponed, DependentsResolved}
+    if not dependents.AT_ONCE:  # else only a job with two dependents postpones one, and few walks have such a job
+        assert {type(event) for event in walk.dispatcher.events} >= {DependentsPostponed, DependentsResolved}
     while walk.dispatcher.state.unresolved or walk.dispatcher.state.owed:
         walk.dispatcher.do(ResolveDependents(7))
         walk.dispatcher.do(FreeHeld(7))

@@ -7,7 +7,7 @@ import pytest
 from crossdock.cli.main import main
 from crossdock.lake.table import Lake as OpenLake
 from crossdock.pipeline.lakes import add_lake
-from crossdock.pipeline.schemas import ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.appended import ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.tables import Position
 from tests.pipeline.lakes import Lake
 from tests.reports.tables import LAST, Tables, at

@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from crossdock.pipeline.reference import reference
-from crossdock.pipeline.schemas import REGISTRY, ROLLUPS, ROW_LEVEL, VIEWS
+from crossdock.pipeline.schemas.appended import REGISTRY, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.views import VIEWS
 from crossdock.pipeline.table_examples import EXAMPLES
 from tests.reports.tables import Tables
 from tests.support.doc_pages import ROOT, blocks

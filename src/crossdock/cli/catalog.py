@@ -170,10 +170,11 @@ Examples:
         "run": Entry("Ingest everything new, update the tables, and stop.", "pipeline:run"),
         "stream": Entry("Ingest files as they are written, until Ctrl-C or SIGTERM.", "pipeline:stream"),
         "rebuild": Entry("Make all tables again from the events in the lakes.", "pipeline:rebuild"),
-        "status": Entry("Show the tables, and how far they are behind each lake.", "pipeline:status"),
-        "check": Entry("Check that the tables agree with the lakes and with each other.", "pipeline:check"),
-        "add": Entry("Add the lake of another server to the tables.", "pipeline:add_lake"),
-        "skip": Entry("Leave out a damaged file of a lake.", "pipeline:skip"),
+        "status": Entry("Show the tables, and how far they are behind each lake.", "pipeline_tables:status"),
+        "check": Entry("Check that the tables agree with the lakes and with each other.", "pipeline_tables:check"),
+        "add": Entry("Add the lake of another server to the tables.", "pipeline_tables:add_lake"),
+        "skip": Entry("Leave out a damaged file of a lake.", "pipeline_tables:skip"),
+        "register": Entry("Name the tables in a persistent Spark catalog.", "pipeline_tables:register"),
     },
 )
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from crossdock.pipeline.schemas import REGISTRY, ROLLUPS, ROW_LEVEL, VIEWS, TableSchema
+from crossdock.pipeline.schemas.appended import REGISTRY, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import VIEWS
 from crossdock.pipeline.tables import Table
 
 #: Called with the name of a step, the amount done and the total.

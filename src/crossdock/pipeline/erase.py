@@ -21,7 +21,8 @@ from crossdock.lake.selection import ERASED, Chosen
 from crossdock.lake.table import Lake
 from crossdock.pipeline.catalog import Progress, Tables
 from crossdock.pipeline.erased_failures import Recounted, recount
-from crossdock.pipeline.schemas import ATTEMPTS, COUNTS_DAY, FAILURES, FAILURES_DAY, FLOWS, LINKS
+from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_DAY, FAILURES_DAY, LINKS
+from crossdock.pipeline.schemas.views import FAILURES, FLOWS
 from crossdock.pipeline.storage import is_local
 from crossdock.pipeline.tables import File, Table
 from crossdock.pipeline.views.queries import QUERIES

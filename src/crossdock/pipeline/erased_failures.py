@@ -20,7 +20,7 @@ from crossdock.lake.selection import Chosen, may_have, scan
 from crossdock.lake.table import Lake, LakeFile
 from crossdock.pipeline.catalog import Progress, Tables
 from crossdock.pipeline.lakes import skipped_paths
-from crossdock.pipeline.schemas import COUNTS_DAY, FAILURES_DAY
+from crossdock.pipeline.schemas.appended import COUNTS_DAY, FAILURES_DAY
 
 _FAILED: Final = pc.field("event") == "failed"
 _COLUMNS: Final = (

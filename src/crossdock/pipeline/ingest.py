@@ -21,7 +21,8 @@ from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.environment import spark_path
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.planning import Range
-from crossdock.pipeline.schemas import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, LINKS, ROLLUPS, ROW_LEVEL, TableSchema
+from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, LINKS, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.segment_checks import verify
 from crossdock.pipeline.tables import Table, rows_of
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA

@@ -19,7 +19,9 @@ from crossdock.lake.table import Lake
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.lakes import skipped_paths
 from crossdock.pipeline.planning import positions
-from crossdock.pipeline.schemas import ATTEMPTS, LINKS, VIEWS, TableSchema
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import VIEWS
 
 
 def faults_of(

@@ -18,7 +18,7 @@ from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.ingest import Ingested, Staged, stage
 from crossdock.pipeline.lakes import skipped_paths, use_again
 from crossdock.pipeline.planning import Range, SourceFile
-from crossdock.pipeline.schemas import ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.appended import ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.segment_checks import fault_of
 from crossdock.pipeline.tables import Position, Table
 

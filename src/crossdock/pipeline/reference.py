@@ -7,12 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from crossdock.pipeline.schemas import REGISTRY, ROLLUPS, ROW_LEVEL, VIEWS, TableSchema
+from crossdock.pipeline.schemas.appended import REGISTRY, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import VIEWS
 from crossdock.pipeline.table_examples import EXAMPLES
 
 _HEAD: Final = """# The pipeline's tables
 
-<!-- Written by `make docs` from src/crossdock/pipeline/schemas.py and table_examples.py. A test compares them. -->
+<!-- Written by `make docs` from src/crossdock/pipeline/schemas and table_examples.py. A test compares them. -->
 
 The pipeline writes Delta tables to `tables/` in the data folder, or where `--tables` says. Each is partitioned by
 `date` (UTC). Durations are seconds, times are microseconds in UTC. [The data model](../explain/pipeline.md) explains

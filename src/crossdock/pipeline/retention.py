@@ -16,20 +16,9 @@ from deltalake import QueryBuilder
 from deltalake.transaction import AddAction
 
 from crossdock.pipeline.catalog import Progress, Tables, no_progress
-from crossdock.pipeline.schemas import (
-    ATTEMPTS,
-    COUNTS_DAY,
-    COUNTS_HOUR,
-    FAILURES_DAY,
-    FLOWS,
-    FORECAST,
-    HIST_DAY,
-    HOURLY,
-    LINKS,
-    WORK,
-    WORKERS,
-    TableSchema,
-)
+from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, FAILURES_DAY, HIST_DAY, LINKS, WORK
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import FLOWS, FORECAST, HOURLY, WORKERS
 from crossdock.pipeline.tables import MANY_FILES, File, Table
 from crossdock.pipeline.views.queries import MERGED_HIST
 

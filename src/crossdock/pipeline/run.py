@@ -9,7 +9,7 @@ from crossdock.pipeline.catalog import Progress, Tables
 from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.ingest import Ingested, ingest
 from crossdock.pipeline.objectives import Objective
-from crossdock.pipeline.planning import batch, repairs
+from crossdock.pipeline.planning import BATCH_ROWS, batch, repairs
 from crossdock.pipeline.retention import forget, merge_files
 from crossdock.pipeline.views.capacity import refresh_capacity
 from crossdock.pipeline.views.depths import refresh_depths
@@ -34,12 +34,14 @@ class Ran(NamedTuple):
     days: int  #: that were computed
 
 
-def take(context: PipelineContext, lakes: Sequence[Lake], upto: Mapping[str, int] | None = None) -> Iterator[Ingested]:
-    """Ingest everything up to these versions of the lakes, or the newest."""
+def take(
+    context: PipelineContext, lakes: Sequence[Lake], upto: Mapping[str, int] | None = None, rows: int = BATCH_ROWS
+) -> Iterator[Ingested]:
+    """Ingest everything up to these versions of the lakes, or up to those that were opened. `rows`: events per batch,
+    approximately."""
     for planned in repairs(context.tables, lakes):
         yield ingest(context, planned.ranges, planned.only)
-    next_batch = batch(context.tables, lakes, upto)
-    if next_batch is not None:
+    while (next_batch := batch(context.tables, lakes, upto, rows)) is not None:
         yield ingest(context, next_batch.ranges)
 
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from crossdock.lake.location import absolute
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.environment import spark_path
-from crossdock.pipeline.schemas import TableSchema
+from crossdock.pipeline.schemas.table_schema import TableSchema
 
 _SCALARS: Final[dict[pa.DataType, DataType]] = {
     pa.string(): StringType(),

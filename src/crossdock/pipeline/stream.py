@@ -27,20 +27,18 @@ from crossdock.pipeline.errors import PipelineError, cause
 from crossdock.pipeline.ingest import Ingested
 from crossdock.pipeline.lakes import KnownLake
 from crossdock.pipeline.lock import writing
-from crossdock.pipeline.planning import positions
+from crossdock.pipeline.planning import BATCH_ROWS, Lost, lost, positions
 from crossdock.pipeline.run import RunSettings, refresh_all, take, tidy
 from crossdock.pipeline.source.source import FORMAT, register
 from crossdock.pipeline.storage import Storage
-
-#: Events per micro-batch, which limits the driver's memory and what is repeated after a crash.
-BATCH_ROWS: Final = 5_000_000
 
 _TIDY_S: Final = 3_600.0
 _LOOK_S: Final = 0.2
 
 
 class Stream:
-    """Brings the tables up to date with these lakes. `heard` is called after each micro-batch."""
+    """Brings the tables up to date with these lakes. `heard` is called after each micro-batch, and
+    `missing` before one that leaves out events because a lake has deleted them."""
 
     def __init__(
         self,
@@ -50,12 +48,14 @@ class Stream:
         *,
         wait_s: float = 600.0,
         heard: Callable[[Ingested], None] = lambda made: None,
+        missing: Callable[[Lost], None] = lambda lost: None,
     ) -> None:
         self._context = context
         self._lakes = lakes
         self._settings = settings
         self._wait_s = wait_s
         self._heard = heard
+        self._missing = missing
         self._busy = threading.Lock()  #: micro-batches run in a thread of Spark
         self._failed: BaseException | None = None  #: what a micro-batch raised; Spark would only pass on its text
 
@@ -127,7 +127,10 @@ class Stream:
             if not upto:
                 return
             with self._busy, writing(self._context.tables.location, self._wait_s):
-                for made in take(self._context, [Lake.open(each.location) for each in self._lakes], upto):
+                lakes = [Lake.open(each.location) for each in self._lakes]
+                for each in lost(self._context.tables, lakes):
+                    self._missing(each)
+                for made in take(self._context, lakes, upto):
                     self._heard(made)
         except BaseException as error:
             self._failed = error

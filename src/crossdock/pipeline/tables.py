@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from crossdock.pipeline.errors import PipelineError, TablesInUse
-from crossdock.pipeline.schemas import TableSchema
+from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.storage import Storage
 
 #: Replaced files are kept this long, for readers of an older version.

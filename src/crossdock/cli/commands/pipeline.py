@@ -1,4 +1,4 @@
-"""`crossdock pipeline`: build tables from the lakes with Spark, on this machine or on a cluster."""
+"""`crossdock pipeline run|stream|rebuild`: build tables from the lakes with Spark, on this machine or on a cluster."""
 
 import signal
 import threading
@@ -6,44 +6,41 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from crossdock.cli.output import meter, note, print_json
 from crossdock.cli.parameters import Seconds
 from crossdock.cli.pipeline_options import (
     Locations,
     SparkCommand,
-    TablesCommand,
     end_session,
     locations,
     objectives_of,
     session,
 )
-from crossdock.cli.render.tables import columns, size, some
-from crossdock.pipeline.errors import PipelineError
+from crossdock.cli.render.tables import some
 
 if TYPE_CHECKING:
     from crossdock.pipeline.catalog import Progress
     from crossdock.pipeline.ingest import Ingested
     from crossdock.pipeline.lakes import KnownLake
     from crossdock.pipeline.run import RunSettings
-    from crossdock.pipeline.status import Status
 
 #: A run over less than this uses Spark settings for small work.
 _SMALL_BYTES = 16 * 1024 * 1024
 
-_EXAMPLES = """\b
+EXAMPLES = """\b
 Examples:
   crossdock pipeline run                           all that is new, then stop
   crossdock pipeline stream                        as it comes, until Ctrl-C
   crossdock pipeline rebuild                       all tables again, from the events
   crossdock pipeline status                        what is in the tables, and what is not yet
-  crossdock pipeline add s3://jobs/eu-2       the events of another server too
+  crossdock pipeline add s3://jobs/eu-2            the events of another server too
+  crossdock pipeline register                      name the tables in a Spark catalog
   crossdock pipeline run --master spark://host:7077 --lake /mnt/lake --tables /mnt/tables
 """
 
 
-class _Opened:
+class OpenedTables:
     """The tables, their lakes and the settings of a command."""
 
     def __init__(self, where: Locations) -> None:
@@ -88,7 +85,7 @@ def run_settings(where: Locations) -> "RunSettings":
     )
 
 
-@click.command("run", cls=SparkCommand, epilog=_EXAMPLES)
+@click.command("run", cls=SparkCommand, epilog=EXAMPLES)
 def run(as_json: bool, wait: float, **values: Any) -> int:
     """Ingest everything new, update the tables, and stop.
 
@@ -100,11 +97,12 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
     with meter(lines=True) as progress:
         progress("looking for new files", 0, 1)
         from crossdock.pipeline.lock import writing
-        from crossdock.pipeline.planning import waiting
+        from crossdock.pipeline.planning import lost, waiting
 
         with writing(where.tables, wait):
-            opened = _Opened(where)
+            opened = OpenedTables(where)
             found = waiting(opened.tables, opened.lakes)
+            missing = lost(opened.tables, opened.lakes)
         small = found.bytes < _SMALL_BYTES
         made = _ingest(where, opened, values, progress, wait, small=small) if found.files else []
         with writing(where.tables, wait):
@@ -112,20 +110,27 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
     rows = sum(each.rows for each in made)
     if as_json:
         files = sum(each.files for each in made)
-        print_json({"batches": len(made), "files": files, "rows": rows, "days": days, "faults": faults})
+        print_json(
+            {"batches": len(made), "files": files, "rows": rows, "days": days, "faults": faults,
+             "lost": [each._asdict() for each in missing]}
+        )  # fmt: skip
     elif made or days:
         seconds = time.monotonic() - began
         many = sum(1 for _ in opened.tables)
-        click.echo(f"{some(days, 'day')}, {some(many, 'table')}, {some(rows, 'event')}, {seconds:.0f} s")
+        absent = sum(each.entries for each in missing)
+        less = f", {absent:,} journal entries lost" if absent else ""
+        click.echo(f"{some(days, 'day')}, {some(many, 'table')}, {some(rows, 'event')}{less}, {seconds:.0f} s")
     else:
         click.echo("nothing new")
+    for each in missing:
+        note(f"warning: {each}")
     for fault in faults:
         note(fault)
     return 1 if faults else 0
 
 
 def _ingest(
-    where: Locations, opened: _Opened, values: dict[str, Any], progress: "Progress", wait: float, *, small: bool
+    where: Locations, opened: OpenedTables, values: dict[str, Any], progress: "Progress", wait: float, *, small: bool
 ) -> "list[Ingested]":
     # A Connect server would run the micro-batches of a stream, and cannot commit to tables of this machine. For few
     # events a stream costs more than the batch.
@@ -147,7 +152,7 @@ def _ingest(
     return made
 
 
-def _finish(opened: _Opened, progress: "Progress", *, changed: bool) -> tuple[int, list[str]]:
+def _finish(opened: OpenedTables, progress: "Progress", *, changed: bool) -> tuple[int, list[str]]:
     """Refresh the views, check the dates that changed, and clean up. Needs no Spark."""
     from crossdock.lake.table import Lake
     from crossdock.pipeline.quality import faults_of
@@ -164,7 +169,7 @@ def _finish(opened: _Opened, progress: "Progress", *, changed: bool) -> tuple[in
     return len(dates), faults
 
 
-@click.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
+@click.command("stream", cls=SparkCommand, epilog=EXAMPLES)
 @click.option(
     "--every", type=Seconds(0.1, 3_600), default=5.0, metavar="SECONDS", help="How often to look for new files. [5]"
 )
@@ -184,7 +189,7 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
     stop = threading.Event()
     where = locations(values)
     with meter(lines=True) as progress:
-        opened = _Opened(where)
+        opened = OpenedTables(where)
         opened.expect_lakes()
         spark = session(values, progress)
     from crossdock.pipeline.context import PipelineContext
@@ -200,12 +205,19 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
         signal.signal(number, lambda *_: stop.set())
     note("streaming; Ctrl-C ends it")
     context = PipelineContext(spark, where.tables)
-    streaming = Stream(context, opened.known, opened.settings, wait_s=wait, heard=heard)
+    streaming = Stream(
+        context,
+        opened.known,
+        opened.settings,
+        wait_s=wait,
+        heard=heard,
+        missing=lambda lost: note(f"warning: {lost}"),
+    )
     streaming.run(stop, every_s=every, refresh_s=refresh)
     end_session(spark)
 
 
-@click.command("rebuild", cls=SparkCommand, epilog=_EXAMPLES)
+@click.command("rebuild", cls=SparkCommand, epilog=EXAMPLES)
 def rebuild(as_json: bool, wait: float, **values: Any) -> int:
     """Make all tables again from the events in the lakes.
 
@@ -216,7 +228,7 @@ def rebuild(as_json: bool, wait: float, **values: Any) -> int:
         from crossdock.pipeline.lock import writing
 
         with writing(where.tables, wait):
-            opened = _Opened(where)
+            opened = OpenedTables(where)
             opened.expect_lakes()
             spark = session(values, progress)
             from crossdock.pipeline.context import PipelineContext
@@ -229,123 +241,6 @@ def rebuild(as_json: bool, wait: float, **values: Any) -> int:
         print_json({**made._asdict(), "days": days, "faults": faults})
     else:
         click.echo(f"rebuilt {some(days, 'day')} from {some(made.rows, 'event')} of {some(made.files, 'file')}")
-    for fault in faults:
-        note(fault)
-    return 1 if faults else 0
-
-
-@click.command("status", cls=TablesCommand, epilog=_EXAMPLES)
-def status(as_json: bool, **values: Any) -> int:
-    """Show the tables, and how far they are behind each lake.
-
-    Starts no Spark and changes nothing. Exit code 1 if a lake cannot be read.
-    """
-    from crossdock.pipeline.catalog import Tables
-    from crossdock.pipeline.status import status as status_of
-
-    where = locations(values)
-    found = status_of(Tables(where.tables), where.lake)
-    if as_json:
-        print_json(msgspec.to_builtins(found))
-    else:
-        click.echo(_text(found))
-    return 1 if any(lake.problem for lake in found.lakes) else 0
-
-
-def _text(found: "Status") -> str:
-    lines = []
-    for lake in found.lakes:
-        behind = f"{some(lake.waiting_rows, 'event')} of {some(lake.waiting, 'file')}, {size(lake.waiting_bytes)}"
-        state = lake.problem or (behind + " waiting" if lake.waiting else "up to date")
-        lines.append(f"{lake.server or '?'}: {state}  ({lake.location})")
-    lines += [
-        "",
-        columns(
-            ("TABLE", ">ROWS", ">FILES", ">SIZE", "FROM", "TO"),
-            [
-                (each.name, f"{each.rows:,}", f"{each.files:,}", size(each.bytes), str(each.first or "-"),
-                 str(each.last or "-"))
-                for each in found.tables
-            ],
-        ),
-    ]  # fmt: skip
-    lines += [f"left out: {each.path} of {each.server}, {some(each.rows, 'event')}: {each.reason}"
-              for each in found.skipped]  # fmt: skip
-    return "\n".join(lines)
-
-
-@click.command("add", cls=TablesCommand, epilog=_EXAMPLES)
-@click.argument("location")
-def add_lake(location: str, as_json: bool, **values: Any) -> None:
-    """Add the lake of another server to the tables.
-
-    LOCATION is a folder or URL. From now on every run and stream ingests its events too. The column `server` tells the
-    servers apart, so each needs a name of its own (`server.name`).
-    """
-    from crossdock.lake.location import absolute
-    from crossdock.lake.table import expect
-    from crossdock.pipeline.catalog import Tables
-    from crossdock.pipeline.lakes import add_lake as add
-
-    where = locations(values, lake_needed=False)
-    expect(absolute(location))
-    tables = Tables(where.tables)
-    tables.create()
-    lake, new = add(tables["lakes"], absolute(location))
-    if as_json:
-        print_json({"id": lake.id, "server": lake.server, "location": lake.location, "new": new})
-    else:
-        click.echo(f"{'added' if new else 'known already:'} the lake of {lake.server} in {lake.location}")
-
-
-@click.command("skip", cls=TablesCommand, epilog=_EXAMPLES)
-@click.argument("path")
-def skip(path: str, as_json: bool, **values: Any) -> None:
-    """Leave out a damaged file of a lake.
-
-    PATH is the path that the error named. Its events are missing from the tables until the file is restored and
-    crossdock pipeline rebuild has run.
-    """
-    from crossdock.pipeline.lakes import skip as leave_out
-    from crossdock.pipeline.segment_checks import fault_of
-
-    opened = _Opened(locations(values))
-    for lake in opened.lakes:
-        inside = path.removeprefix(lake.location.rstrip("/") + "/")
-        if any(file.path == inside for file in lake.files()):
-            reason = fault_of(f"{lake.location}/{inside}")
-            if not reason:
-                raise PipelineError(f"{path} is not damaged; there is no reason to leave it out")
-            leave_out(opened.tables, lake, inside, reason)
-            if as_json:
-                print_json({"lake": lake.id, "path": inside, "reason": reason})
-            else:
-                click.echo(f"left out {inside}: {reason}")
-            return
-    raise PipelineError(f"no lake of these tables has a file {path}")
-
-
-@click.command("check", cls=TablesCommand, epilog=_EXAMPLES)
-def check(as_json: bool, **values: Any) -> int:
-    """Check that the tables agree with the lakes and with each other.
-
-    Counts agree with the lakes, keys are unique, and no wait is negative. Reads all tables. Starts no Spark and changes
-    nothing. Exit code 1 if a check fails.
-    """
-    from crossdock.lake.table import Lake
-    from crossdock.pipeline.catalog import Tables
-    from crossdock.pipeline.lakes import known_lakes
-    from crossdock.pipeline.quality import faults_of
-
-    with meter(lines=True) as progress:
-        progress("checking tables", 0, 1)
-        tables = Tables(locations(values, lake_needed=False).tables)
-        tables["lakes"].handle()  # there are tables
-        faults = faults_of(tables, [Lake.open(each.location) for each in known_lakes(tables["lakes"])])
-    if as_json:
-        print_json({"faults": faults})
-    elif not faults:
-        click.echo("all checks passed")
     for fault in faults:
         note(fault)
     return 1 if faults else 0

@@ -7,23 +7,13 @@ tools that support only formats.
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import (
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    LessThan,
-    LessThanOrEqual,
-)
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import DateType, StructField, StructType
 
 from crossdock.lake.location import folder
@@ -32,6 +22,7 @@ from crossdock.lake.store import store_of
 from crossdock.lake.table import Lake, LakeFile, expect
 from crossdock.lake.verify import missing
 from crossdock.pipeline.environment import expect_plain, spark_path
+from crossdock.pipeline.source.filters import PushedFilters
 from crossdock.pipeline.source.lake_range import HistoryLost
 from crossdock.pipeline.source.options import Reading
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
@@ -44,12 +35,6 @@ _BATCH_ROWS: Final = 10_000
 
 #: Approximate rows of one task. Small segments are combined.
 _TASK_ROWS: Final = 500_000
-
-_COMPARE: Final = {
-    EqualTo: pc.equal, GreaterThan: pc.greater, GreaterThanOrEqual: pc.greater_equal, LessThan: pc.less,
-    LessThanOrEqual: pc.less_equal,
-}  # fmt: skip
-_SCALARS: Final = frozenset({str, int, float, bool, date})
 
 
 class Task(NamedTuple):
@@ -132,46 +117,15 @@ def batches(options: Reading, task: Task, where: ds.Expression | None = None) ->
 class History(DataSourceReader):
     def __init__(self, options: Reading) -> None:
         self._options = options
-        self._dates: list[Filter] = []
-        self._filters: list[Filter] = []
+        self._filters = PushedFilters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 (Spark's name)
-        """Use comparisons with constants: on `date` they select files, on other columns pages and rows."""
-        for each in filters:
-            if not _can(each):
-                yield each
-            elif each.attribute == (PARTITION,):  # type: ignore[attr-defined]
-                self._dates.append(each)
-            else:
-                self._filters.append(each)
+        return self._filters.push(filters, _ARROW.names)
 
     def partitions(self) -> list[InputPartition]:
         lake = _opened(self._options.lake)
-        chosen = [each for each in lake.files() if all(_holds(rule, each.date) for rule in self._dates)]
+        chosen = [each for each in lake.files() if self._filters.selects(date.fromisoformat(each.date))]
         return tasks(chosen) or [InputPartition(Task([], None))]  # without one, Spark creates one without a value
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        where = None
-        for each in self._filters:
-            where = _expression(each) if where is None else where & _expression(each)
-        return batches(self._options, partition.value, where)
-
-
-def _can(rule: Any) -> bool:
-    if type(rule) not in _COMPARE and type(rule) is not In:
-        return False
-    if len(rule.attribute) != 1 or rule.attribute[0] not in _ARROW.names:
-        return False
-    return all(type(value) in _SCALARS for value in (rule.value if type(rule) is In else (rule.value,)))
-
-
-def _expression(rule: Any) -> ds.Expression:
-    field = pc.field(rule.attribute[0])
-    return field.isin(list(rule.value)) if type(rule) is In else _COMPARE[type(rule)](field, pa.scalar(rule.value))
-
-
-def _holds(rule: Any, day: str) -> bool:
-    found = date.fromisoformat(day)
-    if type(rule) is In:
-        return found in rule.value
-    return bool(_COMPARE[type(rule)](pa.scalar(found), pa.scalar(rule.value)).as_py())
+        return batches(self._options, partition.value, self._filters.rows)

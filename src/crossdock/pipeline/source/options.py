@@ -21,6 +21,8 @@ _LISTENER: Final = frozenset({"host", "port", "socket", "password"})
 _READING: Final = _LISTENER | {
     "what",
     "lake",
+    "tables",
+    "table",
     "data",
     "state",
     "queue",
@@ -44,8 +46,10 @@ class BadOption(PipelineError):
 
 
 class Reading(NamedTuple):
-    what: Literal["history", "files", "jobs"]
+    what: Literal["history", "files", "jobs", "table"]
     lake: str  #: folder or URL
+    tables: str  #: folder or URL
+    table: str  #: its name
     data: str  #: folder of the server
     where: Where | None  #: its Redis listener, instead of `data`
     filters: dict[str, str]  #: of live jobs: state, queue, kind, tag
@@ -68,8 +72,12 @@ class Writing(NamedTuple):
 
 def reading(options: Mapping[str, str]) -> Reading:
     given = _known(options, _READING, "read")
-    what = _one_of(given, "what", ("history", "files", "jobs"))
-    if what != "jobs" and not given.get("lake"):
+    what = _one_of(given, "what", ("history", "files", "jobs", "table"))
+    if what == "table":
+        for name, example in (("tables", "crossdock-data/tables"), ("table", "hourly")):
+            if not given.get(name):
+                raise BadOption(f'option {name} is missing, as in .option("{name}", "{example}")')
+    elif what != "jobs" and not given.get("lake"):
         raise BadOption('option lake is missing: the folder of the lake, as in .option("lake", "crossdock-data/lake")')
     where = _where(given) if "host" in given or "socket" in given else None
     if what == "jobs" and (where is None) is not bool(given.get("data")):
@@ -79,10 +87,12 @@ def reading(options: Mapping[str, str]) -> Reading:
         )
     filters = {name: given[name] for name in ("state", "queue", "kind", "tag") if given.get(name)}
     if what != "jobs" and filters:
-        raise BadOption(f"option {next(iter(filters))} is for live jobs; filter history with .where(…)")
+        raise BadOption(f"option {next(iter(filters))} is for live jobs; filter other rows with .where(…)")
     return Reading(
-        cast(Literal["history", "files", "jobs"], what),
+        cast(Literal["history", "files", "jobs", "table"], what),
         absolute(given.get("lake", "")),
+        absolute(given.get("tables", "")),
+        given.get("table", ""),
         str(Path(given.get("data", "")).absolute()),
         where,
         filters,

@@ -22,12 +22,12 @@ from crossdock.pipeline.source.options import BadOption, reading, writing
 FORMAT: Final = "crossdock"
 
 #: Off by default in Spark, and a source that accepts filters fails without it.
-_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
     """Register `format("crossdock")` in this session."""
-    spark.conf.set(_PUSHDOWN, "true")
+    spark.conf.set(PUSHDOWN, "true")
     spark.dataSource.register(CrossdockSource)
 
 
@@ -44,6 +44,10 @@ class CrossdockSource(DataSource):
             from crossdock.pipeline.source.live import JOBS_SCHEMA
 
             return JOBS_SCHEMA
+        if what == "table":
+            from crossdock.pipeline.source.table import schema_of
+
+            return schema_of(reading(self.options))
         from crossdock.pipeline.source.history import HISTORY_SCHEMA
 
         return HISTORY_SCHEMA
@@ -56,12 +60,18 @@ class CrossdockSource(DataSource):
             from crossdock.pipeline.source.live import Live
 
             return Live(options)
+        if options.what == "table":
+            from crossdock.pipeline.source.table import TableRows
+
+            return TableRows(options, schema)
         from crossdock.pipeline.source.history import History
 
         return History(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
         options = reading(self.options)
+        if options.what == "table":
+            raise BadOption("tables cannot be streamed; to stream history, leave out option what and set option lake")
         if options.what == "jobs":
             raise BadOption(
                 "live jobs cannot be streamed; to stream history, leave out option what and set option lake"

@@ -9,7 +9,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.pipeline.schemas import COUNTS_DAY, COUNTS_HOUR, FAILURES_DAY, HIST_DAY, WORK, TableSchema
+from crossdock.pipeline.schemas.appended import COUNTS_DAY, COUNTS_HOUR, FAILURES_DAY, HIST_DAY, WORK
+from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.transforms.durations import fine_bucket, log_bucket
 from crossdock.pipeline.transforms.events import date_of_day, date_of_slot, hour_of_slot, slot_of
 from crossdock.pipeline.transforms.rows import total_s

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.pipeline.schemas import ATTEMPTS, LINKS
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS
 from crossdock.pipeline.transforms.events import date_of, time_of
 
 

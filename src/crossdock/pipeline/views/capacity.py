@@ -15,7 +15,8 @@ from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.log_tail import all_dates
 from crossdock.pipeline.objectives import TARGET_WAIT_S, Objective
 from crossdock.pipeline.queueing import workers_needed
-from crossdock.pipeline.schemas import CAPACITY, COUNTS_DAY, FORECAST, HIST_DAY, WORK
+from crossdock.pipeline.schemas.appended import COUNTS_DAY, HIST_DAY, WORK
+from crossdock.pipeline.schemas.views import CAPACITY, FORECAST
 from crossdock.pipeline.sql import engine_of, on_dates, rows_of
 from crossdock.pipeline.views.slo import changed
 

@@ -14,7 +14,7 @@ from deltalake import QueryBuilder
 
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.log_tail import all_dates, changed_dates
-from crossdock.pipeline.schemas import DEPTHS, FORECAST
+from crossdock.pipeline.schemas.views import DEPTHS, FORECAST
 
 _HOUR_S: Final = 3_600
 #: An hour that was observed for less than this is averaged together with the hour before.
@@ -94,7 +94,7 @@ def refresh_depths(tables: Tables) -> set[dt.date]:
         engine.register(name, handle)
     engine.register("depths", handles[DEPTHS.name])
     known = _carried(engine, max((file.date for file in depths.files() if file.date < first), default=None))
-    seen = _observed(engine, first, min(all_dates(opened["counts_hour"])))
+    seen = _observed(engine, first)
     made: dict[str, list[dict[str, Any]]] = {DEPTHS.name: [], FORECAST.name: []}
     hours = _hours(engine, first)
     for day in days:
@@ -135,23 +135,16 @@ def _hours(engine: QueryBuilder, first: dt.date, upto: dt.date = dt.date.max) ->
     return found
 
 
-def _observed(
-    engine: QueryBuilder, first: dt.date, oldest: dt.date
-) -> dict[tuple[str | None, dt.datetime], tuple[float, float]]:
-    """From when to when each server was observed in each hour: whole hours, but for the first hour of a server and the
-    newest hour of all. `oldest`: the first date of the tables. A server that came later is observed for a whole hour,
-    too."""
-    begins: dict[str | None, float] = {}
-    for row in _rows(
-        engine,
-        f"SELECT server, min(first_at) AS at FROM counts_hour WHERE date = DATE '{oldest.isoformat()}' GROUP BY server",
-    ):
-        begins[row["server"]] = row["at"]
-    since = (first - dt.timedelta(days=1)).isoformat()
+def _observed(engine: QueryBuilder, first: dt.date) -> dict[tuple[str | None, dt.datetime], tuple[float, float]]:
+    """From when to when each server was observed in each hour: whole hours, but for the first hour of each server and
+    the newest hour of all."""
+    since = first - dt.timedelta(days=1)
     rows = _rows(
         engine,
-        f"SELECT server, hour, max(last_at) AS at FROM counts_hour WHERE date >= DATE '{since}' GROUP BY server, hour",
+        "SELECT server, hour, max(last_at) AS at FROM counts_hour "
+        f"WHERE date >= DATE '{since.isoformat()}' GROUP BY server, hour",
     )
+    begins = _begins(engine, {row["server"] for row in rows}, since)
     newest = max((row["at"] for row in rows), default=0.0)
     found = {}
     for row in rows:
@@ -159,6 +152,17 @@ def _observed(
         begin = max(start, min(begins.get(row["server"], start), start + _HOUR_S))
         found[row["server"], row["hour"]] = (begin, min(start + _HOUR_S, newest))
     return found
+
+
+def _begins(engine: QueryBuilder, servers: set[str | None], since: dt.date) -> dict[str | None, float]:
+    """The times of the first events of servers. Those that had events the day before `since` are left out: they began
+    earlier. Usually these are all, and then the cost does not depend on the number of days."""
+    before = (since - dt.timedelta(days=1)).isoformat()
+    known = _rows(engine, f"SELECT DISTINCT server FROM counts_hour WHERE date = DATE '{before}'")
+    if servers <= {row["server"] for row in known}:
+        return {}
+    rows = _rows(engine, "SELECT server, min(first_at) AS at FROM counts_hour GROUP BY server")
+    return {row["server"]: row["at"] for row in rows}
 
 
 def _day(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.pipeline.schemas import FLOWS
+from crossdock.pipeline.schemas.views import FLOWS
 from crossdock.pipeline.views.link_graph import (
     Bools,
     Graph,

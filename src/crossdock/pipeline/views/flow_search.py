@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.schemas import LINKS
+from crossdock.pipeline.schemas.appended import LINKS
 from crossdock.pipeline.tables import File
 from crossdock.pipeline.views.link_graph import COLUMNS, Bools, Graph, Ints, Servers, distinct, graph, is_in
 

@@ -18,7 +18,9 @@ from deltalake.exceptions import DeltaError
 
 from crossdock.pipeline.catalog import Progress, Tables, no_progress
 from crossdock.pipeline.log_tail import Changes, changes
-from crossdock.pipeline.schemas import ATTEMPTS, FLOWS, LINKS, TableSchema
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import FLOWS
 from crossdock.pipeline.tables import File, Table
 from crossdock.pipeline.views.flow_rows import ATTEMPT_COLUMNS, flow_rows
 from crossdock.pipeline.views.flow_search import Search

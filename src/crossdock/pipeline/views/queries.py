@@ -2,19 +2,9 @@
 
 from typing import Final
 
-from crossdock.pipeline.schemas import (
-    COUNTS_DAY,
-    COUNTS_HOUR,
-    DAILY,
-    FAILURES,
-    FAILURES_DAY,
-    HIST_DAY,
-    HISTOGRAM,
-    HOURLY,
-    WORK,
-    WORKERS,
-    TableSchema,
-)
+from crossdock.pipeline.schemas.appended import COUNTS_DAY, COUNTS_HOUR, FAILURES_DAY, HIST_DAY, WORK
+from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.schemas.views import DAILY, FAILURES, HISTOGRAM, HOURLY, WORKERS
 from crossdock.pipeline.transforms.buckets import GAMMA, NOTHING
 
 _ENDED: Final = "('complete', 'failed', 'dead', 'gone')"

@@ -15,7 +15,8 @@ from deltalake import DeltaTable
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.log_tail import changed_dates
 from crossdock.pipeline.objectives import Objective, digest
-from crossdock.pipeline.schemas import COUNTS_DAY, HIST_DAY, SLO
+from crossdock.pipeline.schemas.appended import COUNTS_DAY, HIST_DAY
+from crossdock.pipeline.schemas.views import SLO
 from crossdock.pipeline.sql import engine_of, on_dates, quoted, table_of
 from crossdock.pipeline.tables import Table
 from crossdock.pipeline.transforms.buckets import GAMMA, NOTHING, value_of

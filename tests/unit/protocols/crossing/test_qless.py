@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from crossdock.client.base import Refused
 from crossdock.model.states import State
 from tests.support.all_protocols import AllProtocols
 
@@ -42,19 +43,28 @@ def test_a_client_clock_does_not_end_a_lease_of_another_protocol(all_protocols: 
     assert there.succeed(got.ident)
 
 
-def test_a_client_clock_does_not_end_a_lease_that_a_qless_heartbeat_renewed(all_protocols: AllProtocols) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("complete", "{jid}", "w", "q", "{}"),
+        ("complete", "{jid}", "w", "q", "{}", "next", "other"),
+        ("fail", "{jid}", "w", "group", "message", "{}"),
+        ("retry", "{jid}", "q", "w", "0"),
+        ("heartbeat", "{jid}", "w", "{}"),
+    ],
+)
+def test_a_qless_worker_cannot_settle_or_renew_the_lease_of_a_faktory_worker_of_the_same_name(
+    all_protocols: AllProtocols, call: tuple[str, ...]
+) -> None:
     there, here = all_protocols.peer("faktory", "w"), all_protocols.qless()
     there.push("q", ["a"])
     got = there.fetch("q")
     assert got is not None
-    here.call("heartbeat", got.ident, "w", "{}")
-    assert alone(all_protocols).lease.beats == 1
-    far = str(all_protocols.dispatcher.now.wall + 1e9)
-    assert here.request("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
-    assert alone(all_protocols).lease.via == "faktory"
-    all_protocols.dispatcher.advance(61)
-    there.look("q")
-    assert alone(all_protocols).lease is None, "it ends by the server's clock, at the renewed time"
+    before = alone(all_protocols).lease
+    with pytest.raises(Refused, match="another worker: w "):
+        here.call(*(got.ident if word == "{jid}" else word for word in call))
+    assert alone(all_protocols).lease == before and before.beats == 0
+    assert there.succeed(got.ident)
 
 
 @pytest.mark.parametrize("other", OTHERS)

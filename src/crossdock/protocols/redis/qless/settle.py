@@ -9,7 +9,7 @@ from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.queries.queues import has_queue
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
-from crossdock.model.job import Job, Lease, LeaseBinding
+from crossdock.model.job import Job, Lease
 from crossdock.model.protocol_data import QlessDialect
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson_reader, job
@@ -25,8 +25,6 @@ from crossdock.protocols.redis.qless.arguments import (
     new_data,
 )
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
-
-_CONNECTION: Final = LeaseBinding.CONNECTION
 
 #: The misspelled text of the per-script form.
 EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
@@ -71,7 +69,8 @@ def _text(call: Call, template: str, jid: str) -> str:
 def _held(call: Call, jid: str, worker: str | None, errors: _Errors) -> tuple[Job, Lease]:
     """The job that this worker holds, and its lease. Raises Denied.
 
-    The 2013 dialects do not check the worker of `fail`: None accepts any lease of a qless job that qless granted.
+    A worker of another protocol may have the same name, so its leases are never accepted. The 2013 dialects do not
+    check the worker of `fail`: None accepts any qless lease of a qless job.
     """
     found = newest_job(call.state, jid)
     if found is None:
@@ -79,9 +78,8 @@ def _held(call: Call, jid: str, worker: str | None, errors: _Errors) -> tuple[Jo
     lease = found.lease
     if lease is None:
         raise Denied(_text(call, errors.not_running, jid) + job.state_name(found))
-    if worker is None and lease.until is not None and qless_data(found) is not None:
-        return found, lease
-    if lease.worker != worker or lease.bound is _CONNECTION:
+    accepted = lease.worker == worker if worker is not None else qless_data(found) is not None
+    if lease.via != VIA or not accepted:
         raise Denied(_text(call, errors.other_worker, jid) + lease.worker)
     return found, lease
 
