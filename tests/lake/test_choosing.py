@@ -138,24 +138,25 @@ def in_two_parts(*later: tuple[str, str]) -> list[bytes]:
 
 
 def test_payloads_are_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A segment of 60 row groups of 1 MiB. The payloads of some jobs are replaced later."""
+    """A segment of 120 row groups of 1 MiB. The payloads of some jobs are replaced later. How many row groups are
+    decoded ahead depends on the machine's load, and it is never half of them."""
     monkeypatch.setattr(tables, "_CUT_BYTES", 1 << 20)
     bench = Bench()
     bench.do(c.Start())
-    for n in range(600):
-        body = b'"%s"' % (b"%03d" % n * 35_000)
+    for n in range(1_200):
+        body = b'"%s"' % (b"%04d" % n * 26_250)
         bench.do(m.Put("qless", 1.0, "w", f"job-{n}", "q", "klass", body, Form.JSON))
-    for n in range(0, 600, 100):
+    for n in range(0, 1_200, 200):
         bench.do(m.Put("qless", 2.0, "w", f"job-{n}", "q", "klass", b'"new"', Form.JSON))
-    write_all(tmp_path / "lake", ListSource(bench.batches), 1_000)
+    write_all(tmp_path / "lake", ListSource(bench.batches), 2_000)
     [segment] = Opened.open(tmp_path / "lake").files()
-    assert pq.read_metadata(tmp_path / "lake" / segment.path).num_row_groups >= 50
+    assert pq.read_metadata(tmp_path / "lake" / segment.path).num_row_groups >= 100
     sizes, held, before = [], 0, pa.total_allocated_bytes()
     for past in jobs(choose(tmp_path / "lake", Filter(), include=ALSO_ALIVE)):
         sizes.append(len(past.payload or b""))
         held = max(held, pa.total_allocated_bytes() - before)
-    assert (len(sizes), sizes.count(5), sum(sizes) > 60e6) == (600, 6, True)
-    assert 0 < held < 30 * (1 << 20)  # half of all; the reader's threads read some row groups ahead
+    assert (len(sizes), sizes.count(5), sum(sizes) > 120e6) == (1_200, 6, True)
+    assert 0 < held < 60 * (1 << 20)
 
 
 def test_an_incomplete_lake_is_refused(past: tuple[Path, Bench]) -> None:

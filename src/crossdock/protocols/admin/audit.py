@@ -60,6 +60,7 @@ _COUNTS: Final[dict[type[messages.Request], Callable[[_Reply], int]]] = {
     messages.ScheduleEdit: _of_number,
     messages.ScheduleRemove: _of_list,
     messages.ScheduleRun: _one,
+    messages.Push: _one,
 }
 
 

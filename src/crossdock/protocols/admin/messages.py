@@ -263,6 +263,7 @@ class Push(Request, tag="push", kw_only=True):
     lease_s: Annotated[int, Meta(ge=0)] | None = None
     tags: TagTexts = msgspec.field(default_factory=list)
     custom: msgspec.Raw = msgspec.Raw(b"null")  #: a JSON object
+    by: Operator | None = None
 
 
 class Throttles(Page, tag="throttles"):

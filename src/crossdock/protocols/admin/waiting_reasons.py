@@ -113,13 +113,13 @@ def _in_queue(job: Job, name: str, ahead: int, state: EngineState, demand: Deman
 def _queue_held_back(name: str, state: EngineState, demand: Demand, now: Now) -> Why | None:
     """What holds back all jobs of a queue. None: nothing does."""
     queue = queue_named(state, name)
-    if queue is not None and queue.paused:
-        since, because = _pause(queue)
+    if queue is not None and queue.pause is not None:
+        pause = queue.pause
         return _say(
             Reason.PAUSED,
             queue=name,
-            since=f" since {_moment(since, now)}" if since else "",
-            because=f": {because}" if because else "",
+            since=f" since {_moment(pause.since, now)}" if pause.since else "",
+            because=f": {pause.reason}" if pause.reason else "",
         )
     throttle = throttle_named(state, OF_QUEUE + name)
     if throttle is not None and throttle.shut(now.steady):
@@ -129,12 +129,6 @@ def _queue_held_back(name: str, state: EngineState, demand: Demand, now: Now) ->
         return _say(Reason.LIMITED, queue=name, held=leased_count(state, name), limit=f"{limit:g}")
     unasked = no_worker(name, demand, now)
     return _say(Reason.NO_WORKER, queue=name, since=unasked) if unasked else None
-
-
-def _pause(queue: Queue) -> tuple[float, str]:
-    """Since when the queue is paused, and the reason that the operator gave."""
-    pause = getattr(queue, "pause", None)
-    return (pause.since, pause.reason) if pause is not None else (0.0, "")
 
 
 def no_worker(name: str, demand: Demand, now: Now) -> str:

@@ -235,7 +235,7 @@ def allocator() -> Scene:
 
 
 CASES: Final[list[tuple[Callable[[], Scene], Reason, str]]] = [
-    (paused, Reason.PAUSED, "queue mail is paused"),
+    (paused, Reason.PAUSED, "queue mail is paused since 17:55 UTC"),
     (throttled, Reason.THROTTLED, "throttle api is full: 2 of 2 held by w1, w2"),
     (
         throttled_queue,
