@@ -79,7 +79,7 @@ def log_start(found: Loaded, ready: Ready) -> None:
     recovered = ready.recovered
     jobs = len(recovered.state.jobs)
     text = f"Crossdock {__version__} has started on {found.settings.server.data.absolute()}"
-    fields = {"jobs": jobs, "events": recovered.events, "bytes": recovered.bytes}
+    fields: dict[str, Any] = {"jobs": jobs, "events": recovered.events, "bytes": recovered.bytes}
     logs.event(log, logging.INFO, "server-started", text, version=__version__, pid=os.getpid(), **fields)
     for name, setting in TABLE.items():
         source = found.sources[name]
