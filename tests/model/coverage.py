@@ -25,8 +25,10 @@ KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 #: Events of Resqu's commands. They have a reference of their own, as keys and bulk loads have.
 RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 
-#: Events about jobs.
-JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS
+#: Events about jobs. The audit trail concerns none.
+JOB_KINDS: Final = (
+    frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS - {e.Audited}
+)
 
 #: States in which a claim without a lease can settle a job
 _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)

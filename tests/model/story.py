@@ -216,10 +216,20 @@ def story_of_postponing(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_operators(bench: Bench) -> Bench:
+    """A queue that is paused with a reason, and the audit trail."""
+    bench.do(admin.PauseQueues(["to"], reason="the disk is full", user="anna"))
+    bench.do(admin.Audit("anna", "local", "admin", "pause", "names:to", 1))
+    for continues in (False, True):
+        bench.do(admin.Audit("ben", "192.0.2.7", "http", "delete", "states:dead", 250, continues))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.state.named(jid)][-1]
 
 
 def whole_story() -> Bench:
     bench = story_of_throttles(story_of_qless(story_of_keys(story_of_dependencies(story_of_records(story())))))
-    return story_of_postponing(story_of_rerouting(story_of_loads(story_of_resqu(story_of_stray_entries(bench)))))
+    bench = story_of_rerouting(story_of_loads(story_of_resqu(story_of_stray_entries(bench))))
+    return story_of_operators(story_of_postponing(bench))

@@ -8,7 +8,7 @@ import msgspec
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.admin import PauseQueues
+from crossdock.model.commands.admin import Audit, PauseQueues
 from crossdock.model.commands.core import Claim, Command, Enqueue, Fail, LeaseNext, LeaseTerms, Start, Succeed
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
@@ -71,7 +71,8 @@ def eventful() -> Story:
     story.push("poison-001", queue="third")
     for _ in range(3):
         story.lease("third")
-    story.do(PauseQueues(["other"]))
+    story.do(PauseQueues(["other"], reason="a reason", user="anna"))
+    story.do(Audit("anna", "local", "admin", "pause", "names:other", 1))
     return story
 
 
@@ -81,9 +82,10 @@ def picture(state: EngineState) -> dict[str, Any]:
         "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(state.jobs.items())},
         "jids": {jid: state.jids.all(jid) for jid in sorted(state.jids)},
         "queues": {
-            name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(state.queues.items())
+            name: (queue.first_seen, queue.pause, list(queue.ready)) for name, queue in sorted(state.queues.items())
         },
         "shelves": {job_state: list(shelf) for job_state, shelf in state.by_state.items()},
+        "audit": list(state.audit),
         "counters": msgspec.to_builtins(state.counters),
         "stats": msgspec.to_builtins(state.stats.days, str_keys=True),
     }

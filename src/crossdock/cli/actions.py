@@ -140,6 +140,7 @@ class NamedAction(NamedTuple):
     complete: completion.Completer
     member: str = "names"  #: of the request that holds the names
     has_all: bool = True
+    options: tuple[click.Option, ...] = ()  #: members of the request
 
 
 def named_action(action: NamedAction) -> click.Command:
@@ -147,9 +148,10 @@ def named_action(action: NamedAction) -> click.Command:
         if bool(names) is everything:
             how = "IDs" if action.member == "ids" else "names"
             raise click.UsageError(f"choose {action.thing}s: their {how}{', or --all' if action.has_all else ''}")
-        member = action.member
+        more = {str(option.name): values.pop(str(option.name)) for option in action.options}
+        selected = {"all": True} if everything else {action.member: names}
         with server(values) as client:
-            answer = client.ask(action.do, all=True) if everything else client.ask(action.do, **{member: names})
+            answer = client.ask(action.do, **selected, **more)
         if as_json:
             print_json(answer)
         else:
@@ -160,7 +162,8 @@ def named_action(action: NamedAction) -> click.Command:
 
     word = "ID" if action.member == "ids" else action.thing.upper()
     params: list[click.Parameter] = [
-        click.Argument(["names"], type=Name(), nargs=-1, metavar=f"[{word}]...", shell_complete=action.complete)
+        click.Argument(["names"], type=Name(), nargs=-1, metavar=f"[{word}]...", shell_complete=action.complete),
+        *action.options,
     ]
     if action.has_all:
         params.append(click.Option(["--all", "everything"], is_flag=True, help=f"Every {action.thing}."))

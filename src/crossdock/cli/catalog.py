@@ -131,6 +131,16 @@ Examples:
     },
 )
 
+_AUDIT: Final = Noun(
+    "List what operators changed.",
+    """\b
+Examples:
+  crossdock audit list
+  crossdock audit list --limit 10 --json
+""",
+    {"list": Entry("List the last changes by operators, newest first.", "audit:list_changes")},
+)
+
 _LAKE: Final = Noun(
     "The history of every job, in Parquet files by date.",
     """\b
@@ -201,6 +211,7 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "batch": _BATCH,
     "tag": _TAG,
     "failure": _FAILURE,
+    "audit": _AUDIT,
     "lake": _LAKE,
     "pipeline": _PIPELINE,
     "report": _REPORT,

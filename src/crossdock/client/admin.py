@@ -1,13 +1,17 @@
 """A blocking client of the admin protocol: one JSON object per line in each direction (admin.md)."""
 
+import getpass
+import os
 import socket
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from crossdock.client.base import Broken, Closes, NoServer, Refused, Stream
+from crossdock.protocols.admin.messages import CHANGING
 from crossdock.protocols.admin.socket_path import reachable
 
 #: A busy server answers in milliseconds. After this long it is stuck.
@@ -42,6 +46,8 @@ class AdminClient(Closes):
 
     def _ask(self, do: str, fields: dict[str, Any]) -> dict[str, msgspec.Raw]:
         request = {"do": do} | {name: value for name, value in fields.items() if value is not None}
+        if do in CHANGING:
+            request.setdefault("by", _operator())
         self._stream.send(msgspec.json.encode(request) + b"\n")
         answer = _members(self._stream.line())
         if "error" in answer:
@@ -84,6 +90,16 @@ class AdminClient(Closes):
 
     def close(self) -> None:
         self._stream.close()
+
+
+@cache
+def _operator() -> dict[str, str]:
+    """The user that runs this program, for the server's audit trail."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # no variable names the user, and the system has no entry for its ID
+        user = f"uid {os.getuid()}"
+    return {"user": user[:255], "address": "local"}
 
 
 def _is_null(text: msgspec.Raw) -> bool:

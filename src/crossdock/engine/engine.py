@@ -22,6 +22,7 @@ from crossdock.engine.qless import hooks as qless_hooks
 from crossdock.engine.qless import throttles as qless_throttles
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import (
+    audit,
     batches,
     bulk_load,
     dependencies,
@@ -167,6 +168,7 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.ThrottleSet: qless_throttles.throttle_set,
     e.JobsLoaded: bulk_load.jobs_loaded,
     e.LoadClosed: bulk_load.load_closed,
+    e.Audited: audit.audited,
     **resqu.APPLY,
 }
 
@@ -207,6 +209,7 @@ class Engine:
             admin.ResumeQueues: queues.resume,
             admin.ForgetQueue: queues.forget,
             admin.Flush: queues.flush,
+            admin.Audit: audit.audit,
             c.Tick: lambda state, command, now: None if state.lazy.queues else timers.tick(state, command, now, random),
             m.TickNow: lambda state, command, now: timers.tick(state, command, now, random),
             c.Start: timers.start,

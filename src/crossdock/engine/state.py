@@ -3,7 +3,7 @@
 A job is in `jobs` by its number and in `jids` by its jid. `index.placement` enters it into the other indexes.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,7 @@ from crossdock.engine.qless.state import QlessState
 from crossdock.engine.records import job_history
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, Audited
 from crossdock.model.job import Job, Number
 from crossdock.model.records import Batch, Progress, Schedule, Throttle
 from crossdock.model.states import INDEXED_STATES, State
@@ -34,6 +34,9 @@ from crossdock.model.states import INDEXED_STATES, State
 _NAMES_AT_MOST: Final = 10_000
 _SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may be longer
 
+
+#: Entries of the audit trail. Older ones are in the journal and in the lake.
+AUDIT_ENTRIES: Final = 1_000
 
 #: (-priority, due, number): scheduled jobs of a queue, as they are listed.
 Waiting = tuple[int | float, float, Number]
@@ -52,6 +55,7 @@ class Lock(NamedTuple):
 class EngineState:
     # An object of more than 30 attributes without slots keeps them in a dict, which makes every path a fifth slower.
     __slots__ = (
+        "audit",
         "batch_ends",
         "batches",
         "blocked_in",
@@ -102,6 +106,7 @@ class EngineState:
         self.configured: list[str] = []  #: names of the configured throttles
         self.schedules: dict[str, Schedule] = {}
         self.next_runs: SortedList[tuple[float, str]] = SortedList()
+        self.audit: deque[Audited] = deque(maxlen=AUDIT_ENTRIES)  #: the newest is last; a flush keeps them
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script, and its dialect; a flush keeps them
         self.keys = KeyStore()
         self.resqu = ResquState()

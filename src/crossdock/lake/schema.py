@@ -7,7 +7,7 @@ Columns are only added, at the end. A changed meaning needs a new `LAKE_VERSION`
 * The `booked_` columns contain what the engine booked for the statistics. A row books on one page (`booked_queue`,
   `booked_day`), or nothing if `booked_day` is null. The sums of these columns over the rows of the newest
   `flush_epoch` are the live statistics.
-* Rows without a `number` do not concern a job: server starts, flushes, queues, groups, settings.
+* Rows without a `number` do not concern a job: server starts, flushes, queues, groups, settings, operators' actions.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ EVENTS: Final = pa.schema(
         _column("event", _S, "kind of transition: docs/reference/lake.md lists them", always=True),
         _column("state", _S, "the job's state after the event; null: unchanged"),
         _column("outcome", _S, "how the lease ended, if this row ends one; else null"),
-        _column("why", _S, "removed, readied: the reason. Settings and throttles: the name"),
+        _column("why", _S, "reason of removed, readied, queue-paused; name of a setting or throttle; verb of audited"),
         _column("jid", _S, "the job's id as clients see it; may be reused after the job has ended"),
         _column("number", _I, "the job's number: unique, never reused"),
         _column("queue", _S, "the job's queue when the event happened"),
@@ -86,9 +86,12 @@ EVENTS: Final = pa.schema(
         _column("payload", pa.binary(), "as pushed or replaced; subject to `lake.payloads` and `lake.redact`"),
         _column("payload_hash", _S, "SHA-256 of the original payload, in hex; if `lake.payloads` is hash"),
         _column("custom", pa.binary(), "JSON object of Faktory's `custom`; treated like payload"),
-        _column("detail", _S, "noted: the text; settings: the value; batch-opened: the description"),
+        _column("detail", _S, "text of noted, value of a setting, description of batch-opened, target of audited"),
         _column("over", _B, "true if the job had already ended: complete, failed or dead"),
         _column("pushed_at", _F, "if the row ends a lease or job: when the job was pushed, or put again after its end"),
         _column("server", _S, "name of the server that wrote the lake", always=True),
+        _column("by_user", _S, "audited, queue-paused: the operator, if known"),
+        _column("by_address", _S, "audited: the operator's network address, or local"),
+        _column("changed", _I, "audited: how many jobs, queues, workers or schedules were changed"),
     ]
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Records beside the job (model.md section 7): batches, schedules, Resqu batches, intervals, throttles, progress."""
+"""Records beside the job (model.md section 7): batches, schedules, intervals, throttles, progress, pauses of queues."""
 
 from enum import IntEnum
 from math import inf
@@ -34,6 +34,14 @@ class Batch(msgspec.Struct, array_like=True):
     finished: int = 0  #: bits of `Callback`: all is executed, or has succeeded, with callbacks and children
     open_complete: int = 0  #: children that are not `finished` in that sense
     open_success: int = 0
+
+
+class Pause(msgspec.Struct, array_like=True, frozen=True):
+    """Why a queue gives out no jobs."""
+
+    since: float  #: wall
+    reason: str = ""
+    user: str = ""  #: "": a client of another protocol than the admin protocol
 
 
 class Per(IntEnum):

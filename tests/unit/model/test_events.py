@@ -13,7 +13,7 @@ from crossdock.model.commands import keyspace as k
 from crossdock.model.events.codec import decode_entry, encode_entry
 from crossdock.model.job import Callback, Extra, Job, Lease, Links, Spec
 from crossdock.model.policies import Policy
-from crossdock.model.records import Per
+from crossdock.model.records import Pause, Per
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import spec
@@ -117,9 +117,17 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "pool": False,
         "batches": False,
         "from": False,
-        "to": False,
+        "to": True,
         "postponed": False,
     }
+    assert {name: queue.pause for name, queue in state.queues.items() if queue.pause is not None} == {
+        "paused": Pause(1794767145.5),
+        "to": Pause(state.counters.at, "the disk is full", "anna"),
+    }
+    assert [(each.user, each.action, each.count) for each in state.audit] == [
+        ("anna", "pause", 1),
+        ("ben", "delete", 500),
+    ]
     assert {name: lock.holder for name, lock in state.locks.items()} == {
         "lock": 17,
         "uid:handed": 0,

@@ -9,7 +9,7 @@ from crossdock.cli.actions import NamedAction, named_action
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import print_json
 from crossdock.cli.parameters import Name
-from crossdock.cli.render.tables import age, clean, columns, number
+from crossdock.cli.render.tables import age, clean, columns, cut, number
 
 _LIST_EXAMPLES = """\b
 Examples:
@@ -37,7 +37,13 @@ def list_queues(as_json: bool, **values: Any) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     counts = (number(row[state]) for state in ("leased", "retrying", "scheduled", "dead"))
-    return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *counts, "paused" if row["paused"] else "")
+    return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *counts, _pause(row["pause"]))
+
+
+def _pause(pause: dict[str, Any] | None) -> str:
+    if pause is None:
+        return ""
+    return f"paused: {cut(pause['reason'], 40)}" if pause["reason"] else "paused"
 
 
 _SHOW_EXAMPLES = """\b
@@ -60,9 +66,16 @@ def show(name: str, as_json: bool, **values: Any) -> None:
         print_json({"queue": found})
         return
     lines = [f"queue {clean(found['queue'])}{', paused' if found['paused'] else ''}", ""]
+    if found["pause"] is not None:
+        lines.append(f"  {'paused':11} {_in_full(found['pause'])}")
     lines += [f"  {'first seen':11} {found['first_seen']}", f"  {'oldest':11} {age(found['oldest_s'])}"]
     lines += [f"  {state:11} {number(count)}" for state, count in found["states"].items()]
     click.echo("\n".join(lines))
+
+
+def _in_full(pause: dict[str, Any]) -> str:
+    by = f" by {clean(pause['by'])}" if pause["by"] else ""
+    return f"since {pause['since']}{by}" + (f": {clean(pause['reason'])}" if pause["reason"] else "")
 
 
 pause = named_action(
@@ -72,16 +85,18 @@ pause = named_action(
         "queue",
         """Pause queues: pushes are accepted, fetches return nothing.
 
-A pause holds for all protocols, and over a restart. Leased jobs are not affected. queue resume ends it.
+A pause holds for all protocols, and over a restart. Leased jobs are not affected. queue list and queue show print the
+reason. queue resume ends the pause.
 """,
         """\b
 Examples:
   crossdock queue pause mail
-  crossdock queue pause mail reports
+  crossdock queue pause mail reports --reason "the mail server is down"
   crossdock queue pause --all
 """,
         "queue list",
         completion.queues,
+        options=(click.Option(["--reason"], metavar="TEXT", help="Why, for other operators. At most 500 characters."),),
     )
 )
 

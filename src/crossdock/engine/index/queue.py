@@ -6,23 +6,33 @@ from typing import Any
 
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.job import Job, Number, SortKey
+from crossdock.model.records import Pause
 
 
 class Queue:
-    __slots__ = ("first_seen", "first_t", "lanes", "listed", "name", "paused", "ready")
+    __slots__ = ("first_seen", "first_t", "lanes", "listed", "name", "pause", "ready")
 
     def __init__(
-        self, name: str, first_seen: float, paused: bool = False, listed: bool = True, first_t: float | None = None
+        self,
+        name: str,
+        first_seen: float,
+        pause: Pause | None = None,
+        listed: bool = True,
+        first_t: float | None = None,
     ) -> None:
         self.name = name
         self.first_seen = first_seen
-        self.paused = paused
+        self.pause = pause  #: None: it is not paused
         self.listed = listed  #: False: it has jobs or a pause, but no client or operator registered it
         self.first_t = first_seen if first_t is None else first_t  #: by the caller's clock
         self.ready: SortedList[SortKey] = SortedList()
         #: The lanes in turn: the active batches by name, and "" for `ready`. The number is the last value of each key.
         #: None: it has no batches.
         self.lanes: OrderedDict[str, SortedList[Any]] | None = None
+
+    @property
+    def paused(self) -> bool:
+        return self.pause is not None
 
     @property
     def waiting(self) -> int:

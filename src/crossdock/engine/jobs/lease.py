@@ -54,7 +54,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         queue = state.queues.get(name)
         if queue is None:
             continue
-        if queue.paused or not (queue.ready or queue.lanes):
+        if queue.pause is not None or not (queue.ready or queue.lanes):
             continue
         if state.throttles:
             throttle = state.throttles.get(OF_QUEUE + name)
@@ -184,7 +184,7 @@ def more_candidates(state: EngineState, command: LeaseNext, now: Now) -> bool:
     """
     for name in command.queues:
         queue = state.queues.get(name)
-        if queue is None or queue.paused or not queue.ready or (state.limits and is_full(state, name, now)):
+        if queue is None or queue.pause is not None or not queue.ready or (state.limits and is_full(state, name, now)):
             continue
         throttle = state.throttles.get(OF_QUEUE + name)
         full = throttle is not None and throttle.full(command.worker, now.steady)

@@ -1,9 +1,11 @@
-"""Reads of records beside the jobs: batches, progress, locks, bulk loads, scripts, totals, schedules and workers."""
+"""Reads of records beside the jobs: batches, progress, locks, bulk loads, scripts, totals, schedules, workers and the
+audit trail."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.model.commands.bulk import BulkLoad
+from crossdock.model.events import Audited
 from crossdock.model.records import Batch, Interval, Progress, Schedule
 
 _NOTHING: dict[str, float] = {}
@@ -43,6 +45,11 @@ def oldest_open_load(state: EngineState) -> BulkLoad:
 def loaded_scripts(state: EngineState) -> Mapping[str, str]:
     """By SHA-1 of a script's text: the dialect it stands for."""
     return state.scripts
+
+
+def audit_trail(state: EngineState) -> Sequence[Audited]:
+    """The last actions of operators, oldest first."""
+    return state.audit
 
 
 def totals(state: EngineState) -> Counters:

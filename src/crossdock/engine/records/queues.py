@@ -8,7 +8,7 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
-from crossdock.model.records import OF_QUEUE
+from crossdock.model.records import OF_QUEUE, Pause
 
 
 def _known(state: EngineState, names: Sequence[str] | None, *, paused: bool) -> list[str]:
@@ -47,11 +47,11 @@ def is_full(state: EngineState, name: str, now: Now) -> bool:
 def pause(state: EngineState, command: PauseQueues, now: Now) -> Decision[None]:
     at = later(state, now)
     names = _unpaused(state, command.queues) if command.any_name else _known(state, command.queues, paused=False)
-    return [QueuePaused(at, name) for name in names], None, ()
+    return [QueuePaused(at, name, command.reason, command.user) for name in names], None, ()
 
 
 def queue_paused(state: EngineState, event: QueuePaused) -> None:
-    state.unlisted_queue(event.queue, event.at).paused = True
+    state.unlisted_queue(event.queue, event.at).pause = Pause(event.at, event.reason, event.user)
 
 
 def resume(state: EngineState, command: ResumeQueues, now: Now) -> Decision[None]:
@@ -62,7 +62,7 @@ def resume(state: EngineState, command: ResumeQueues, now: Now) -> Decision[None
 
 def queue_resumed(state: EngineState, event: QueueResumed) -> None:
     queue = state.queues[event.queue]
-    queue.paused = False
+    queue.pause = None
     if not queue.listed and not queue.ready and queue.lanes is None:
         del state.queues[event.queue]
 

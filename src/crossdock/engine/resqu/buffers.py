@@ -27,7 +27,7 @@ from crossdock.model.states import BLOCKED, HELD, READY, move
 
 def take_next(state: EngineState, command: c.TakeNext, now: Now) -> Decision[Job | None]:
     queue = state.queues.get(command.queue)
-    if queue is None or queue.paused or not queue.ready:
+    if queue is None or queue.pause is not None or not queue.ready:
         return (), None, ()
     job = state.jobs[queue.ready.first()[4]]
     head = (later(state, now), job.number, job.jid, job.queue, job.kind, job.origin, command.via, "")

@@ -35,10 +35,11 @@ from crossdock.journal.snapshot.resqu import ResquRecords
 from crossdock.model import stats_retention
 from crossdock.model.commands.bulk import BulkLoad
 from crossdock.model.errors import Damaged, Newer
+from crossdock.model.events import Audited
 from crossdock.model.events.codec import EVENT_VERSION
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.policies import Ending
-from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Interval, Pause, Progress, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 1
@@ -102,6 +103,8 @@ class Records(msgspec.Struct, array_like=True, frozen=True):
     once: dict[bytes, float] = {}
     unresolved: list[tuple[Number, Ending, PostponedDependents]] = []
     owed: dict[str, tuple[int, float]] = {}
+    pauses: dict[str, Pause] = {}  #: of the paused queues
+    audit: list[Audited] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -165,6 +168,8 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             once=state.loads.once,
             unresolved=[(*key, each) for key, each in state.unresolved.items()],
             owed=state.owed,
+            pauses={queue.name: queue.pause for queue in state.queues.values() if queue.pause is not None},
+            audit=list(state.audit),
         )
     )
     yield _block(Footer(len(state.jobs)))
@@ -237,8 +242,15 @@ def _load(file: BinaryIO) -> Loaded:
     state.counters = records.counters
     state.stats = Stats(records.stats, records.stats_gone, *stats_retention.of(records.config))
     unlisted = frozenset(records.unlisted)
+    # A snapshot that does not have `pauses` does not say since when a queue is paused.
     state.queues = {
-        name: Queue(name, seen, paused, name not in unlisted, records.first_t.get(name))
+        name: Queue(
+            name,
+            seen,
+            records.pauses.get(name, Pause(records.counters.at)) if paused else None,
+            name not in unlisted,
+            records.first_t.get(name),
+        )
         for name, seen, paused in records.queues
     }
     _restore_records(state, records)
@@ -276,6 +288,7 @@ def _restore_records(state: EngineState, records: Records) -> None:
     obey(state)
     state.loads.restore(records.loads, records.once)
     state.owed = records.owed
+    state.audit.extend(records.audit)
     state.unresolved = {(number, ending): each for number, ending, each in records.unresolved}
     for each in records.intervals:
         state.qless.intervals[each.jid] = each

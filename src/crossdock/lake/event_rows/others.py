@@ -169,6 +169,25 @@ def _of_queue(name: str) -> Callable[[Rows, int, Any], int]:
     return lambda rows, seq, event: _about(rows.others, seq, event, name, queue=event.queue)
 
 
+def queue_paused(date: Rows, seq: int, event: e.QueuePaused) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "queue-paused", queue=event.queue)
+    rows.beside("why", event.reason or None)
+    rows.beside("by_user", event.user or None)
+    return after
+
+
+def audited(date: Rows, seq: int, event: e.Audited) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "audited", via=event.via)
+    rows.beside("why", event.action)
+    rows.beside("detail", event.target)
+    rows.beside("by_user", event.user or None)
+    rows.beside("by_address", event.address)
+    rows.beside("changed", event.count)
+    return after
+
+
 def configured(date: Rows, seq: int, event: e.Configured) -> int:
     rows = date.others
     after = _about(rows, seq, event, "configured")
@@ -218,9 +237,10 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Renewed: renewed,
     e.Started: started,
     e.Flushed: flushed,
-    e.QueuePaused: _of_queue("queue-paused"),
+    e.QueuePaused: queue_paused,
     e.QueueResumed: _of_queue("queue-resumed"),
     e.QueueForgotten: _of_queue("queue-forgotten"),
+    e.Audited: audited,
     e.Configured: configured,
     e.BatchOpened: group_opened,
     e.BatchCommitted: group_committed,

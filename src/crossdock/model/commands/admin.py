@@ -50,6 +50,8 @@ class PauseQueues(Command[None], frozen=True, gc=False):
 
     queues: Sequence[str] | None
     any_name: bool = False  #: also pause queues that no request has used yet
+    reason: str = ""
+    user: str = ""
 
 
 class ResumeQueues(Command[None], frozen=True, gc=False):
@@ -65,3 +67,15 @@ class ForgetQueue(Command[None], frozen=True, gc=False):
 
 class Flush(Command[None], frozen=True, gc=False):
     via: str
+
+
+class Audit(Command[None], frozen=True, gc=False):
+    """Add an action of an operator to the audit trail."""
+
+    user: str
+    address: str
+    via: str
+    action: str
+    target: str
+    count: int
+    continues: bool = False  #: it may be a further part of the newest entry

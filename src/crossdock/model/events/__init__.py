@@ -52,6 +52,7 @@ from crossdock.model.events.qless import Warned as Warned
 from crossdock.model.events.qless import Watched as Watched
 from crossdock.model.events.qless import WorkerSeen as WorkerSeen
 from crossdock.model.events.qless import WorkersForgotten as WorkersForgotten
+from crossdock.model.events.queues import Audited as Audited
 from crossdock.model.events.queues import Expired as Expired
 from crossdock.model.events.queues import Flushed as Flushed
 from crossdock.model.events.queues import NumbersDrawn as NumbersDrawn
@@ -133,6 +134,7 @@ AnyEvent = (
     | Rerouted
     | DependentsPostponed
     | DependentsResolved
+    | Audited
 )
 
 #: Soft events are written with the next journal entry. No reply waits for them.

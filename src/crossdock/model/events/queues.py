@@ -1,4 +1,4 @@
-"""Events of queues and of the server: pauses, a start, a flush, expired records, numbers without jobs."""
+"""Events of queues and of the server: pauses, starts, flushes, operators' actions, expired records, unused numbers."""
 
 import msgspec
 
@@ -14,6 +14,8 @@ class QueueSeen(Event, tag="queue-seen"):
 
 class QueuePaused(Event, tag="queue-paused"):
     queue: str
+    reason: str = ""  #: as the operator gave it
+    user: str = ""  #: "": paused by a client of another protocol
 
 
 class QueueResumed(Event, tag="queue-resumed"):
@@ -29,6 +31,18 @@ class Flushed(Event, tag="flushed"):
     """Everything but the numbers was removed (model.md section 11)."""
 
     via: str
+
+
+class Audited(Event, tag="audited"):
+    """An operator changed something. Long work has an event for each part, and all of them have the same `entry`."""
+
+    entry: int  #: of the audit trail; ascending
+    user: str  #: "": not known
+    address: str
+    via: str  #: admin or http
+    action: str  #: the verb of the admin protocol
+    target: str
+    count: int  #: how many things were changed
 
 
 class Started(Event, tag="started"):

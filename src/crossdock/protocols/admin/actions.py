@@ -17,7 +17,7 @@ from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, R
 from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.protocols.admin import leases, messages, selection
+from crossdock.protocols.admin import audit, leases, messages, selection
 from crossdock.protocols.admin.job_walk import Slice, walk
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.pages import PAUSE_S, Cursor, read_cursor, write_cursor
@@ -121,6 +121,7 @@ def act(dispatcher: Dispatcher, request: messages.Act) -> Answer:
 def _act(
     dispatcher: Dispatcher, request: messages.Act, action: _Action, connected: frozenset[str] | None = None
 ) -> Answer:
+    action = _recorded(action)
     filters = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in filters))
     if isinstance(request, messages.Retry | messages.Move) and request.to is not None:
@@ -142,6 +143,21 @@ def _act(
     if request.dry_run:
         return counted(state, wanted, cursor, as_of, missing)
     return _by_filter(dispatcher, action, request, wanted, cursor, as_of, missing)
+
+
+def _recorded(action: _Action) -> _Action:
+    """The same action. Each slice is recorded with its changes."""
+    slices = 0
+
+    def do(dispatcher: Dispatcher, request: messages.Act, jobs: list[Job]) -> int:
+        nonlocal slices
+        done = action.do(dispatcher, request, jobs)
+        named = [] if request.ids is None else jobs
+        audit.record(dispatcher, request, done, named, continues=slices > 0 or request.after is not None)
+        slices += bool(done)
+        return done
+
+    return action._replace(do=do)
 
 
 def _by_filter(
@@ -219,5 +235,8 @@ def switch(dispatcher: Dispatcher, request: messages.Pause | messages.Resume) ->
     pause = isinstance(request, messages.Pause)
     names = list(known) if request.all else list(dict.fromkeys(request.names))
     done = [name for name in names if name in known and known[name].paused is not pause]
-    dispatcher.do(PauseQueues(done) if pause else ResumeQueues(done))
+    if isinstance(request, messages.Pause):
+        dispatcher.do(PauseQueues(done, reason=request.reason, user=audit.user(request)))
+    else:
+        dispatcher.do(ResumeQueues(done))
     return reply({"done": done, "unknown": [name for name in names if name not in known]})

@@ -6,11 +6,13 @@ from typing import Final, NamedTuple, Protocol
 from crossdock import logs
 from crossdock.engine.qless.queries import is_tracked
 from crossdock.engine.queries.jobs import job_by_number, jobs_of_jid
+from crossdock.engine.queries.records import progress_of
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import ForgetProgress, Remove
 from crossdock.model.commands.qless import Unwatch
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.protocols.admin import messages
+from crossdock.protocols.admin import audit, messages
 from crossdock.protocols.admin.messages import reply
 from crossdock.protocols.admin.pages import PAUSE_S
 from crossdock.protocols.base import Dispatcher, Slices
@@ -64,10 +66,17 @@ def erase(dispatcher: Dispatcher, request: messages.Erase) -> Slices:
     jobs = [{"number": job.number, "jid": job.jid, "leased": job.state is State.LEASED} for job in found.values()]
     if not request.dry_run:
         jids = [*request.forget, *request.jids, *(job.jid for job in found.values())]
+        forgotten = sum(_is_stored(dispatcher.state, jid) for jid in set(request.forget))
+        audit.record(dispatcher, request, len(found) + forgotten)
         yield from _remove(dispatcher, list(found), jids)
         text = f"an operator erased {len(jobs)} jobs, and what is stored under {len(set(jids))} jids"
         logs.event(log, logging.INFO, "erased", text, jobs=len(jobs))
     return reply({"jobs": jobs})
+
+
+def _is_stored(state: EngineState, jid: str) -> bool:
+    """Whether progress or tracking is stored under that jid."""
+    return is_tracked(state, jid) or progress_of(state, jid) is not None
 
 
 def _remove(dispatcher: Dispatcher, numbers: list[Number], jids: list[str]) -> Slices:

@@ -5,7 +5,7 @@ from crossdock.engine.qless.queries import is_tracked, jobs_by_tag, tracked_jids
 from crossdock.engine.queries.jobs import newest_job
 from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.model.job import Job
-from crossdock.protocols.admin import selection, views
+from crossdock.protocols.admin import audit, selection, views
 from crossdock.protocols.admin.actions import SLICE, VIA
 from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack, error, reply
 from crossdock.protocols.admin.pages import PAUSE_S, by_name, largest
@@ -24,7 +24,7 @@ def tags(dispatcher: Dispatcher, request: Tags) -> Slices:
 
 
 def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
-    """Add or remove tags of the newest live job with that ID. The reply has all its tags."""
+    """Add or remove tags of the newest live job with that ID. The reply has all its tags, and how many changed."""
     found = selection.find_jobs(dispatcher.state, request.id)
     if not found:
         return error(f"job {request.id} not found")
@@ -38,9 +38,10 @@ def retag(dispatcher: Dispatcher, request: Retag) -> bytes:
         edit = EditTags(
             VIA, dispatcher.now.wall, job.number, drop=tuple(tag for tag in has if name(tag) in request.tags)
         )
-    if edit.add or edit.drop:
+    changed = edit.add or edit.drop
+    if changed:
         dispatcher.do(edit)
-    return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job)})
+    return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job), "done": len(changed)})
 
 
 def tracked(dispatcher: Dispatcher, request: Tracked) -> Answer:
@@ -93,9 +94,12 @@ def untrack(dispatcher: Dispatcher, request: Untrack) -> Answer:
 def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
     state = dispatcher.state
     done: list[str] = []
+    recorded = 0
     unknown: list[int | str] = []
     for seen, each in enumerate(list(tracked_jids(state)) if request.all else dict.fromkeys(request.ids), 1):
         if seen % SLICE == 0:
+            audit.record(dispatcher, request, len(done) - recorded, continues=recorded > 0)
+            recorded = len(done)
             yield PAUSE_S
         jid = str(each)
         if not is_tracked(state, jid):
@@ -106,4 +110,5 @@ def _untrack(dispatcher: Dispatcher, request: Untrack) -> Slices:
             done.append(jid)
         elif not request.all:
             unknown.append(each)
+    audit.record(dispatcher, request, len(done) - recorded, continues=recorded > 0)
     return reply({"done": done, "unknown": unknown})

@@ -29,12 +29,25 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fiel
     pass
 
 
+class Operator(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Who changes something, for the audit trail."""
+
+    user: Annotated[str, Meta(max_length=255)]
+    address: Annotated[str, Meta(max_length=255)] = "local"  #: local: on the admin socket; otherwise it came by HTTP
+
+
+class Change(Request):
+    """A request that changes something. Requests with other bases have `by`, too."""
+
+    by: Operator | None = None
+
+
 class Page(Request):
     after: str | None = None  #: the cursor in the reply to the previous page
     limit: Limit = 50
 
 
-class Names(Request):
+class Names(Change):
     """Things by name, or all of them."""
 
     names: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
@@ -50,24 +63,24 @@ class Tags(Page, tag="tags"):
     by: Literal["name", "jobs"] = "name"  #: jobs: one page, the tags with the most jobs first
 
 
-class Retag(Request):
+class Retag(Change, kw_only=True):
     id: Id
     tags: Annotated[list[str], Meta(min_length=1, max_length=NAMES)]
 
 
-class Tag(Retag, tag="tag"):
+class Tag(Retag, tag="tag", kw_only=True):
     pass
 
 
-class Untag(Retag, tag="untag"):
+class Untag(Retag, tag="untag", kw_only=True):
     pass
 
 
-class Track(Request, tag="track"):
+class Track(Change, tag="track", kw_only=True):
     ids: Ids
 
 
-class Untrack(Request, tag="untrack"):
+class Untrack(Change, tag="untrack"):
     ids: Ids = msgspec.field(default_factory=list)
     all: bool = False
 
@@ -93,7 +106,7 @@ class ScheduleShow(ScheduleRef, tag="schedule"):
     pass
 
 
-class ScheduleFields(Request):
+class ScheduleFields(Change):
     """A field that is left out keeps its value, or gets its default. Some fields are for one source only."""
 
     every: Annotated[float, Meta(gt=0, le=1e12)] | Name | None = None  #: seconds, or P1Y2M3DT4H5M6S
@@ -120,13 +133,13 @@ class ScheduleEdit(ScheduleFields, tag="schedule-edit", kw_only=True):
     source: ScheduleSource | None = None
 
 
-class ScheduleRemove(Request, tag="schedule-remove"):
+class ScheduleRemove(Change, tag="schedule-remove", kw_only=True):
     names: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
     source: ScheduleSource | None = None
 
 
 class ScheduleRun(ScheduleRef, tag="schedule-run"):
-    pass
+    by: Operator | None = None
 
 
 class Status(Request, tag="status"):
@@ -193,6 +206,7 @@ class Act(JobFilter):
     ids: Ids | None = None
     all: bool = False
     dry_run: bool = False  #: only count the jobs
+    by: Operator | None = None
 
 
 class Retry(Act, tag="retry"):
@@ -224,14 +238,14 @@ class Terminate(Names, tag="terminate"):
 
 
 class Pause(Names, tag="pause"):
-    pass
+    reason: Annotated[str, Meta(max_length=500)] = ""
 
 
 class Resume(Names, tag="resume"):
     pass
 
 
-class Erase(Request, tag="erase"):
+class Erase(Change, tag="erase"):
     """Deletes jobs in every state, also leased and complete ones. Of the jids in `forget` only progress and tracking
     are deleted."""
 
@@ -239,6 +253,10 @@ class Erase(Request, tag="erase"):
     jids: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
     forget: Annotated[list[Name], Meta(max_length=NAMES)] = msgspec.field(default_factory=list)
     dry_run: bool = False
+
+
+class Audit(Page, tag="audit"):
+    """The last actions of operators, newest first."""
 
 
 class Export(Request, tag="export"):
@@ -287,12 +305,20 @@ AnyRequest = (
     | Untrack
     | Failures
     | Erase
+    | Audit
     | Export
     | Compact
     | Reload
 )
 
 VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
+
+#: The verbs of requests that change something: those that may have `by`.
+CHANGING: Final = frozenset(
+    str(each.__struct_config__.tag)
+    for each in get_args(AnyRequest)
+    if any(field.name == "by" and field.type == Operator | None for field in msgspec.structs.fields(each))
+)
 
 
 class _Verb(msgspec.Struct):

@@ -90,10 +90,11 @@ def _set_interval(
         changed = replace(changed, backlog=request.backlog)
     if request.tags is not None:
         changed = replace(changed, tags=tuple(dict.fromkeys(request.tags)))
-    if changed != known:
+    done = changed != known
+    if done:
         registers = known is None or changed.queue != known.queue
         dispatcher.do(SetInterval(changed, dispatcher.now.wall, registers=registers))
-    return shown(dispatcher, changed)
+    return shown(dispatcher, changed, done=int(done))
 
 
 def _set_plan(
@@ -135,7 +136,7 @@ def _set_plan(
     except ValueError as error:
         raise Invalid(str(error)) from None
     dispatcher.do(SetPlan(name, source_id, interval, float(int(first)), spec, text, exists))
-    return shown(dispatcher, schedules_by_name(state)[record_name(name)])
+    return shown(dispatcher, schedules_by_name(state)[record_name(name)], done=1)
 
 
 def _first_run(now: Now, request: messages.ScheduleFields, schedule: str = "") -> float:

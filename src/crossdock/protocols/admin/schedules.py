@@ -122,8 +122,8 @@ def schedule(dispatcher: Dispatcher, request: messages.ScheduleShow) -> bytes:
     return shown(dispatcher, named(dispatcher.state, request))
 
 
-def shown(dispatcher: Dispatcher, one: Record) -> bytes:
-    """The reply with one schedule, its job, and the fields of its kind."""
+def shown(dispatcher: Dispatcher, one: Record, **more: Any) -> bytes:
+    """The reply with one schedule, its job, and the fields of its kind. `more` are further members of the reply."""
     row = _row(one, dispatcher.state, dispatcher.now)
     if isinstance(one, Interval):
         row |= {
@@ -140,7 +140,8 @@ def shown(dispatcher: Dispatcher, one: Record) -> bytes:
         if one.plan:
             row |= {"source_id": one.source} | _plan_fields(one)
         payload = spec.payload
-    return reply({"schedule": row | {"payload": payload.decode("utf-8", "replace"), "payload_bytes": len(payload)}})
+    row |= {"payload": payload.decode("utf-8", "replace"), "payload_bytes": len(payload)}
+    return reply({"schedule": row} | more)
 
 
 def _plan_fields(one: Schedule) -> dict[str, Any]:

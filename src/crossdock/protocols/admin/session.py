@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.protocols.admin import actions, journal_requests, labels, messages, reads, schedule_changes, schedules
+from crossdock.protocols.admin import (
+    actions,
+    audit,
+    journal_requests,
+    labels,
+    messages,
+    reads,
+    schedule_changes,
+    schedules,
+)
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.reload import Reloader, reload
@@ -46,7 +55,9 @@ class AdminSession:
     def handle(self, line: bytes) -> Answer:
         try:
             request = messages.read(line)
-            return _VERBS[type(request)](self, request)
+            answer = _VERBS[type(request)](self, request)
+            audit.record_reply(self._dispatcher, request, answer)
+            return answer
         except Invalid as wrong:
             return error(str(wrong))
 
@@ -138,6 +149,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Track: _on_dispatcher(labels.track),
     messages.Untrack: _on_dispatcher(labels.untrack),
     messages.Failures: _on_dispatcher(reads.failures),
+    messages.Audit: _on_dispatcher(audit.page),
     messages.Erase: _on_dispatcher(journal_requests.erase),
     messages.Export: AdminSession._export,
     messages.Compact: AdminSession._compact,

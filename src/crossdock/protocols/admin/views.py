@@ -19,7 +19,7 @@ from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Callback, Form, Job, Number
-from crossdock.model.records import Batch, Phase, ResquBatch
+from crossdock.model.records import Batch, Pause, Phase, ResquBatch
 from crossdock.model.states import State
 from crossdock.protocols.admin.selection import state_since
 from crossdock.protocols.admin.timeline import lease_end, timeline
@@ -216,9 +216,14 @@ def queue(one: Queue, state: EngineState, now: Now) -> View:
         "queue": one.name,
         "ready": one.waiting,
         "paused": one.paused,
+        "pause": None if one.pause is None else pause(one.pause),
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
     }
+
+
+def pause(one: Pause) -> View:
+    return {"since": stamp(one.since), "reason": one.reason or None, "by": one.user or None}
 
 
 def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:

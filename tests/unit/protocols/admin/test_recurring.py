@@ -50,7 +50,7 @@ def test_a_new_schedule_pushes_jobs_that_other_protocols_lease(all_protocols: Al
 def test_an_edit_changes_only_the_given_fields(all_protocols: AllProtocols, peer: ControlPeer) -> None:
     recur(all_protocols, "a", "priority", 3, "tags", '["x"]')
     before = only(peer, "a")
-    assert peer.ask("schedule-edit", name="a") == {"schedule": before}
+    assert peer.ask("schedule-edit", name="a") == {"schedule": before, "done": 0}
     changed = peer.ask("schedule-edit", name="a", every=90, priority=1.5, queue="other")["schedule"]
     assert (changed["interval_s"], changed["priority"], changed["queue"], changed["next_s"]) == (90, 1.5, "other", 30.0)
     assert {name: changed[name] for name in ("kind", "payload", "tags")} == {
