@@ -1,4 +1,4 @@
-"""Log lines for what happens to jobs: leases that expire, and jobs that end without success.
+"""Log lines for events: leases that expire, jobs that end without success, and actions of operators.
 
 The group commit passes the events of an entry that holds a logged kind, after the replies were sent. Payloads and error
 messages are not logged: they may hold secrets.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from crossdock import logs
-from crossdock.model.events import AnyEvent, Buried, Event, Failed, LeaseExpired, Removed
+from crossdock.model.events import AnyEvent, Audited, Buried, Event, Failed, LeaseExpired, Removed
 from crossdock.model.events.base import ClosingEvent, JobRow
 from crossdock.model.states import State
 
@@ -48,6 +48,13 @@ def _buried(event: Buried) -> None:
     _limited(logging.INFO, "jobs-killed", text, first, count=count, via=event.via)
 
 
+def _audited(event: Audited) -> None:
+    """Long work of an operator has an event for each part; each has a line."""
+    text = f"{event.user or 'an operator'}: {event.action} {event.target}"
+    fields = {"user": event.user or None, "address": event.address or None, "via": event.via}
+    _limited(logging.INFO, "operator-action", text, fields, action=event.action, target=event.target, count=event.count)
+
+
 def _fields(event: ClosingEvent) -> dict[str, Any]:
     return {
         "job": event.jid,
@@ -76,6 +83,7 @@ _LINES: Final[dict[type[Event], Callable[[Any], None]]] = {
     LeaseExpired: _lease_expired,
     Removed: _removed,
     Buried: _buried,
+    Audited: _audited,
 }
 
 #: The kinds of events that may have a line.
