@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import Refused
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
@@ -125,6 +126,16 @@ def test_a_lease_that_expires_is_logged(server: Server) -> None:
         assert client.take(["resize"], PATIENCE_S) is not None
         (expired, *_) = awaited(server, "lease-expired")
     assert (expired["job"], expired["queue"], expired["protocol"]) == (ident, "resize", "workq")
+
+
+def test_an_action_of_an_operator_is_logged_with_the_user(server: Server) -> None:
+    with server.client() as client:
+        client.push("job-0001", "mail")
+    with AdminClient(server.data) as admin:
+        admin.ask("pause", names=["mail"], by={"user": "ada", "address": "192.0.2.7"})
+    (action,) = awaited(server, "operator-action")
+    shown = {name: action[name] for name in ("user", "address", "action", "count")}
+    assert shown == {"user": "ada", "address": "192.0.2.7", "action": "pause", "count": 1}
 
 
 def test_debug_shows_the_commands_without_their_arguments(server: Server) -> None:

@@ -1,6 +1,7 @@
 """SIGHUP and `crossdock reload`: what they change in a running server, and what they refuse."""
 
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from crossdock.client.admin import AdminClient
 from crossdock.client.base import Refused
 from crossdock.client.faktory import FaktoryClient
 from tests.support.command_line import Operator
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
 
 
@@ -90,6 +91,9 @@ def test_a_reload_without_changes_says_so(server: Server, operator: Operator) ->
 
 def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:
     with Server(tmp_path / "data", {"lake.on": "false"}, protocols=("faktory", "http"), config=config) as server:
+        with socket.create_connection(("127.0.0.1", server.ports["http"]), PATIENCE_S) as browser:
+            browser.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert browser.recv(64), "the web process answers"
         (before,) = server.children()
         config.write_text('[server]\nlog = "info"\n[http]\npassword = "new"\n', "utf-8")
         server.signal(signal.SIGHUP)

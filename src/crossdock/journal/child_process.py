@@ -103,9 +103,10 @@ class Child:
         return 0 if process is None or process.stdin is None else process.stdin.transport.get_write_buffer_size()
 
     def replace(self) -> None:
-        """Kill it, so that the next one is started with other options."""
-        self.replaced = True
-        self.kill()
+        """Kill it, so that the next one is started with other options. One that is just being started gets them."""
+        if self._process is not None:
+            self.replaced = True
+            self.kill()
 
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:

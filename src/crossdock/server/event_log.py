@@ -49,9 +49,10 @@ def _buried(event: Buried) -> None:
 
 
 def _audited(event: Audited) -> None:
+    """Long work of an operator has an event for each part; each has a line."""
     text = f"{event.user or 'an operator'}: {event.action} {event.target}"
-    fields = {"user": event.user or None, "address": event.address, "via": event.via}
-    _limited(logging.INFO, "operator", text, fields, action=event.action, target=event.target, count=event.count)
+    fields = {"user": event.user or None, "address": event.address or None, "via": event.via}
+    _limited(logging.INFO, "operator-action", text, fields, action=event.action, target=event.target, count=event.count)
 
 
 def _fields(event: ClosingEvent) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def test_a_warning_names_a_folder_without_a_journal(tmp_path: Path) -> None:
     assert begins_empty(data) == f"{data} holds no journal (journal.db): {cure}"
     (data / "notes.txt").unlink()
     with Server(data) as server:
-        assert f" WARNING {only}\n" in server.log()
+        assert f" WARNING {only} event=data-empty\n" in server.log()
     assert begins_empty(data) == ""
     with Server(data) as server:
         assert "starts empty" not in server.log()

@@ -62,7 +62,7 @@ def test_the_handshake_deadline_does_not_run_while_a_request_is_handled(
 ) -> None:
     server = SocketlessServer(protocol)
     connection, transport = server.connect()
-    monkeypatch.setattr(connection._session, "handle", work_of(30.0, b"-late\r\n"))
+    monkeypatch.setattr(connection, "_handle", work_of(30.0, b"-late\r\n"))
     connection.data_received(first)
     for _ in range(29):
         server.loop.advance(1.0)
