@@ -275,3 +275,17 @@ def test_a_password_hash_opens_the_dashboard(tmp_path: Path) -> None:
     ended = Operator(tmp_path).run("password", stdin="correct horse\n")
     assert ended.out.startswith("$argon2id$")
     assert Operator(tmp_path).run("password", stdin="short\n").code == 2
+
+
+def test_a_schedule_is_added_edited_run_and_removed(web: httpx.Client) -> None:
+    body = {"name": "nightly", "every": 3600, "kind": "Sweep", "queue": "chores", "payload": {"a": 1}}
+    added = web.post("/schedules", json=body)
+    assert added.status_code == 201, added.text
+    assert added.json()["schedule"]["payload"] == '{"a":1}'
+    assert web.post("/schedules", json=body).status_code == 400  # it exists
+    assert ok(web.post("/schedules/nightly/edit", json={"every": 60}))["schedule"]["interval_s"] == 60
+    run = ok(web.post("/schedules/nightly/run"))
+    assert (run["queue"], run["kind"]) == ("chores", "Sweep")
+    assert [row["name"] for row in ok(web.get("/schedules"))["schedules"]] == ["nightly"]
+    assert ok(web.post("/schedules/nightly/remove")) == {"done": ["nightly"], "unknown": []}
+    assert web.get("/schedules/nightly").status_code == 404

@@ -130,3 +130,54 @@ def test_an_export_has_the_jobs_of_its_filter(web: httpx.Client) -> None:
     head, row = web.get("/jobs/export", params=params | {"format": "csv"}).text.splitlines()
     assert head.startswith("number,jid,queue,kind,state")
     assert ",'=1+1," in row
+
+
+def keys_of(value: Any, path: str = "") -> set[str]:
+    """The paths of all members."""
+    if isinstance(value, list):
+        return {key for each in value for key in keys_of(each, f"{path}[]")}
+    if isinstance(value, dict):
+        return {f"{path}.{name}" for name in value} | {
+            key for name, each in value.items() for key in keys_of(each, f"{path}.{name}")
+        }
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("do", "path"),
+    [
+        ({"do": "status"}, "/status"),
+        ({"do": "overview"}, "/overview"),
+        ({"do": "queues", "by_state": True}, "/queues?by_state=true"),
+        ({"do": "queue", "name": "whole"}, "/queues/whole"),
+        ({"do": "jobs"}, "/jobs"),
+        ({"do": "workers"}, "/workers"),
+        ({"do": "batches"}, "/batches"),
+        ({"do": "schedules"}, "/schedules"),
+        ({"do": "schedule", "name": "whole"}, "/schedules/whole"),
+        ({"do": "failures"}, "/failures"),
+        ({"do": "throttles"}, "/throttles"),
+        ({"do": "tags"}, "/tags"),
+        ({"do": "rates"}, "/stats/rates"),
+        ({"do": "protocols"}, "/protocols"),
+        ({"do": "settings"}, "/settings"),
+        ({"do": "audit"}, "/audit"),
+    ],
+    ids=lambda each: each["do"] if isinstance(each, dict) else "",
+)
+def test_the_api_shows_every_field_that_the_server_has(
+    server: Server, web: httpx.Client, do: dict[str, Any], path: str
+) -> None:
+    with server.client(wid="whole-worker") as client:
+        [job] = pushed(web, "whole", tags=["whole"])
+        pushed(web, "whole-dead", tags=["whole"])
+        client.call("BATCH NEW", {"description": "whole", "success": {"jobtype": "x", "queue": "q", "args": []}})
+        assert client.fetch("whole")
+        web.post("/schedules", json={"name": "whole", "every": 3600, "kind": "k", "queue": "whole"})
+        web.post("/jobs/actions/kill", json={"filter": "queue:whole-dead", "expected": 1})
+        known = keys_of(ok(web.post("/admin", json=do)))
+        assert known
+        assert known - keys_of(ok(web.get(path))) == set()
+        whole = keys_of(ok(web.post("/admin", json={"do": "job", "id": job["number"]})))
+        assert whole - keys_of(ok(web.get(f"/jobs/{job['number']}"))) == set()
+        ok(web.post(f"/jobs/{job['number']}/cancel"))

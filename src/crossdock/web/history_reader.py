@@ -42,6 +42,11 @@ class History:
         self._idle: asyncio.TimerHandle | None = None
         self._too_large = False
 
+    @property
+    def pid(self) -> int | None:
+        """None: the process does not run."""
+        return self._child.pid if self._child.is_running else None
+
     async def job(self, number: int) -> AsyncIterator[Part]:
         """The events of a job, a part for each day, newest first. The last part has `finished` and says how far the
         search went. Raises Refused or ServerUnavailable."""
@@ -89,15 +94,21 @@ class History:
             raise ServerUnavailable(f"reading the history took longer than {REQUEST_S:.0f} s") from error
         finally:
             if is_done:
-                self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._child.kill)
+                self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._stop)
             else:  # the rest of the reply would be taken for the next one
-                self._child.kill()
+                self._stop()
             self._turn.release()
+
+    def _stop(self) -> None:
+        """The process may still be listed for a moment, so the next request must not use it."""
+        self._output = None
+        self._child.kill()
 
     async def _begin(self, request: Part) -> None:
         if self._idle is not None:
             self._idle.cancel()
         if self._output is None or self._output.at_eof() or not self._child.is_running:
+            self._child.kill()
             await self._child.ended()
             self._output = await self._child.start()
         self._too_large = False
@@ -134,7 +145,7 @@ class History:
     async def close(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
-        self._child.kill()
+        self._stop()
         await self._child.ended()
 
 

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from crossdock.cli.output import print_json
 from crossdock.web.auth.passwords import PASSWORD_CHARACTERS, make_hash
 
 _SHORTEST = 8
@@ -16,7 +17,8 @@ Examples:
 
 
 @click.command("password", epilog=_EXAMPLES)
-def password() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def password(as_json: bool) -> None:
     """Print the argon2id hash of a password, for http.password.
 
     The password is asked for twice, or read from stdin up to the end of the line. A reader of the settings file cannot
@@ -28,4 +30,8 @@ def password() -> None:
         secret = sys.stdin.readline(PASSWORD_CHARACTERS + 2).rstrip("\r\n")
     if not _SHORTEST <= len(secret) <= PASSWORD_CHARACTERS:
         raise click.UsageError(f"a password has {_SHORTEST} to {PASSWORD_CHARACTERS} characters")
-    click.echo(make_hash(secret))
+    made = make_hash(secret)
+    if as_json:
+        print_json({"hash": made})
+    else:
+        click.echo(made)
