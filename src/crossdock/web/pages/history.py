@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from litestar import get
+from litestar.params import FromPath
 from litestar.response import Template
 
 from crossdock.web.admin import Refused, ServerUnavailable
@@ -117,7 +118,7 @@ def _lines(unit: str, lines: dict[str, dict[float, float]]) -> charts.Chart:
 
 
 @get("/jobs/{number:str}/history", include_in_schema=False)
-async def job_history(request: WebRequest, number: str) -> Template:
+async def job_history(request: WebRequest, number: FromPath[str]) -> Template:
     """The part of the job's page that is loaded second. Without JavaScript it is a page of its own."""
     problem, found = None, None
     try:
