@@ -117,8 +117,16 @@ class Tab:
         self.page.set_default_timeout(PATIENCE_MS)
         self.problems: list[str] = []
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", lambda said: said.type == "error" and self.problems.append(said.text))
-        self.page.on("dialog", lambda dialog: (self.problems.append("a script of a job ran"), dialog.dismiss()))
+        self.page.on("console", self._note)
+        self.page.on("dialog", self._dismiss)
+
+    def _note(self, said: Any) -> None:
+        if said.type == "error":
+            self.problems.append(said.text)
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.problems.append("a script of a job ran")
+        dialog.dismiss()
 
     def __enter__(self) -> Self:
         return self

@@ -62,7 +62,7 @@ async def history(request: WebRequest) -> Template:
         columns=TABLES[table],
         rows=rows[:_ROWS],
         is_cut=found is not None and (len(rows) > _ROWS or found["cut"]),
-        charts=_CHARTS[table](rows) if table in _CHARTS else [],
+        charts=chart_rows(table, rows),
     )
 
 
@@ -98,6 +98,11 @@ _CHARTS: Final[dict[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, c
     "hourly": _hourly,
     "workers": _workers,
 }
+
+
+def chart_rows(table: str, rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+    """The charts of a table: title, unit and lines."""
+    return _CHARTS[table](rows) if table in _CHARTS else []
 
 
 def _by_time(
