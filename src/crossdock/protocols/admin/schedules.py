@@ -25,7 +25,7 @@ from crossdock.model.records import Interval, Schedule
 from crossdock.protocols.admin import messages, views
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.pages import PAUSE_S, first_names
-from crossdock.protocols.base import Dispatcher, Slices
+from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 #: In the order of the list.
 SOURCES: Final = ("settings", "resqu", "qless")
@@ -43,11 +43,15 @@ def counts(state: EngineState) -> dict[str, int]:
     return {"settings": schedule_count(state) - plans, "resqu": plans, "qless": len(recurring_jobs(state))}
 
 
-def schedules(dispatcher: Dispatcher, request: messages.Schedules) -> Slices:
+def schedules(dispatcher: Dispatcher, request: messages.Schedules) -> Answer:
     """A page of rows by source and name. The cursor is the source, a colon, and the last name."""
-    first, _, after = (request.after or "").partition(":")
-    if first and first not in SOURCES:
+    first, colon, after = (request.after or "").partition(":")
+    if request.after is not None and (not colon or first not in SOURCES):
         raise Invalid("after is not a cursor of this listing; leave it out to begin at the start")
+    return _schedules(dispatcher, request, first, after)
+
+
+def _schedules(dispatcher: Dispatcher, request: messages.Schedules, first: str, after: str) -> Slices:
     state = dispatcher.state
     rows: list[views.View] = []
     last: str | None = None

@@ -9,6 +9,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import PathParameter, QueryParameter
 
 from crossdock.protocols.admin.messages import PAGE
+from crossdock.web.caller import WebRequest
 from crossdock.web.errors import Problem
 
 T = TypeVar("T")
@@ -51,6 +52,12 @@ async def ask(state: State, into: type[T], do: str, **fields: Any) -> T:
     """Ask the server and decode its reply. Raises Refused or ServerUnavailable."""
     found: T = msgspec.json.decode(await state.admin.ask_raw(do, **fields), type=into)
     return found
+
+
+async def exact(request: WebRequest, name: str) -> msgspec.Raw | None:
+    """A member of the body as it was sent. Litestar decodes the body, and a number in it may fit no type."""
+    members: dict[str, msgspec.Raw] = msgspec.json.decode(await request.body(), type=dict[str, msgspec.Raw])
+    return members.get(name)
 
 
 def plain(name: str) -> str:

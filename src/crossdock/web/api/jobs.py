@@ -21,6 +21,7 @@ from crossdock.web.api.base import (
     NameText,
     Number,
     ask,
+    exact,
 )
 from crossdock.web.api.counting import count_jobs
 from crossdock.web.caller import WebRequest
@@ -35,7 +36,7 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     queue: NameText
     kind: NameText
-    args: models.Json | msgspec.UnsetType = msgspec.UNSET  #: any JSON. Default: []
+    args: Any = None  #: any JSON. Default: []
     jid: NameText | None = None
     priority: Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)] | None = None
     retries: Annotated[int, msgspec.Meta(ge=-1, le=2**31)] | None = None
@@ -74,8 +75,7 @@ async def count(state: State, filter_text: FilterText = "") -> models.Count:
 async def push(request: WebRequest, state: State, data: JSONBody[NewJob]) -> models.Pushed:
     """Push a job. It is durable when the reply arrives."""
     fields = {name: getattr(data, name) for name in data.__struct_fields__}
-    if data.args is msgspec.UNSET:
-        fields["args"] = []
+    fields["args"] = await exact(request, "args") or []
     if isinstance(data.at, datetime.datetime):
         if data.at.tzinfo is None:
             raise ClientException("at: a time needs a zone, such as 2026-11-18T10:00:00Z")

@@ -20,6 +20,7 @@ from crossdock.web.api.base import (
     Name,
     NameText,
     ask,
+    exact,
     plain,
 )
 from crossdock.web.caller import WebRequest
@@ -35,7 +36,7 @@ class ScheduleFields(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     every: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | NameText | None = None  #: seconds, or P1DT2H
     kind: NameText | None = None
-    payload: models.Json | msgspec.UnsetType = msgspec.UNSET
+    payload: Any = None
     start: Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None = None  #: seconds since 1970
     queue: NameText | None = None
     priority: Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)] | None = None
@@ -85,7 +86,7 @@ async def schedule(state: State, name: Name, source: SourceName = None) -> model
 @post("/schedules", responses=ERRORS | BODY, tags=["schedules"])
 async def add_schedule(request: WebRequest, state: State, data: JSONBody[NewSchedule]) -> models.ScheduleReply:
     """Add a schedule."""
-    return await ask(state, models.ScheduleReply, "schedule-add", by=by(request), **_given(data))
+    return await ask(state, models.ScheduleReply, "schedule-add", by=by(request), **await _given(request, data))
 
 
 @post("/schedules/{name:str}/edit", responses=NOT_FOUND | BODY, status_code=200, tags=["schedules"])
@@ -93,7 +94,7 @@ async def edit_schedule(
     request: WebRequest, state: State, name: Name, data: JSONBody[ScheduleEdit]
 ) -> models.ScheduleReply:
     """Change the given fields. A schedule of the settings file is changed in that file only."""
-    fields = _given(data)
+    fields = await _given(request, data)
     return await ask(state, models.ScheduleReply, "schedule-edit", name=plain(name), by=by(request), **fields)
 
 
@@ -114,10 +115,12 @@ async def run_schedule(request: WebRequest, state: State, name: Name, source: So
     return await ask(state, models.ScheduleRun, "schedule-run", name=plain(name), source=source, by=by(request))
 
 
-def _given(data: msgspec.Struct) -> dict[str, Any]:
+async def _given(request: WebRequest, data: msgspec.Struct) -> dict[str, Any]:
     """The fields that the request has. The server uses its own defaults for the others."""
-    found = {name: getattr(data, name) for name in data.__struct_fields__}
-    return {name: value for name, value in found.items() if value is not None and value is not msgspec.UNSET}
+    found = {name: getattr(data, name) for name in data.__struct_fields__} | {
+        "payload": await exact(request, "payload")
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 @get("/failures", responses=ERRORS, tags=["failures"])

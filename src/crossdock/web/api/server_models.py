@@ -26,9 +26,9 @@ class RatesReply(Model):
 class ProtocolRow(Model):
     protocol: str
     address: str | None
-    connections: int
-    commands: int
-    errors: int
+    connections: int | None
+    commands: int | None
+    errors: int | None
 
 
 class Protocols(Model):

@@ -70,6 +70,8 @@ def test_bytes_one_by_one_give_the_same_replies() -> None:
         ('{"do":"jbos"}', 'unknown request "jbos"; did you mean jobs?'),
         ('{"do":"format the disk"}', 'unknown request "format the disk"; the requests are status, queues, queue,'),
         ('{"do":"jobs","state":"dead"}', "jobs: Object contains unknown field `state`"),
+        ('{"do":"schedules","after":"x"}', "after is not a cursor of this listing"),
+        ('{"do":"schedules","after":"nix:x"}', "after is not a cursor of this listing"),
         ('{"do":"jobs","states":"dead"}', "jobs: Expected `array`, got `str` - at `$.states`"),
         ('{"do":"jobs","states":["alive"]}', 'state "alive" cannot be selected here; choose from leased, ready,'),
         ('{"do":"jobs","limit":0}', "jobs: Expected `int` >= 1 - at `$.limit`"),
