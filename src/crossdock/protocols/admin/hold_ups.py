@@ -36,9 +36,11 @@ _SLICE: Final = 200
 
 
 def throttles(dispatcher: Dispatcher, request: Throttles) -> Slices:
-    """Throttles of the settings and those that clients set, by name."""
-    state = dispatcher.state
-    names, after = yield from by_name(throttles_by_name(state), request)
+    """Throttles of the settings and those that clients set, by name. A job may name a throttle that is not set; it is
+    left out unless a job waits for it."""
+    state, steady = dispatcher.state, dispatcher.now.steady
+    in_use = [name for name, each in throttles_by_name(state).items() if each.is_set(steady) or each.pending]
+    names, after = yield from by_name(in_use, request)
     found = [throttle for name in names if (throttle := throttle_named(state, name)) is not None]
     by_token = _leased_by_token(state) if any(each.queue and each.holders for each in found) else {}
     return reply({"throttles": [_row(each, by_token, state, dispatcher.now) for each in found], "after": after})
