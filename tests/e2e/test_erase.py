@@ -101,7 +101,8 @@ def test_nothing_of_a_person_is_left_in_any_file(server: Server, operator: Opera
     assert "an operator erased 3 jobs" in server.log()
 
     rows = rows_in(server.data / "lake")
-    assert len(rows) == before + 3, "the removals of the three jobs"
+    assert len(rows) == before + 5, "the removals of the three jobs, and two requests of the operator"
+    assert [row["detail"] for row in rows if row["event"] == "audited"] == ["numbers:4", "forget:4"]
     assert len({row["number"] for row in rows if row["jid"] == "erased"}) == 4
     assert verify(server.data / "lake", server.data).faults == []
     assert "erased   4 jobs in" in operator.output("lake", "status")

@@ -68,7 +68,9 @@ def test_jobs_are_listed_by_tag(operator: Operator, client: Client, qless: ViaQl
 def test_tags_and_tracks_are_set_and_removed(operator: Operator, client: Client, qless: ViaQless) -> None:
     client.push("faktory-1")
     assert operator.output("job", "tag", "faktory-1", "urgent", "vip") == "job 1: urgent, vip\n"
-    assert operator.json("job", "untag", "1", "vip") == {"number": 1, "jid": "faktory-1", "tags": ["urgent"]}
+    assert operator.json("job", "untag", "1", "vip") == {
+        "number": 1, "jid": "faktory-1", "tags": ["urgent"], "done": 1,
+    }  # fmt: skip
     assert operator.output("job", "untag", "1", "urgent") == "job 1: no tags\n"
     qless.call("put", "w", "mail", "qless-1", "K", "{}", 0, "tags", '["urgent"]')
     assert operator.json("tag", "list") == {"tags": [{"tag": "urgent", "jobs": 1}]}

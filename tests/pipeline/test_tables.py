@@ -63,6 +63,7 @@ def test_arrivals_and_departures_of_a_queue(small: Small) -> None:
         {"event": "revived", **q, "state": "ready", "to_queue": "q"},
         {"event": "lease-expired", **q, "state": "ready"},
         {"event": "queue-paused", **q},
+        {"event": "audited", "number": None, "changed": 7},
         {"event": "pushed", "queue": "unassigned", "state": "ready"},
         {"event": "put-on-queue", "queue": "unassigned", "state": "ready", "to_queue": "pool"},
         {"event": "put-on-queue", "queue": "pool", "state": "ready", "to_queue": "pool"},

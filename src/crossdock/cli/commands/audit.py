@@ -36,7 +36,7 @@ def list_changes(limit: int, as_json: bool, **values: Any) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (
-        row["at"],
+        f"{row['at'][:19]}Z",
         cut(row["user"] or "-", 36),
         row["address"],
         row["action"],

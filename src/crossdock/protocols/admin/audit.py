@@ -29,6 +29,7 @@ _CUT: Final = "…"
 
 #: Fields that are no part of the target: the operator, the position of a walk, jids, and data of jobs.
 _NOT_TARGET: Final = frozenset({"by", "after", "as_of", "limit", "dry_run", "payload", "id", "ids"})
+_FIRST: Final = frozenset({"name", "names"})
 _ERASED: Final = frozenset({"numbers", "jids", "forget"})
 
 _Reply = dict[str, Any]
@@ -116,7 +117,7 @@ def target(request: messages.Request, jobs: Sequence[Job] = ()) -> str:
 
 
 def _words(request: messages.Request) -> Iterator[str]:
-    for field in msgspec.structs.fields(request):
+    for field in sorted(msgspec.structs.fields(request), key=lambda field: field.name not in _FIRST):
         value = getattr(request, field.name)
         if field.name in _NOT_TARGET or value is None or value is False or value in ("", []):
             continue
@@ -129,7 +130,7 @@ def _words(request: messages.Request) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    text = str(value)
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)
     return msgspec.json.encode(text).decode() if any(each in text for each in ' ",') else text
 
 

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from crossdock.engine.qless.queries import is_tracked
 from crossdock.engine.queries.jobs import job_by_number, jobs_of_jid
+from crossdock.engine.queries.records import progress_of
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import ForgetProgress, Remove
 from crossdock.model.commands.qless import Unwatch
 from crossdock.model.job import Job, Number
@@ -63,10 +65,16 @@ def erase(dispatcher: Dispatcher, request: messages.Erase) -> Slices:
     jobs = [{"number": job.number, "jid": job.jid, "leased": job.state is State.LEASED} for job in found.values()]
     if not request.dry_run:
         jids = [*request.forget, *request.jids, *(job.jid for job in found.values())]
-        audit.record(dispatcher, request, len(found) + len(set(request.forget)))
+        forgotten = sum(_is_stored(dispatcher.state, jid) for jid in set(request.forget))
+        audit.record(dispatcher, request, len(found) + forgotten)
         yield from _remove(dispatcher, list(found), jids)
         log.info("an operator erased %d jobs, and what is stored under %d jids", len(jobs), len(set(jids)))
     return reply({"jobs": jobs})
+
+
+def _is_stored(state: EngineState, jid: str) -> bool:
+    """Whether progress or tracking is stored under that jid."""
+    return is_tracked(state, jid) or progress_of(state, jid) is not None
 
 
 def _remove(dispatcher: Dispatcher, numbers: list[Number], jids: list[str]) -> Slices:

@@ -12,6 +12,7 @@ from crossdock.model.commands.core import Enqueue, LeaseNext, LeaseTerms
 from crossdock.model.events import QueuePaused, QueueSeen
 from crossdock.model.job import Form, Job, Number
 from crossdock.model.policies import Policy
+from crossdock.model.records import Pause
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held
 
@@ -34,6 +35,16 @@ def test_naming_a_queue_registers_it_only_where_the_protocol_says_so(bench: Benc
     assert bench.nothing_to_lease("a", terms=LeaseTerms(1.0, 1.0, 1.0, registers=True))
     assert list(bench.state.queues) == ["a"]
     assert isinstance(bench.last, QueueSeen)
+
+
+def test_a_pause_has_its_time_reason_and_operator_until_it_ends(bench: Bench) -> None:
+    bench.push("a")
+    bench.do(PauseQueues(["default"], reason="the disk is full", user="anna"))
+    assert bench.state.queues["default"].pause == Pause(bench.now.wall, "the disk is full", "anna")
+    bench.do(PauseQueues(["default"], reason="another", user="ben"))
+    assert bench.state.queues["default"].pause == Pause(bench.now.wall, "the disk is full", "anna")
+    bench.do(ResumeQueues(["default"]))
+    assert bench.state.queues["default"].pause is None
 
 
 def test_an_unknown_queue_cannot_be_paused(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 """Snapshot files: loaded completely and equal, or refused."""
 
 import struct
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import Configured
 from crossdock.model.job import Extra, Failure, Result
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind, ResquData
+from crossdock.model.records import Pause
 from crossdock.protocols.faktory.job import read_one, spec
 from tests.support.states import Story, eventful, picture
 
@@ -37,6 +39,28 @@ def test_a_loaded_snapshot_equals_the_written_state(story: Story, file: Path) ->
     loaded = snapshot_file.load(file)
     assert picture(loaded.state) == picture(story.state)
     assert (loaded.seq, loaded.wall, loaded.steady) == (7, story.now.wall, story.now.steady)
+
+
+def test_a_snapshot_without_pauses_and_audit_trail_loads(story: Story, file: Path) -> None:
+    """As it was written before these records existed."""
+    data = file.read_bytes()
+    end = len(data) - len(snapshot_file._block(snapshot_file.Footer(len(story.state.jobs))))
+    start = last_block(data, end)
+    older = msgspec.msgpack.encode(msgspec.msgpack.decode(data[start + 8 : end], strict=False)[:-2])
+    block = struct.pack("<II", len(older), zlib.crc32(older)) + older
+    file.write_bytes(data[:start] + block + data[end:])
+    state = snapshot_file.load(file).state
+    assert state.queues["other"].pause == Pause(state.counters.at)
+    assert not state.audit
+
+
+def last_block(data: bytes, end: int) -> int:
+    """The beginning of the block that ends there."""
+    for start in range(end - 9, 0, -1):
+        body = data[start + 8 : end]
+        if data[start : start + 8] == struct.pack("<II", len(body), zlib.crc32(body)):
+            return start
+    raise AssertionError("there is no such block")
 
 
 def test_deleted_statistics_stay_deleted_after_a_restart(tmp_path: Path) -> None:
