@@ -202,7 +202,7 @@ def test_a_bulk_action_counts_first_and_changes_only_what_was_counted(scene: Sce
         scene.push(queue="old")
     question = scene.page("/confirm?do=kill&filter=queue:old")
     assert "Kill 3 jobs?" in question.text
-    assert "crossdock job kill --filter queue:old" in question.text and '"expected":3' in question.text
+    assert "crossdock job kill queue:old" in question.text and '"expected":3' in question.text
     fields = {each["name"]: each["value"] for each in question.all("input") if each.get("type") == "hidden"}
     scene.qless.dispatcher.advance(1.0)
     scene.push(queue="old")
