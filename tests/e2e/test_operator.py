@@ -152,7 +152,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
             "failure group No not found; crossdock failure list shows all\n",
         ),
         (
-            ["job", "retry", "stat:dead"],
+            ["job", "list", "stat:dead"],
             'filter: stat:dead at position 1: unknown field "stat"; did you mean "state"?\n',
         ),
         (["job", "kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
@@ -180,6 +180,9 @@ def test_retry_kill_and_delete_by_id(operator: Operator, client: Client) -> None
     assert operator.output("job", "retry", "job-00001") == "retried 1 job\n"
     assert operator.json("job", "kill", "3") == {"done": 1, "unknown": [], "refused": []}
     assert client.sizes() == {"enqueued": 1, "scheduled": 0, "retries": 0, "dead": 2, "working": 0}
+    assert operator.run("job", "retry", "stat:dead").err == (
+        "crossdock: job stat:dead not found; for a filter, did you mean state:?\n"
+    )
     part = operator.run("job", "delete", "job-00002", "missing", "3")
     assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: job missing not found\n", 1)
     assert operator.output("job", "kill", "1") == "killed 1 job\n"

@@ -13,7 +13,7 @@ from crossdock.cli.parameters import Name
 from crossdock.cli.render.tables import clean, some
 from crossdock.client.admin import AdminClient
 from crossdock.client.base import ClientError, Refused
-from crossdock.protocols.admin.filter_language import is_word
+from crossdock.protocols.admin.filter_language import is_word, near_field
 
 #: IDs in one request.
 _IDS: Final = 1_000
@@ -79,12 +79,17 @@ def _by_id(client: AdminClient, action: JobAction, ids: tuple[str, ...], more: d
         click.echo(f"{action.done} {some(done, 'job')}")
     if cut is not None:
         raise cut
-    sentences = [f"job {clean(name)} not found" for name in map(str, unknown)]
+    sentences = [_not_found(str(name)) for name in unknown]
     reach = f"not {' or '.join(action.states)}"
     sentences += [f"job {each['number']} is {each['state']}, {each.get('why') or reach}" for each in refused]
     if sentences:
         more_of_them = f"; and {len(sentences) - _SENTENCES} more" if len(sentences) > _SENTENCES else ""
         raise NothingDone("; ".join(sentences[:_SENTENCES]) + more_of_them)
+
+
+def _not_found(name: str) -> str:
+    field = near_field(name)
+    return f"job {clean(name)} not found" + (f"; for a filter, did you mean {field}:?" if field else "")
 
 
 def _by_filter(client: AdminClient, action: JobAction, filters: dict[str, Any], yes: bool, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from crossdock.client.base import Refused
 from crossdock.protocols.admin.filter_language import BadFilter, is_word, parse, quoted
 
 _HEAD: Final = re.compile(r"-?[A-Za-z_]+:")
+_NEGATED: Final = re.compile(r"-[A-Za-z_]+:")
 
 
 class FilterCommand(AdminCommand):
@@ -21,7 +22,7 @@ class FilterCommand(AdminCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        negated = [each for each in args[:end] if each.startswith("-") and is_word(each)]
+        negated = [each for each in args[:end] if _NEGATED.match(each)]
         flags = [each for each in args[:end] if each not in negated]
         return super().parse_args(ctx, [*flags, "--", *negated, *args[end + 1 :]] if negated else args)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 import msgspec
@@ -58,7 +58,7 @@ class Live:
         self._event = ServerSentEventMessage(event="starting", data="")
         self._changed = asyncio.Event()
 
-    async def stream(self) -> AsyncIterator[ServerSentEventMessage]:
+    async def stream(self) -> AsyncGenerator[ServerSentEventMessage, None]:
         if self._viewers >= VIEWERS:
             yield ServerSentEventMessage(event="full", data="")
             return

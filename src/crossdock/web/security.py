@@ -228,7 +228,7 @@ def _with_headers(send: Send, nonce: str, path: str, query: bytes) -> Send:
         b"content-security-policy": policy.encode(),
         b"x-content-type-options": b"nosniff",
         b"x-frame-options": b"DENY",
-        b"referrer-policy": b"no-referrer",
+        b"referrer-policy": b"same-origin",  # with no-referrer, browsers send "Origin: null" with our own forms
         b"cross-origin-opener-policy": b"same-origin",
         b"cross-origin-resource-policy": b"same-origin",
         b"cache-control": b"max-age=31536000, immutable"

@@ -51,7 +51,7 @@ def test_names_are_bounded_and_the_oldest_are_forgotten(monkeypatch: pytest.Monk
     assert record.last_asked("w999") == ("q999",)
 
 
-def test_replies_show_who_asks(dispatcher: PlainDispatcher) -> None:
+def test_replies_show_which_workers_ask(dispatcher: PlainDispatcher) -> None:
     protocol = ClockedFaktory(dispatcher)
     peer = ControlPeer(dispatcher, protocol.workers)
     first = worker(dispatcher, protocol, "w1")

@@ -65,7 +65,7 @@ def test_every_response_has_the_security_headers(web: TestClient[Any]) -> None:
         assert policy["form-action"] == policy["connect-src"] == "'self'"
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert headers["cache-control"] == ("no-cache" if path.startswith("/static/") else "no-store")
         assert "access-control-allow-origin" not in headers
 

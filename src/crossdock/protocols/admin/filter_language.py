@@ -119,9 +119,15 @@ def quoted(text: str) -> str:
 
 
 def is_word(text: str) -> bool:
-    """Whether the text begins with the name of a field, or nearly so, and a colon."""
+    """Whether the text begins with the name of a field and a colon."""
     match = _NAME.match(text.removeprefix("-"))
-    return match is not None and bool(_near(match[1].lower(), FIELDS))
+    return match is not None and match[1].lower() in _FIELDS
+
+
+def near_field(text: str) -> str:
+    """The field that is meant by the beginning of a text, such as `stat:`. Empty: none."""
+    match = _NAME.match(text.removeprefix("-"))
+    return _near(match[1].lower(), FIELDS) if match is not None else ""
 
 
 def _after_blanks(text: str, at: int) -> int:

@@ -67,7 +67,7 @@ SENTENCES: Final = {
     Reason.DUE: "it was due {span} ago, and the next worker that asks for queue {queue} gets it",
     Reason.BLOCKED: "it waits for {jobs}: {names}",
     Reason.UNBLOCKING: "the jobs it waited for are complete, and it becomes ready in a moment",
-    Reason.HELD_UNCOMMITTED: "batch {batch} is not committed; if it is not, it ends in {span}",
+    Reason.HELD_UNCOMMITTED: "batch {batch} is not committed; without a commit it is abandoned in {span}",
     Reason.HELD_UNASSIGNED: "batch {batch} is committed, and no allocator has assigned it to a pool",
     Reason.HELD_BACKLOG: "batch {batch} waits for batch {active} of the same source in pool {queue}",
     Reason.HELD_ALLOCATOR: "{allocator} has taken it and not put it into a pool",
@@ -97,7 +97,7 @@ def _ready(job: Job, state: EngineState, demand: Demand, now: Now) -> Why:
 
 
 def _in_queue(job: Job, name: str, ahead: int, state: EngineState, demand: Demand, now: Now) -> Why:
-    """A job that could be leased from this queue, after so many others."""
+    """A job that could be leased from this queue. `ahead` others come first."""
     held_back = _queue_held_back(name, state, demand, now)
     if held_back is not None:
         return held_back

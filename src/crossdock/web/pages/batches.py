@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from litestar import get
+from litestar.params import FromPath
 from litestar.response import Template
 
 from crossdock.web.caller import WebRequest
@@ -32,7 +33,7 @@ async def batches(request: WebRequest) -> Template:
 
 
 @get("/batches/{name:str}", include_in_schema=False)
-async def batch(request: WebRequest, name: str) -> Template:
+async def batch(request: WebRequest, name: FromPath[str]) -> Template:
     return await _batch(request, name)
 
 

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from crossdock.protocols.admin.filter_language import parse
 from crossdock.web.caller import WebRequest
 
 
@@ -45,6 +46,12 @@ def crossdock(*words: str) -> str:
     return shlex.join(["crossdock", *words])
 
 
+def words(filter_text: str) -> tuple[str, ...]:
+    """The arguments of the command line for a filter: its words, after `--` if one of them begins with a minus."""
+    found = tuple(term.render() for term in parse(filter_text).terms)
+    return ("--", *found) if any(each.startswith("-") for each in found) else found or ("--all",)
+
+
 def on_job(request: WebRequest, action: str, number: int, to: str = "QUEUE") -> Way:
     """An action on one job."""
     extra, body = (("--to", to), {"to": to}) if action == "move" else ((), {})
@@ -61,7 +68,7 @@ def on_jobs(request: WebRequest, action: str, filter_text: str, count: int, to: 
     selected: dict[str, Any] = {"filter": filter_text} if filter_text else {"all": True}
     return Way(
         JOB_ACTIONS[action][0],
-        crossdock("job", action, *(("--filter", filter_text) if filter_text else ("--all",)), *extra),
+        crossdock("job", action, *extra, *words(filter_text)),
         curl(request, f"/jobs/actions/{action}", selected | {"expected": count} | more),
     )
 

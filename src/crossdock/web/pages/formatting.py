@@ -90,7 +90,7 @@ def percent(part: float | None, whole: float | None) -> str:
     return "<1 %" if 0 < share < 1 else ">99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
-def time(at: str | None) -> Markup:
+def time(at: Any) -> Markup:
     """A `<time>` element. A script changes its text to the browser's zone and keeps UTC in the tooltip."""
     found = moment(at)
     if found is None:

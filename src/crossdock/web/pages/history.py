@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from litestar import get
+from litestar.params import FromPath
 from litestar.response import Template
 
 from crossdock.web.admin import Refused, ServerUnavailable
@@ -61,7 +62,7 @@ async def history(request: WebRequest) -> Template:
         columns=TABLES[table],
         rows=rows[:_ROWS],
         is_cut=found is not None and (len(rows) > _ROWS or found["cut"]),
-        charts=_CHARTS[table](rows) if table in _CHARTS else [],
+        charts=chart_rows(table, rows),
     )
 
 
@@ -99,6 +100,11 @@ _CHARTS: Final[dict[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, c
 }
 
 
+def chart_rows(table: str, rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+    """The charts of a table: title, unit and lines."""
+    return _CHARTS[table](rows) if table in _CHARTS else []
+
+
 def _by_time(
     rows: list[dict[str, Any]], time: str, name: str, add: Callable[[list[float]], float]
 ) -> dict[float, float]:
@@ -117,7 +123,7 @@ def _lines(unit: str, lines: dict[str, dict[float, float]]) -> charts.Chart:
 
 
 @get("/jobs/{number:str}/history", include_in_schema=False)
-async def job_history(request: WebRequest, number: str) -> Template:
+async def job_history(request: WebRequest, number: FromPath[str]) -> Template:
     """The part of the job's page that is loaded second. Without JavaScript it is a page of its own."""
     problem, found = None, None
     try:

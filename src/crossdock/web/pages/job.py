@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from litestar import get
+from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from crossdock.web.admin import Refused
@@ -36,7 +37,7 @@ def actions_for(state: str) -> list[str]:
 
 
 @get("/jobs/{number:str}", include_in_schema=False)
-async def job(request: WebRequest, number: str) -> Template | Redirect:
+async def job(request: WebRequest, number: FromPath[str]) -> Template | Redirect:
     """By its number, or by its jid, which leads to the number."""
     try:
         found = await ask(request, "job", id=number[:1_024])

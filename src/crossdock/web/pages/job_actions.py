@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from litestar import get, post
 from litestar.exceptions import NotFoundException, ValidationException
+from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from crossdock.web.admin import Refused
@@ -115,7 +116,7 @@ async def _count_or_none(request: WebRequest, action: str, filter_text: str) -> 
 
 
 @post("/actions/jobs/{action:str}", include_in_schema=False)
-async def act(request: WebRequest, action: str) -> Template | Redirect:
+async def act(request: WebRequest, action: FromPath[str]) -> Template | Redirect:
     _check(action)
     form = await request.form()
     to = str(form.get("to", "")).strip()

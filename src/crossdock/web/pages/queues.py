@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from litestar import get, post
+from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from crossdock.web.caller import WebRequest
@@ -38,7 +39,7 @@ async def queues(request: WebRequest) -> Template:
 
 
 @get("/queues/{name:str}", include_in_schema=False)
-async def queue(request: WebRequest, name: str) -> Template:
+async def queue(request: WebRequest, name: FromPath[str]) -> Template:
     return await _queue(request, name)
 
 
@@ -81,7 +82,7 @@ def _empty_in(queue: dict[str, Any]) -> float | None:
 
 
 @post("/actions/queues/{action:str}", include_in_schema=False)
-async def switch(request: WebRequest, action: str) -> Redirect:
+async def switch(request: WebRequest, action: FromPath[str]) -> Redirect:
     """Pause or resume one queue."""
     form = await request.form()
     name = str(form.get("name", ""))

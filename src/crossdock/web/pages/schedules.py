@@ -1,13 +1,15 @@
 """Schedules of all sources: in plain language, with their next runs, and run now."""
 
-import math
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
+from cronsim import CronSim, CronSimError
 from litestar import get, post
 from litestar.response import Redirect, Template
 
-from crossdock.engine.records.schedules import next_run
 from crossdock.web.caller import WebRequest
 from crossdock.web.pages import commands, links
 from crossdock.web.pages.asking import ask, change
@@ -49,24 +51,19 @@ def next_runs(row: dict[str, Any]) -> list[str]:
     first = moment(row["next"])
     if first is None:
         return []
-    runs = [first.timestamp()]
-    while len(runs) < _RUNS:
-        after = _run_after(row, runs[-1])
-        if not math.isfinite(after):
-            break
-        runs.append(after)
-    return [datetime.fromtimestamp(at, UTC).isoformat() for at in runs]
-
-
-def _run_after(row: dict[str, Any], at: float) -> float:
+    later: list[datetime] = []
     if row["interval_s"]:
-        return at + float(row["interval_s"])
-    if row["source"] != "settings":
-        return math.inf
+        later = [first + timedelta(seconds=row["interval_s"] * number) for number in range(1, _RUNS)]
+    elif row["source"] == "settings":
+        later = list(islice(_cron_runs(row["schedule"], row["zone"], first), _RUNS - 1))
+    return [at.isoformat() for at in (first, *later)]
+
+
+def _cron_runs(schedule: str, zone: str, after: datetime) -> Iterator[datetime]:
     try:
-        return next_run(row["schedule"], row["zone"], at)
-    except ValueError:
-        return math.inf
+        yield from CronSim(schedule, after.astimezone(ZoneInfo(zone)))
+    except (CronSimError, KeyError, ValueError, OSError):
+        return
 
 
 @post("/actions/schedules/run", include_in_schema=False)

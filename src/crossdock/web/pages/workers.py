@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from litestar import get, post
+from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from crossdock.web.caller import WebRequest
@@ -49,7 +50,7 @@ def by_worker(jobs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 @post("/actions/workers/{action:str}", include_in_schema=False)
-async def signal(request: WebRequest, action: str) -> Redirect:
+async def signal(request: WebRequest, action: FromPath[str]) -> Redirect:
     form = await request.form()
     verb = "terminate" if action == "terminate" else "quiet"
     await change(request, verb, names=[str(form.get("name", ""))])

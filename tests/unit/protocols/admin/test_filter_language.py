@@ -16,6 +16,7 @@ from crossdock.protocols.admin.filter_language import (
     Term,
     Value,
     is_word,
+    near_field,
     parse,
     quoted,
     read_span,
@@ -149,10 +150,19 @@ def test_an_error_shows_the_beginning_of_a_long_word() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("state:dead", True), ("-queue:a", True), ("stat:dead", True), ("4711", False), ("urn:uuid:1", False)],
+    [("state:dead", True), ("-queue:a", True), ("stat:dead", False), ("4711", False), ("order:17", False)],
 )
-def test_a_word_begins_with_a_field_or_nearly_so(text: str, expected: bool) -> None:
+def test_a_word_begins_with_the_name_of_a_field(text: str, expected: bool) -> None:
     assert is_word(text) is expected
+
+
+def test_a_near_field_is_found() -> None:
+    assert [near_field(text) for text in ("stat:dead", "-stat:dead", "state", "urn:uuid:1")] == [
+        "state",
+        "state",
+        "",
+        "",
+    ]
 
 
 def test_every_field_has_a_value_that_it_takes() -> None:

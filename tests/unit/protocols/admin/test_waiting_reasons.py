@@ -267,7 +267,7 @@ CASES: Final[list[tuple[Callable[[], Scene], Reason, str]]] = [
     (
         uncommitted,
         Reason.HELD_UNCOMMITTED,
-        "batch import-1 is not committed; if it is not, it ends in 1 d",
+        "batch import-1 is not committed; without a commit it is abandoned in 1 d",
     ),
     (
         unassigned,

@@ -8,14 +8,18 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str]]] = []
-        self.text = ""
+        self._parts: list[str] = []
         self.feed(text)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self._parts).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self._parts.append(data)
 
     def all(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.elements if name == tag]
