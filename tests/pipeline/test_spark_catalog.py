@@ -20,6 +20,7 @@ from crossdock.pipeline.source.table import TableRows, schema_of
 from crossdock.pipeline.spark_catalog import register_catalog
 from tests.pipeline.conftest import Grown
 from tests.support.command_line import Operator
+from tests.support.doc_pages import blocks
 from tests.support.patience import PROGRAM_PATIENCE_S
 
 #: A program that knows nothing but the folder of the catalog. It does not register the format.
@@ -63,9 +64,12 @@ def test_registered_tables_can_be_queried_by_name_in_another_session(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["catalog"], "nothing is left in the current folder"
     sums = "SELECT date, queue, sum(arrived), sum(departed) FROM {} GROUP BY date, queue ORDER BY date, queue"
     day = str(by_delta(grown.tables, "hourly", "SELECT max(date) FROM hourly")[0][0])
-    described, whole, one_day, nothing, lists = query(
+    [documented] = blocks("docs/how-to/spark.md", "sql")
+    describe, by_queue = filter(None, map(str.strip, documented.split(";")))
+    described, _, whole, one_day, nothing, lists = query(
         tmp_path / "catalog",
-        "DESCRIBE TABLE crossdock.hourly",
+        describe,
+        by_queue,
         sums.format("crossdock.hourly"),
         f"SELECT count(*) FROM crossdock.attempts WHERE date = DATE '{day}' AND outcome = 'succeeded'",
         "SELECT count(*) FROM crossdock.hourly WHERE date = DATE '1970-01-01'",
