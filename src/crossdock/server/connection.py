@@ -36,6 +36,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, registry: ConnectionRegistry, protocol: WireProtocol, commit: GroupCommit) -> None:
         self._registry = registry
         self._protocol = protocol
+        self.protocol = protocol.name
         self._commit = commit
         self._clock = commit.clock
         self._clock.enter()
@@ -332,10 +333,6 @@ class Connection(asyncio.Protocol):
     def _give_back(self, leases: list[LeaseRef]) -> None:
         """End leases whose reply never reached the peer."""
         self._commit.do(GiveBack(self._protocol.name, leases))
-
-    @property
-    def protocol(self) -> str:
-        return self._protocol.name
 
     def describe(self) -> str:
         return f"{self._protocol.name} {self._flow.peer_name()}"
