@@ -38,6 +38,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, registry: ConnectionRegistry, protocol: WireProtocol, commit: GroupCommit) -> None:
         self._registry = registry
         self._protocol = protocol
+        self.protocol = protocol.name
         self._commit = commit
         self._clock = commit.clock
         self._clock.enter()
