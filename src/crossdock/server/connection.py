@@ -344,10 +344,6 @@ class Connection(asyncio.Protocol):
         """End leases whose reply never reached the peer."""
         self._commit.do(GiveBack(self._protocol.name, leases))
 
-    @property
-    def protocol(self) -> str:
-        return self._protocol.name
-
     # The log
 
     def log_fields(self) -> dict[str, Any]:

@@ -250,7 +250,7 @@ class Cancel(Act, tag="cancel"):
     """Removes waiting and leased jobs."""
 
 
-class Push(Request, tag="push", kw_only=True):
+class Push(Change, tag="push", kw_only=True):
     """A job with the fields of Faktory."""
 
     queue: Name
@@ -263,7 +263,6 @@ class Push(Request, tag="push", kw_only=True):
     lease_s: Annotated[int, Meta(ge=0)] | None = None
     tags: TagTexts = msgspec.field(default_factory=list)
     custom: msgspec.Raw = msgspec.Raw(b"null")  #: a JSON object
-    by: Operator | None = None
 
 
 class Throttles(Page, tag="throttles"):

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from crossdock.engine.index.queue import Queue
 from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless.queries import throttle_named
 from crossdock.engine.queries.jobs import job_by_number, unmet_dependencies
