@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from crossdock import __version__
+from crossdock import __version__, logs
 from crossdock.engine.queries.jobs import job_by_number, jobs_in_state
 from crossdock.engine.state import EngineState
 from crossdock.journal.child_process import Child
@@ -173,16 +173,19 @@ class TraceKeeper:
         now = time.monotonic()
         if now >= self._logged + _LOG_EVERY_S:
             self._logged = now
-            log.warning("traces are dropped because the endpoint is too slow or down; %d so far", self.dropped)
+            text = f"traces are dropped because the endpoint is too slow or down; {self.dropped} so far"
+            logs.event(log, logging.WARNING, "traces-dropped", text, count=self.dropped)
 
     async def _run(self) -> None:
         while True:
             output = await self._child.start()
             self._child.send(_encode(self._options) + b"\n")
             async for line in output:
-                log.warning("traces: %s", line.decode("utf-8", "replace").rstrip())
+                text = f"traces: {line.decode('utf-8', 'replace').rstrip()}"
+                logs.event(log, logging.WARNING, "traces-trouble", text)
             code = await self._child.ended()
-            log.error("the trace exporter ended (exit code %d); it is started again in %d s", code, _RETRY_S)
+            text = f"the trace exporter ended (exit code {code}); it is started again in {_RETRY_S:.0f} s"
+            logs.event(log, logging.ERROR, "traces-ended", text, code=code)
             await asyncio.sleep(_RETRY_S)
 
     async def stop(self) -> None:

@@ -9,6 +9,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 from litestar.response import Template
 
+from crossdock import logs
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.context import common
 
@@ -67,7 +68,7 @@ def _is_missing_body(problem: Any) -> bool:
 
 
 def _unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    logs.event(log, logging.ERROR, "web-error", f"{request.method} {request.url.path} failed", error=error)
     return _response(request, 500, "an error of the web process; its log has the details")
 
 

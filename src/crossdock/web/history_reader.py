@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.web.admin import Refused, ServerUnavailable
 
@@ -136,7 +137,8 @@ class History:
         more than it uses."""
         while True:
             if resident_mib(self._child.pid) > MEMORY_MIB:
-                log.warning("the process that reads the history was stopped: it needed more than %d MiB", MEMORY_MIB)
+                text = f"the process that reads the history was stopped: it needed more than {MEMORY_MIB} MiB"
+                logs.event(log, logging.WARNING, "history-stopped", text)
                 self._too_large = True
                 self._child.kill()
                 return

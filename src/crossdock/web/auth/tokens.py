@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from crossdock import logs
+
 log = logging.getLogger("crossdock.web")
 
 #: Longest time until a change of the file is seen.
@@ -52,7 +54,7 @@ class Tokens:
                 self._names = read(self._path)
         except (OSError, ValueError) as error:
             if self._names or self._version is not None:
-                log.error("http.token_file: no token is accepted: %s", error)
+                logs.event(log, logging.ERROR, "tokens-unreadable", f"http.token_file: no token is accepted: {error}")
             self._names, self._version = {}, None
 
 
