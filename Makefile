@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up test test-long test-quick coverage lint bench bench-pipeline docs picture build lock \
+.PHONY: help install install-pipeline up demo test test-long test-quick coverage lint bench bench-pipeline docs pictures build lock \
 	clean
 
 # The name of a stamp file contains a hash of everything its step depends on. A second run is quick, and a changed lock file
@@ -33,6 +33,9 @@ install-pipeline: $(PIPELINE) ## install the server and Spark, for crossdock pip
 
 up: $(SERVER) ## run the server; pass flags with ARGS='--data DIR'
 	@exec .venv/bin/crossdock up $(ARGS)
+
+demo: $(SERVER) ## run a server with jobs of every state through all protocols, in a temporary folder
+	@exec .venv/bin/crossdock demo
 
 # The quick group only computes. The other tests wait, kill servers or start Spark. Tests marked `alone` measure seconds, so
 # they run last and one at a time.
@@ -75,8 +78,9 @@ docs: $(DOCS) ## write the generated references and build the documentation site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 	@echo 'read it with: python3 -m http.server --directory site'
 
-picture: $(SERVER) ## make docs/images/top.svg again, from a running server
+pictures: $(TESTS) ## make the pictures in docs/images again, from running servers (needs Chromium)
 	.venv/bin/python -m tools.top_picture
+	.venv/bin/python -m tools.dashboard_pictures
 
 build: $(RELEASE) ## build the source distribution and the wheel into dist/ and check them
 	rm -rf dist

@@ -41,7 +41,7 @@ def operator(sizes: Sizes, folder: Path) -> list[Goal]:
         Crossdock(Path(own)) as server,
         Driver(server.target, sizes.connections[0]) as load,
     ):
-        _fill(server, sizes.many)
+        fill(server, sizes.many)
         data = Path(own) / "data"
         alone = {name: _asked(data, ask, sizes.calls) for name, ask in _QUESTIONS.items()}
         for number in range(1, sizes.runs + 1):
@@ -52,7 +52,7 @@ def operator(sizes: Sizes, folder: Path) -> list[Goal]:
     return _report(sizes, alone, {name: figures(len(each), 1.0, each) for name, each in took.items()}, quiet, beside)
 
 
-def _fill(server: Crossdock, jobs: int) -> None:
+def fill(server: Crossdock, jobs: int) -> None:
     """Ready and scheduled jobs of ten kinds in ten queues; the last few have a separate kind."""
     digits = os.urandom(8).hex()
     with connect(server.target) as peer:
@@ -161,7 +161,12 @@ def _row(found: Figures | None) -> tuple[str, str, str]:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.operate", description="Measure the cost of reads.")
+    return run(words, "operate", "Measure the cost of reads.", operator)
+
+
+def run(words: Sequence[str], name: str, about: str, measure: Callable[[Sizes, Path], list[Goal]]) -> int:
+    """The command line of a measurement on a million jobs."""
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=about)
     parser.add_argument("--many", type=int, help="number of existing jobs, instead of 1,000,000")
     parser.add_argument("--jobs", type=int, help="jobs in each phase of the load")
     parser.add_argument("--runs", type=int, help="runs of the load; the result is the median")
@@ -175,7 +180,7 @@ def main(words: Sequence[str]) -> int:
     sizes = Sizes(**{name: getattr(own, name) for name in Sizes.__struct_fields__} | asked)
     try:
         describe(found.folder)
-        show_goals(operator(sizes, found.folder))
+        show_goals(measure(sizes, found.folder))
     except (LoadFailed, ServerFailed, Unexpected, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

@@ -40,6 +40,10 @@ class Process:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def said(self) -> str:
         """Its stdout so far."""
         return self._said.read_text("utf-8", "replace")

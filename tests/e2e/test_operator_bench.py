@@ -1,4 +1,4 @@
-"""The benchmark of operator requests runs and sends each of them. Speed is not tested."""
+"""The benchmarks of operator requests and of the dashboard run and send each request. Speed is not tested."""
 
 import subprocess
 import sys
@@ -22,3 +22,14 @@ def test_every_request_is_measured(tmp_path: Path) -> None:
     for what in ("first page", "next page of 200", "a rare kind", "count of a kind", "queues", "status"):
         assert f"| {what}" in done.stdout
     assert "p99 of any page" in done.stdout
+
+
+@pytest.mark.slow
+def test_every_page_of_the_dashboard_is_measured(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.web", "--quick", "--folder", str(tmp_path)],
+        check=False, capture_output=True, text=True, timeout=PROGRAM_PATIENCE_S, cwd=ROOT, env=CLEAN,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for what in ("/ ", "/jobs ", "/queues/queue-7", "/metrics", "whole jobs/s, dashboard open / closed"):
+        assert f"| {what}" in done.stdout

@@ -123,7 +123,7 @@ def test_a_log_without_its_newest_entry_is_an_older_lake(lake: Path) -> None:
     entries = sorted((lake / "_delta_log").glob("*.json"))
     entries[-1].unlink()
     (fault,) = verify(lake, data_of(lake)).faults
-    assert "ends with journal entry 400, and had 657 before" in fault
+    assert f"ends with journal entry 400, and had {len(story())} before" in fault
 
 
 def test_a_log_without_an_entry_in_the_middle_is_damaged(lake: Path) -> None:
