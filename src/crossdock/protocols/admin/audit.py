@@ -28,7 +28,10 @@ _TARGET_BYTES: Final = 500
 _CUT: Final = "…"
 
 #: Fields that are no part of the target: the operator, the position of a walk, jids, and data of jobs.
-_NOT_TARGET: Final = frozenset({"by", "after", "as_of", "limit", "dry_run", "payload", "id", "ids"})
+#: Payloads may hold secrets, and a jid in the trail would outlive an erased job.
+_NOT_TARGET: Final = frozenset(
+    {"by", "after", "as_of", "limit", "dry_run", "payload", "args", "custom", "jid", "id", "ids"}
+)
 _FIRST: Final = frozenset({"name", "names"})
 _ERASED: Final = frozenset({"numbers", "jids", "forget"})
 

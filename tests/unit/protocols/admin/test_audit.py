@@ -196,6 +196,12 @@ def test_jids_are_not_in_the_trail(client: Conversation, peer: ControlPeer, disp
     assert "anna" not in repr(list(dispatcher.state.audit))
 
 
+def test_a_push_is_recorded_without_the_data_of_the_job(peer: ControlPeer, dispatcher: PlainDispatcher) -> None:
+    peer.ask("push", queue="mail", kind="welcome", jid="anna-0001", args=["anna"], custom={"to": "anna"})
+    (entry,) = dispatcher.state.audit
+    assert (entry.action, entry.target, entry.count) == ("push", "queue:mail kind:welcome", 1)
+
+
 def test_a_long_target_is_cut_at_a_character() -> None:
     target = audit.target(messages.Pause(names=["ü" * 200, "ö" * 200]))
     assert len(target.encode()) <= 500
