@@ -62,9 +62,14 @@ def test_every_chart_is_drawn_from_one_file_with_whole_labels(
     page.set_default_timeout(PATIENCE_MS)
     problems: list[str] = []
     requests: list[str] = []
+
+    def dismiss(dialog: Any) -> None:
+        problems.append("a script of a job ran")
+        dialog.dismiss()
+
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda said: problems.append(said.text))
-    page.on("dialog", lambda dialog: (problems.append("a script of a job ran"), dialog.dismiss()))
+    page.on("dialog", dismiss)
     page.on("request", lambda request: requests.append(request.url))
     page.add_init_script(WATCH)
     for file in files:

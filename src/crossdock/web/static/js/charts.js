@@ -11,7 +11,7 @@
 (() => {
   "use strict";
   const HOUR = 3600, DAY = 86400;
-  const FONT = "system-ui, sans-serif", TEXT = 11, LINE = 14, LINES = 3;
+  const FONT = "system-ui, sans-serif", TEXT = 11, LINE = 14, LINES = 3, LABEL = 300;
   const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
   const drawn = new Map();
   const colour = (name) => {
@@ -34,6 +34,7 @@
     if (value >= 86400) return `${+(value / 86400).toFixed(1)} d`;
     if (value >= 3600) return `${+(value / 3600).toFixed(1)} h`;
     if (value >= 60) return `${+(value / 60).toFixed(1)} min`;
+    if (value > 0 && value < 0.001) return `${+(value * 1e6).toPrecision(3)} µs`;
     return value >= 1 || value === 0 ? `${+value.toFixed(1)} s` : `${+(value * 1000).toFixed(1)} ms`;
   };
   const percent = (value) => `${+(value * 100).toPrecision(value > 0.9 && value < 1 ? 4 : 3)} %`;
@@ -65,7 +66,7 @@
       const line = lines[lines.length - 1];
       if (!line || fits(`${line} ${word}`)) lines[lines.length - 1] = line ? `${line} ${word}` : word;
       else lines.push(word);
-      while (!fits(lines[lines.length - 1])) {
+      while (lines[lines.length - 1].length > 1 && !fits(lines[lines.length - 1])) {
         const long = lines.pop();
         let end = long.length - 1;
         while (end > 1 && !fits(long.slice(0, end))) end -= 1;
@@ -82,7 +83,7 @@
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = `${TEXT}px ${FONT}`;
     const wide = (texts) => Math.ceil(Math.max(0, ...texts.map((each) => pen.measureText(each).width))) + 8;
-    const labels = spec.labels.map((label) => wrapped(pen, label, plot.clientWidth * 0.42));
+    const labels = spec.labels.map((label) => wrapped(pen, label.slice(0, LABEL), plot.clientWidth * 0.42));
     const values = sums(spec).map(text);
     plot.style.height = `${labels.length * (Math.max(...labels.map((lines) => lines.length)) * LINE + 10)}px`;
     const write = ({ ctx, bbox, valToPos }) => {
@@ -104,9 +105,12 @@
     return { padding: [0, wide(values), 0, wide(labels.flat())], write };
   };
 
-  const xRange = (spec) => (_, low, high) => {
+  // The bounds are those of the data: around a single point, uPlot would show years.
+  const xRange = (spec) => (chart) => {
+    const [low, high] = [chart.data[0][0], chart.data[0][chart.data[0].length - 1]];
     if (spec.labels) return [low - 0.5, high + 0.5];
-    if (spec.step_s && (spec.kind === "bars" || low === high)) return [low - spec.step_s / 2, high + spec.step_s / 2];
+    const half = (spec.step_s || HOUR) / 2;
+    if (spec.step_s && spec.kind === "bars" || low === high && !spec.span_s) return [low - half, high + half];
     return [spec.span_s ? Math.min(low, high - spec.span_s) : low, high];
   };
   const yRange = (spec) => (_, low, high) => spec.range || [Math.min(0, low || 0), high > 0 ? high * (spec.kind === "rows" ? 1 : 1.1) : 1];
@@ -120,7 +124,7 @@
     if (spec.kind === "rows") return [{ show: false }, { show: false }];
     const whole = spec.step_s && spec.series.every((each) => each.values.every(Number.isInteger));
     return [
-      { ...axis, grid: { ...axis.grid, show: !spec.stacked }, space: 64, size: (_, texts) => texts && texts.some((each) => String(each).includes("\n")) ? 40 : 28, incrs: increments(spec), values: spec.labels ? (_, at) => at.map((each) => spec.labels[each] ?? "") : [
+      { ...axis, grid: { ...axis.grid, show: !spec.stacked }, space: 64, gap: 8, size: (_, texts) => texts && texts.some((each) => String(each).includes("\n")) ? 44 : 28, incrs: increments(spec), values: spec.labels ? (_, at) => at.map((each) => spec.labels[each] ?? "") : [
         [DAY, "{D} {MMM}", null, null, null, null, null, null, 1],
         [HOUR, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
         [1, "{HH}:{mm}", null, null, null, null, null, null, 1],
@@ -139,7 +143,7 @@
       return { label: each.label, stroke, width: spec.stacked ? 0 : 1.5, fill: spec.log ? undefined : fill, paths: bars, points, spanGaps: !spec.gaps };
     });
     return {
-      width: plot.clientWidth, height: plot.clientHeight, padding: across ? across.padding : [8, spec.step_s ? 24 : 12, 0, 0], legend: { show: false },
+      width: plot.clientWidth, height: plot.clientHeight, padding: across ? across.padding : [8, spec.labels ? 12 : 24, 0, 0], legend: { show: false },
       cursor: { x: !across, y: false, points: { show: !bars || !spec.stacked, size: 6 } },
       tzDate: spec.utc ? (at) => uPlot.tzDate(new Date(at * 1000), "UTC") : undefined,
       scales: {
