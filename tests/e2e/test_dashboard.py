@@ -15,12 +15,12 @@ import pytest
 
 from crossdock.client.admin import AdminClient
 from crossdock.client.qless import QlessClient
+from tests.support.browser import chromium
 from tests.support.faktory_client import Client
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
 
-CHROMIUM: Final = shutil.which("chromium") or ""
 AXE: Final = "axe-core@4.14.0"
 INSTALL_S: Final = 120
 PATIENCE_MS: Final = 15_000
@@ -96,14 +96,8 @@ def fill(server: Server, client: Client) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if not CHROMIUM:
-        pytest.skip("THE DASHBOARD WAS NOT TESTED IN A BROWSER: chromium is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium("THE DASHBOARD") as found:
         yield found
-        found.close()
 
 
 class Tab:

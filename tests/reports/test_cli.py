@@ -1,5 +1,6 @@
 """`crossdock report` on the command line: terminal, JSON, HTML page, and errors."""
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -99,7 +100,7 @@ def test_a_report_as_a_page(words: list[str], shop: Tables, tmp_path: Path, caps
 def test_the_page_of_a_queue_has_its_plots(shop: Tables, capsys: pytest.CaptureFixture[str]) -> None:
     main([*arguments(shop, "queue", "mail"), "--html", "-"])
     page = Checked(capsys.readouterr().out)
-    assert page.plots == [
+    assert list(page.plots) == [
         "Jobs done and failed attempts, jobs",
         "Jobs an hour, jobs an hour",
         "Jobs in the queue, jobs",
@@ -107,7 +108,12 @@ def test_the_page_of_a_queue_has_its_plots(shop: Tables, capsys: pytest.CaptureF
         "Runs, percentiles of each day, time",
         "Jobs, percentiles of each day, time",
     ]
-    assert "11-16: 8 done" in page.text and "11-16: 2 failed" in page.text
+    ended = page.plots["Jobs done and failed attempts, jobs"]
+    assert {each["label"]: each["values"][-1] for each in ended["series"]} == {"done": 8, "failed": 2}
+    assert dt.datetime.fromtimestamp(ended["x"][-1], dt.UTC).date() == LAST
+    hours = page.plots["Jobs an hour, jobs an hour"]["x"]
+    assert dt.datetime.fromtimestamp(hours[0], dt.UTC) == at(2, 5)  # no empty hours before the first event
+    assert "jobs, 2026-11-10 to 2026-11-16, tables up to 2026-11-16 05:09:00 UTC" in page.text
 
 
 def test_a_page_does_not_replace_a_folder_or_device(shop: Tables, capsys: pytest.CaptureFixture[str]) -> None:

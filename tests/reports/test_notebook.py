@@ -1,14 +1,16 @@
 """Runs the cells of the documentation notebook on small tables. A Jupyter kernel would need twenty packages."""
 
 import datetime as dt
+import html
+import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas  # type: ignore[import-untyped]
 import pytest
 
 from crossdock.cli.render.notebook import Drawing, draw
+from tests.reports.pages import Checked
 from tests.reports.tables import Tables, day
 from tests.support.notebook import run_cells
 
@@ -32,8 +34,11 @@ def test_the_plots_of_the_notebook_are_drawn(shop: Tables, tmp_path: Path, monke
 
     def noted(*values: Any) -> Drawing:
         drawing = draw(*values)
-        page = ElementTree.fromstring(f"<p>{drawing._repr_html_()}</p>")
-        drawn.append(str(next(page.iter("svg")).get("aria-label")))
+        frame = re.fullmatch(
+            r'<iframe sandbox="allow-scripts" [^<>]*srcdoc="([^"<>]*)"></iframe>', drawing._repr_html_()
+        )
+        assert frame
+        drawn.extend(Checked(html.unescape(frame[1])).plots)
         return drawing
 
     monkeypatch.chdir(tmp_path)
@@ -53,7 +58,8 @@ def test_a_frame_becomes_a_plot() -> None:
     index = [dt.datetime(2026, 11, 16, hour, tzinfo=dt.UTC) for hour in (0, 5)]
     frame = pandas.DataFrame({"arrived": [1, 2], "departed": [None, 3]}, index=index)
     plot = draw("lines", "T", "jobs", frame).plot
-    assert (plot.labels, plot.series) == (["11-16", "11-16 05h"], {"arrived": [1.0, 2.0], "departed": [None, 3.0]})
+    assert (plot.labels, plot.series) == (index, {"arrived": [1.0, 2.0], "departed": [None, 3.0]})
+    assert draw("lines", "T", "jobs", frame[:1]).plot.labels == [dt.date(2026, 11, 16)]
     with pytest.raises(ValueError, match="'metres' is no unit of plots; there are: time, jobs"):
         draw("lines", "T", "metres", frame)
     with pytest.raises(ValueError, match="5 series have more than 4 colours"):

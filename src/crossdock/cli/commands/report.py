@@ -255,7 +255,7 @@ def _report(
         return
     page = _page_of(name)(found, _facts(fresh, server))
     if html_file is not None:
-        _write(html_file, page)
+        _write(html_file, page, f"{fresh.first} to {fresh.last}, tables up to {_upto(fresh)}")
         return
     from crossdock.cli.render.terminal import text
 
@@ -268,10 +268,11 @@ def _page_of(name: str) -> Callable[[Any, list[str]], Any]:
     return page
 
 
-def _write(file: Path, page: Any) -> None:
+def _write(file: Path, page: Any, age: str) -> None:
     from crossdock.cli.render.html import document
 
-    text = document(page, f"Crossdock {__version__}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC")
+    made_by = f"Crossdock {__version__}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC"
+    text = document(page, made_by, age)
     if str(file) == "-":
         click.echo(text, nl=False)
         return
@@ -287,16 +288,19 @@ def _check_days(days: int, until: Any) -> None:
         raise click.UsageError(f"--until {until.date()} has no {some(days, 'day')} before it")
 
 
+def _upto(fresh: "Freshness") -> str:
+    return f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
+
+
 def _facts(fresh: "Freshness", server: str | None) -> list[str]:
     days = (fresh.last - fresh.first).days + 1
-    upto = f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
     behind = "everything is ingested"
     if not fresh.lakes:
         behind = "there is no lake here, so the tables' lag is not known"
     elif fresh.waiting:
         behind = f"{some(fresh.waiting_rows, 'event')} not ingested yet: run crossdock pipeline run"
     seen = f"; observed: {lasting(fresh.observed_s)}" if fresh.observed_s else ""
-    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC{seen}", f"tables up to {upto}; {behind}"]
+    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC{seen}", f"tables up to {_upto(fresh)}; {behind}"]
     if server is not None:
         facts.append(f"server {server}")
     elif len(fresh.servers) > 1:

@@ -1,36 +1,26 @@
-"""Plots of the reports in a notebook, as SVG in the cell's output. They need no plotting library.
+"""Plots of the reports in a notebook. Each is a small page in a frame, with the charts' script in it.
 
     draw("columns", "Jobs done", "jobs", frame)
 
 `frame` is a pandas DataFrame: its index has the labels, and each column is a series.
 """
 
+import datetime as dt
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from crossdock.cli.render.html import one_chart
 from crossdock.cli.render.page import UNITS, Plot
-from crossdock.cli.render.plots import svg
-
-_STYLE: Final = """<style>
-.crossdock{--ink:#5b6675;--rule:#d9dee5;--c0:#2f6fb2;--c1:#c8442c;--c2:#d29a1c;--c3:#5a9a58;max-width:44rem}
-@media(prefers-color-scheme:dark){.crossdock{--ink:#9aa5b4;--rule:#333b46;
---c0:#69a7e6;--c1:#ee7a63;--c2:#e3b64f;--c3:#86c583}}
-.crossdock figure{margin:.4rem 0}.crossdock figcaption{font-weight:600}
-.crossdock svg{display:block;width:100%;height:auto}
-.crossdock svg text{font:12px system-ui,sans-serif;fill:var(--ink)}
-.crossdock .key{font-weight:400;margin-left:.6rem}
-.crossdock .key::before{content:"";display:inline-block;width:.7em;height:.7em;margin-right:.3em}
-.crossdock .k0::before{background:var(--c0)}.crossdock .k1::before{background:var(--c1)}
-.crossdock .k2::before{background:var(--c2)}.crossdock .k3::before{background:var(--c3)}
-.crossdock .c0{fill:var(--c0)}.crossdock .c1{fill:var(--c1)}.crossdock .c2{fill:var(--c2)}.crossdock .c3{fill:var(--c3)}
-.crossdock .l0,.crossdock .l1,.crossdock .l2,.crossdock .l3{fill:none;stroke-width:2;stroke-linejoin:round}
-.crossdock .l0{stroke:var(--c0)}.crossdock .l1{stroke:var(--c1)}
-.crossdock .l2{stroke:var(--c2)}.crossdock .l3{stroke:var(--c3)}
-.crossdock .grid{stroke:var(--rule);stroke-width:1}
-</style>"""
 
 #: Colours; more series would look alike.
 _SERIES: Final = 4
+
+
+#: Pixels: of a chart with its title and legend, and of a bar with its label.
+_CHART_HIGH: Final = 320
+_HEAD_HIGH, _BAR_HIGH = 120, 40
+_HIGH_AT_MOST: Final = 800
 
 
 class Drawing:
@@ -40,7 +30,11 @@ class Drawing:
         self.plot = plot
 
     def _repr_html_(self) -> str:
-        return f'{_STYLE}<div class="crossdock">{svg(self.plot)}</div>'
+        """A frame without the notebook's origin: the chart's script cannot reach the notebook."""
+        bars = self.plot.kind == "bars"
+        high = min(_HEAD_HIGH + _BAR_HIGH * len(self.plot.labels), _HIGH_AT_MOST) if bars else _CHART_HIGH
+        page = html.escape(one_chart(self.plot))
+        return f'<iframe sandbox="allow-scripts" width="100%" height="{high}" frameborder="0" srcdoc="{page}"></iframe>'
 
 
 def draw(kind: Literal["columns", "lines", "bars"], title: str, unit: str, frame: Any) -> Drawing:
@@ -56,14 +50,15 @@ def draw(kind: Literal["columns", "lines", "bars"], title: str, unit: str, frame
     return Drawing(Plot(kind, title, unit, labels, series))
 
 
-def _of_pandas(frame: Any) -> tuple[Sequence[str], Mapping[str, Sequence[float | None]]]:
-    labels = [_label(value) for value in frame.index]
+def _of_pandas(frame: Any) -> tuple[Sequence[str] | Sequence[dt.date], Mapping[str, Sequence[float | None]]]:
     found = {str(name): [None if value != value else float(value) for value in frame[name]] for name in frame.columns}
-    return labels, found
+    return _labels(list(frame.index)), found
 
 
-def _label(value: Any) -> str:
-    """Hours and days as the axis expects them."""
-    if hasattr(value, "hour") and hasattr(value, "strftime"):
-        return str(value.strftime("%m-%d" if value.hour == 0 and value.minute == 0 else "%m-%d %Hh"))
-    return str(value.strftime("%m-%d")) if hasattr(value, "strftime") else str(value)
+def _labels(values: list[Any]) -> Sequence[str] | Sequence[dt.date]:
+    """Times make an axis of time: of days if all are midnight, else of hours."""
+    if not all(isinstance(value, dt.date) for value in values):
+        return [str(value) for value in values]
+    if all(not isinstance(value, dt.datetime) or value.time() == dt.time() for value in values):
+        return [dt.date(value.year, value.month, value.day) for value in values]
+    return values

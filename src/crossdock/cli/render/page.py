@@ -1,5 +1,6 @@
 """A report as titles, tables and plots. Text is as clients wrote it: the renderer must escape it."""
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -44,7 +45,7 @@ class Plot(NamedTuple):
     kind: Literal["columns", "lines", "bars"]
     title: str
     unit: str  #: one of UNITS
-    labels: Sequence[str]
+    labels: Sequence[str] | Sequence[dt.date]  #: days, or hours as datetimes, make an axis of time in UTC
     series: Mapping[str, Sequence[float | None]]  #: by name; None: no value
 
 

@@ -26,7 +26,7 @@ def slo_page(report: Slo, facts: list[str]) -> Page:
         ),
         "all days of the report; a job that died counts as late; the budget is the share of jobs that may be late",
         [
-            Plot("lines", f"{each.queue}: {_objective(each)}", "of the jobs", [f"{day:%m-%d}" for day in report.days],
+            Plot("lines", f"{each.queue}: {_objective(each)}", "of the jobs", report.days,
                  {"in time": each.by_day, "target": [each.target] * len(report.days)})
             for each in rows[:BARS]
         ],
@@ -129,7 +129,7 @@ def cost_page(report: Cost, facts: list[str]) -> Page:
             f"{_money(report.price)}{unit} per worker hour; PER 1,000 jobs done; WASTED: the cost of failed attempts",
         ))),
         [
-            Plot("columns", f"Cost{unit} by day", "money", [f"{day:%m-%d}" for day in report.days],
+            Plot("columns", f"Cost{unit} by day", "money", report.days,
                  {"cost": report.whole.by_day}),
             Plot("bars", f"Cost{unit} by queue", "money", [each.queue for each in few],
                  {"useful": [each.cost - each.wasted for each in few], "wasted": [each.wasted for each in few]}),

@@ -1,5 +1,6 @@
 """The pages of report `queue`: all queues, and one queue by day, hour and kind."""
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
@@ -34,7 +35,7 @@ _SPANS: Final = (
 
 def queues_page(report: Queues, facts: list[str]) -> Page:
     rows = report.queues
-    few, days = rows[:BARS], [f"{day:%m-%d}" for day in report.days]
+    few, days = rows[:BARS], report.days
     names = [row.queue for row in few]
     totals = [[sum(of_day) for of_day in zip(*column, strict=True)] for column in (
         [row.done_by_day for row in rows], [row.failed_by_day for row in rows]
@@ -170,7 +171,7 @@ def outlook_text(of: Outlook) -> str:
 
 
 def queue_page(report: Queue, facts: list[str]) -> Page:
-    days = [f"{day.date:%m-%d}" for day in report.days]
+    days = [day.date for day in report.days]
     whole = report.whole
     parts = [*((f"{day.date}", day.part.times) for day in report.days), ("all", whole.times)]
     ended = [day.part.outcomes for day in report.days]
@@ -226,14 +227,14 @@ def _day(day: Day) -> tuple[str, ...]:
     return f"{day.date}", number(day.arrived), number(day.departed), *outcomes(day.part.outcomes)[:4]
 
 
-def _percentiles(report: Queue, what: str, days: list[str]) -> Plot:
+def _percentiles(report: Queue, what: str, days: list[dt.date]) -> Plot:
     spreads = [getattr(day.part.times, what) for day in report.days]
     lines = {name: [getattr(each, name) for each in spreads] for name in ("p50", "p95", "p99")}
     return Plot("lines", f"{_PLURAL[what].capitalize()}, percentiles of each day", "time", days, lines)
 
 
 def _hourly(report: Queue) -> Section:
-    labels = [f"{hour.hour:%m-%d %H}h" for hour in report.hours]
+    hours = [hour.hour for hour in report.hours]
     rows = []
     for day in report.days:
         mine = [hour for hour in report.hours if hour.hour.date() == day.date]
@@ -253,10 +254,10 @@ def _hourly(report: Queue) -> Section:
         Table(("DAY", "HOURS", ">MEAN", ">MOST", "ARRIVED", "DEPARTED"), rows, ("HOURS", "DEPARTED")),
         "arrivals an hour; hours are UTC, by the server's clock, from the first event to the last",
         [
-            Plot("lines", "Jobs an hour", "jobs an hour", labels,
+            Plot("lines", "Jobs an hour", "jobs an hour", hours,
                  {"arrived": [hour.arrived for hour in report.hours],
                   "departed": [hour.departed for hour in report.hours]}),
-            Plot("lines", "Jobs in the queue", "jobs", labels,
+            Plot("lines", "Jobs in the queue", "jobs", hours,
                  {"waiting or running": [hour.depth for hour in report.hours]}),
         ],
     )  # fmt: skip

@@ -25,14 +25,13 @@ _DIGITS: Final = re.compile(r"\d+")
 
 def failures_page(report: Failures, facts: list[str]) -> Page:
     causes, few = report.causes, report.causes[:BARS]
-    days = [f"{day:%m-%d}" for day in report.days]
     rows = [(each.queue, *outcomes(each.outcomes)) for each in report.queues]
     by_queue = Section(
         "Deaths and failures by queue",
         Table(("QUEUE", *OUTCOME_HEADS), [*rows, ("all", *outcomes(report.whole))] if rows else []),
         f"a job died if it failed and was not tried again; {OUTCOMES}",
         [
-            Plot("columns", "Failures", "failures", days, {
+            Plot("columns", "Failures", "failures", report.days, {
                 "tried again": [n - deaths for n, deaths in zip(report.by_day, report.deaths_by_day, strict=True)],
                 "died": report.deaths_by_day,
             }),
@@ -53,7 +52,7 @@ def failures_page(report: Failures, facts: list[str]) -> Page:
             "messages with different numbers and ids are one cause",
         ))),
         [
-            Plot("bars", "Top causes", "failures", [f"{_text(each)} in {each.queue}" for each in few],
+            Plot("bars", "Top causes", "failures", [f"{each.queue}: {_text(each)}" for each in few],
                  {"failures": [each.n for each in few]}),
         ] if causes else (),
     )  # fmt: skip
@@ -173,7 +172,7 @@ def workers_page(report: Workers, facts: list[str]) -> Page:
         "; ".join(filter(None, (more(len(report.workers), report.total, "worker", "busy time"), _ABOUT))),
         [
             Plot("lines", "Busy threads, mean of each hour", "threads",
-                 [f"{hour:%m-%d %H}h" for hour, _ in report.hours],
+                 [hour for hour, _ in report.hours],
                  {"busy": [busy / _HOUR_S for _, busy in report.hours]}),
             Plot("bars", "Use of their hours", "part of its hours", names, {"use": [each.utilisation for each in few]}),
             Plot("bars", "Attempts by outcome", "jobs", names, outcomes),

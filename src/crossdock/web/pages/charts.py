@@ -1,25 +1,9 @@
-"""What the chart component draws: the last hour from the server, or days from the pipeline's tables."""
+"""Charts of the live state: the last hour of rates, and distributions."""
 
 from typing import Any
 
+from crossdock.web.chart_specs import Chart, labelled, series
 from crossdock.web.pages.formatting import moment, span
-
-Chart = dict[str, Any]
-
-
-def series(unit: str, x: list[float], lines: dict[str, list[Any]], kind: str = "lines") -> Chart:
-    """Lines by their label."""
-    return {
-        "unit": unit,
-        "kind": kind,
-        "x": x,
-        "series": [{"label": label, "values": values} for label, values in lines.items()],
-    }
-
-
-def bars(unit: str, labels: list[str], lines: dict[str, list[Any]]) -> Chart:
-    """A chart with a text below each bar."""
-    return series(unit, [float(index) for index in range(len(labels))], lines, "bars") | {"labels": labels}
 
 
 def hour(rates: dict[str, Any] | None) -> dict[str, Chart]:
@@ -46,4 +30,4 @@ def histogram(distribution: dict[str, Any], label: str) -> Chart:
     between = [count - before for before, count in zip([0, *counts], counts, strict=False)]
     first = next((index for index, count in enumerate(between) if count), 0)
     last = max((index for index, count in enumerate(between) if count), default=-1)
-    return bars("times", labels[first : last + 1], {label: between[first : last + 1]})
+    return labelled("times", labels[first : last + 1], {label: between[first : last + 1]})

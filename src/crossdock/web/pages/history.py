@@ -10,7 +10,8 @@ from litestar.response import Template
 
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
-from crossdock.web.pages import charts, links
+from crossdock.web.chart_specs import Chart, series
+from crossdock.web.pages import links
 from crossdock.web.pages.formatting import moment
 from crossdock.web.pages.job import steps
 from crossdock.web.pages.render import render, text_of
@@ -70,7 +71,7 @@ def _days(text: str) -> int:
     return max(1, min(int(text), _MOST_DAYS)) if text.isascii() and text.isdecimal() else 30
 
 
-def _daily(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+def _daily(rows: list[dict[str, Any]]) -> list[tuple[str, str, Chart]]:
     """Percentiles of several kinds cannot be added up, so the charts show the slowest kind of each day."""
     jobs = {
         label: _by_time(rows, "date", name, sum)
@@ -83,24 +84,24 @@ def _daily(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
     ]
 
 
-def _hourly(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+def _hourly(rows: list[dict[str, Any]]) -> list[tuple[str, str, Chart]]:
     jobs = {name: _by_time(rows, "hour", name, sum) for name in ("arrived", "succeeded", "failed")}
     return [("Jobs per hour", "jobs", _lines("jobs", jobs))]
 
 
-def _workers(rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+def _workers(rows: list[dict[str, Any]]) -> list[tuple[str, str, Chart]]:
     busy = _by_time(rows, "hour", "busy_s", sum)
     return [("Busy time per hour", "seconds, all workers", _lines("s", {"busy": busy}))]
 
 
-_CHARTS: Final[dict[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, charts.Chart]]]]] = {
+_CHARTS: Final[dict[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, Chart]]]]] = {
     "daily": _daily,
     "hourly": _hourly,
     "workers": _workers,
 }
 
 
-def chart_rows(table: str, rows: list[dict[str, Any]]) -> list[tuple[str, str, charts.Chart]]:
+def chart_rows(table: str, rows: list[dict[str, Any]]) -> list[tuple[str, str, Chart]]:
     """The charts of a table: title, unit and lines."""
     return _CHARTS[table](rows) if table in _CHARTS else []
 
@@ -117,9 +118,9 @@ def _by_time(
     return {at: add(some) for at, some in values.items()}
 
 
-def _lines(unit: str, lines: dict[str, dict[float, float]]) -> charts.Chart:
+def _lines(unit: str, lines: dict[str, dict[float, float]]) -> Chart:
     x = sorted({at for line in lines.values() for at in line})
-    return charts.series(unit, x, {label: [line.get(at) for at in x] for label, line in lines.items()})
+    return series(unit, x, {label: [line.get(at) for at in x] for label, line in lines.items()})
 
 
 @get("/jobs/{number:str}/history", include_in_schema=False)
