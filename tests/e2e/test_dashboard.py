@@ -35,6 +35,7 @@ PAGES: Final = {
     "scheduled": "/scheduled",
     "dead": "/dead",
     "job": "/jobs/1",
+    "graph": "/jobs/child",
     "queues": "/queues",
     "queue": "/queues/mail",
     "workers": "/workers",
@@ -194,6 +195,28 @@ def test_numbers_and_lists_update_without_reloading(browser: Any, server: Server
         page.wait_for_selector("a[href='/queues/fresh']")
         assert page.evaluate("window.kept")
         assert tab.problems == []
+
+
+def test_the_lamp_says_connecting_until_the_first_event_and_nothing_shifts(browser: Any, server: Server) -> None:
+    with Tab(browser, server) as tab:
+        tab.page.route("**/live", lambda route: None)  # never answered
+        page = tab.open("/queues")
+        place = page.locator(".live").bounding_box()
+        assert page.locator(".live span").text_content() == "connecting"
+        page.unroute("**/live")
+        page.reload()
+        page.wait_for_selector(".live[data-state=on]")
+        assert page.locator(".live").bounding_box() == place
+        bar = page.locator(".bar").bounding_box()
+        assert bar["x"] + bar["width"] == page.evaluate("document.documentElement.clientWidth")
+
+
+def test_a_graph_links_to_the_jobs_that_a_job_waits_for(browser: Any, server: Server) -> None:
+    with Tab(browser, server, java_script_enabled=False) as tab:
+        page = tab.open("/jobs/child")
+        assert page.locator("#graph a[aria-current] title").text_content().startswith("Index, ")
+        page.click("#graph a:not([aria-current])")
+        assert page.locator("h1").text_content() == HOSTILE
 
 
 def test_times_are_local_with_utc_on_hover(browser: Any, server: Server) -> None:

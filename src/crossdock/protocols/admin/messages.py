@@ -213,6 +213,12 @@ class Job(Request, tag="job"):
     id: Id
 
 
+class Graph(Request, tag="graph"):
+    """The jobs that a job waits for, and those that wait for it."""
+
+    id: Id
+
+
 class States(Request, tag="states"):
     numbers: Annotated[list[int], Meta(max_length=NAMES)]
 
@@ -331,6 +337,7 @@ AnyRequest = (
     | Jobs
     | Count
     | Job
+    | Graph
     | States
     | Retry
     | Kill
