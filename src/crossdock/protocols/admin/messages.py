@@ -162,6 +162,10 @@ class Settings(Request, tag="settings"):
     pass
 
 
+class Warnings(Request, tag="warnings"):
+    pass
+
+
 class Queues(Page, tag="queues"):
     by: Literal["name", "ready"] = "name"  #: ready: one page, the longest queues first
     by_state: bool = False  #: also count the jobs in every other state
@@ -367,6 +371,7 @@ AnyRequest = (
     | RateHistory
     | Protocols
     | Settings
+    | Warnings
     | Reload
 )
 

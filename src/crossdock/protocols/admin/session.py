@@ -141,6 +141,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.RateHistory: _on_source(metrics.rates),
     messages.Protocols: _on_source(metrics.protocols),
     messages.Settings: _on_source(metrics.settings),
+    messages.Warnings: _on_source(metrics.warnings),
     messages.Queues: lambda session, request: reads.queues(
         session._dispatcher, session._status_source, session._demand, request
     ),
