@@ -3,27 +3,25 @@
 Screenshots of each page in light, dark and at phone width go to the folder in CROSSDOCK_SCREENSHOTS, if it is set.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 
 from crossdock.client.admin import AdminClient
 from crossdock.client.qless import QlessClient
+from tests.support.browser import Tab, screenshot
 from tests.support.faktory_client import Client
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
 
-CHROMIUM: Final = shutil.which("chromium") or ""
 AXE: Final = "axe-core@4.14.0"
 INSTALL_S: Final = 120
-PATIENCE_MS: Final = 15_000
 
 HOSTILE: Final = "\"'><img src=x onerror=alert(1)>"
 
@@ -93,57 +91,6 @@ def fill(server: Server, client: Client) -> None:
     with QlessClient("127.0.0.1", server.ports["redis"]) as qless:
         qless.put(HOSTILE, HOSTILE, HOSTILE, b"{}", tags=[HOSTILE])
         qless.put("index", "child", "Index", b"{}", depends=[HOSTILE])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM:
-        pytest.skip("THE DASHBOARD WAS NOT TESTED IN A BROWSER: chromium is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-class Tab:
-    """A page that remembers what went wrong in it."""
-
-    def __init__(self, browser: Any, server: Server, **options: Any) -> None:
-        self.context = browser.new_context(
-            base_url=f"http://127.0.0.1:{server.ports['http']}", timezone_id="Asia/Tokyo", **options
-        )
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
-        self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", self._note)
-        self.page.on("dialog", self._dismiss)
-
-    def _note(self, said: Any) -> None:
-        if said.type == "error":
-            self.problems.append(said.text)
-
-    def _dismiss(self, dialog: Any) -> None:
-        self.problems.append("a script of a job ran")
-        dialog.dismiss()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-
-    def open(self, path: str) -> Any:
-        self.page.goto(path, wait_until="load")
-        return self.page
-
-
-def screenshot(page: Any, name: str) -> None:
-    folder = os.environ.get("CROSSDOCK_SCREENSHOTS", "")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 @pytest.mark.parametrize(
