@@ -38,7 +38,7 @@ async def server(request: WebRequest) -> Template:
         lake=figures["lake"],
         syncs=charts.histogram(figures["journal"]["sync"], "syncs"),
         delays=charts.histogram(figures["loop_delay"], "passes"),
-        warnings=[*warnings(shown, figures["lake"]), *map(sentence, found["warnings"])],
+        warnings=[*warnings(shown, figures["lake"]), *map(_as_sentence, found["warnings"])],
     )
 
 
@@ -53,6 +53,11 @@ def warnings(status: dict[str, Any], lake: dict[str, Any] | None) -> list[str]:
     if lake is not None and lake["lag_s"] > _LATE_LAKE_S:
         found.append(f"The lake is {span(lake['lag_s'])} behind the journal. History on other pages is that old.")
     return found
+
+
+def _as_sentence(text: str) -> str:
+    """The name of a setting or a file at the beginning stays as it is written."""
+    return sentence(text) if text.partition(" ")[0].isalpha() else f"{text}."
 
 
 def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
