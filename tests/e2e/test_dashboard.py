@@ -158,6 +158,12 @@ def test_the_lamp_says_connecting_until_the_first_event_and_nothing_shifts(brows
         assert bar["x"] + bar["width"] == page.evaluate("document.documentElement.clientWidth")
 
 
+def test_http_is_counted_among_the_protocols(browser: Any, server: Server) -> None:
+    with Tab(browser, server) as tab:
+        row = tab.open("/protocols").locator("tbody tr", has_text="http").locator("td").all_text_contents()
+        assert row[0] == "http" and int(row[2]) >= 1 and int(row[3].replace("\u202f", "")) >= 1
+
+
 def test_a_graph_links_to_the_jobs_that_a_job_waits_for(browser: Any, server: Server) -> None:
     with Tab(browser, server, java_script_enabled=False) as tab:
         page = tab.open("/jobs/child")
@@ -179,6 +185,7 @@ def test_the_keyboard_searches_moves_and_explains(browser: Any, server: Server) 
         page.keyboard.press("?")
         assert page.locator("#help").is_visible()
         page.keyboard.press("Escape")
+        page.locator("#help").wait_for(state="hidden")  # keys belong to the help until it is closed
         page.keyboard.press("j")
         page.keyboard.press("j")
         page.keyboard.press("k")

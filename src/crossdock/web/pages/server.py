@@ -71,7 +71,9 @@ def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 @get("/protocols", include_in_schema=False)
 async def protocols(request: WebRequest) -> Template:
     found = await ask(request, "protocols")
-    return await render(request, "protocols.html", "/protocols", protocols=found["protocols"])
+    return await render(
+        request, "protocols.html", "/protocols", protocols=request.app.state.traffic.merged(found["protocols"])
+    )
 
 
 @get("/throttles", include_in_schema=False)
