@@ -11,7 +11,7 @@ from typing import Final
 
 import apsw
 
-from crossdock.cli.diagnosis import IN_MEMORY, MOUNTS, file_system
+from crossdock.server.diagnosis import IN_MEMORY, MOUNTS, file_system
 
 _SYNCS: Final = 200
 _BUSY: Final = 0.5

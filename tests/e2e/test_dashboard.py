@@ -3,19 +3,18 @@
 Screenshots of each page in light, dark and at phone width go to the folder in CROSSDOCK_SCREENSHOTS, if it is set.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 
 from crossdock.client.admin import AdminClient
 from crossdock.client.qless import QlessClient
-from tests.support.browser import chromium
+from tests.support.browser import Tab, screenshot
 from tests.support.faktory_client import Client
 from tests.support.server import Server
 
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.clients
 
 AXE: Final = "axe-core@4.14.0"
 INSTALL_S: Final = 120
-PATIENCE_MS: Final = 15_000
 
 HOSTILE: Final = "\"'><img src=x onerror=alert(1)>"
 
@@ -35,6 +33,7 @@ PAGES: Final = {
     "scheduled": "/scheduled",
     "dead": "/dead",
     "job": "/jobs/1",
+    "graph": "/jobs/child",
     "queues": "/queues",
     "queue": "/queues/mail",
     "workers": "/workers",
@@ -94,51 +93,6 @@ def fill(server: Server, client: Client) -> None:
         qless.put("index", "child", "Index", b"{}", depends=[HOSTILE])
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium("THE DASHBOARD") as found:
-        yield found
-
-
-class Tab:
-    """A page that remembers what went wrong in it."""
-
-    def __init__(self, browser: Any, server: Server, **options: Any) -> None:
-        self.context = browser.new_context(
-            base_url=f"http://127.0.0.1:{server.ports['http']}", timezone_id="Asia/Tokyo", **options
-        )
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
-        self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", self._note)
-        self.page.on("dialog", self._dismiss)
-
-    def _note(self, said: Any) -> None:
-        if said.type == "error":
-            self.problems.append(said.text)
-
-    def _dismiss(self, dialog: Any) -> None:
-        self.problems.append("a script of a job ran")
-        dialog.dismiss()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-
-    def open(self, path: str) -> Any:
-        self.page.goto(path, wait_until="load")
-        return self.page
-
-
-def screenshot(page: Any, name: str) -> None:
-    folder = os.environ.get("CROSSDOCK_SCREENSHOTS", "")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
-
-
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [("light", 1_280, "light"), ("dark", 1_280, "dark"), ("narrow", 1_100, "light"), ("phone", 390, "light")],
@@ -190,6 +144,34 @@ def test_numbers_and_lists_update_without_reloading(browser: Any, server: Server
         assert tab.problems == []
 
 
+def test_the_lamp_says_connecting_until_the_first_event_and_nothing_shifts(browser: Any, server: Server) -> None:
+    with Tab(browser, server) as tab:
+        tab.page.route("**/live", lambda route: None)  # never answered
+        page = tab.open("/queues")
+        place = page.locator(".live").bounding_box()
+        assert page.locator(".live span").text_content() == "connecting"
+        page.unroute("**/live")
+        page.reload()
+        page.wait_for_selector(".live[data-state=on]")
+        assert page.locator(".live").bounding_box() == place
+        bar = page.locator(".bar").bounding_box()
+        assert bar["x"] + bar["width"] == page.evaluate("document.documentElement.clientWidth")
+
+
+def test_http_is_counted_among_the_protocols(browser: Any, server: Server) -> None:
+    with Tab(browser, server) as tab:
+        row = tab.open("/protocols").locator("tbody tr", has_text="http").locator("td").all_text_contents()
+        assert row[0] == "http" and int(row[2]) >= 1 and int(row[3].replace("\u202f", "")) >= 1
+
+
+def test_a_graph_links_to_the_jobs_that_a_job_waits_for(browser: Any, server: Server) -> None:
+    with Tab(browser, server, java_script_enabled=False) as tab:
+        page = tab.open("/jobs/child")
+        assert page.locator("#graph a[aria-current] title").text_content().startswith("Index, ")
+        page.click("#graph a:not([aria-current])")
+        assert page.locator("h1").text_content() == HOSTILE
+
+
 def test_times_are_local_with_utc_on_hover(browser: Any, server: Server) -> None:
     with Tab(browser, server) as tab:
         due = tab.open("/scheduled").locator("tbody time").first
@@ -203,6 +185,7 @@ def test_the_keyboard_searches_moves_and_explains(browser: Any, server: Server) 
         page.keyboard.press("?")
         assert page.locator("#help").is_visible()
         page.keyboard.press("Escape")
+        page.locator("#help").wait_for(state="hidden")  # keys belong to the help until it is closed
         page.keyboard.press("j")
         page.keyboard.press("j")
         page.keyboard.press("k")

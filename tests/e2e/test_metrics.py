@@ -87,6 +87,9 @@ def test_the_endpoint_counts_jobs_by_queue_and_state(scrape: Scrape) -> None:
     assert scrape.value("command_errors_total", protocol="faktory") == 1
     assert scrape.value("connections", protocol="redis") == 0
     assert scrape.value("journal_sync_seconds_count") > 0
+    assert scrape.value("commands_total", protocol="http") >= 1
+    assert scrape.value("connections", protocol="http") >= 1
+    assert scrape.value("command_errors_total", protocol="http") == 0
 
 
 def test_a_queue_named_like_the_rest_makes_no_second_series(scrape: Scrape) -> None:

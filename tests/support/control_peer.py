@@ -112,6 +112,9 @@ class FixedStatus:
     def traffic(self) -> list[ProtocolTraffic]:
         return [TRAFFIC]
 
+    def warnings(self) -> list[str]:
+        return ["the disk is small"]
+
     def settings_in_effect(self) -> list[SettingRow]:
         return [SETTING]
 

@@ -30,6 +30,7 @@ from crossdock.server import admission, clock, endpoints, listeners, reload, sta
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
+from crossdock.server.diagnosis import running_warnings
 from crossdock.server.event_log import log_events
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
@@ -169,6 +170,7 @@ class Server:
             lake=self._lake,
         )
         self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
+        self._metrics.diagnose = self._warnings
         if self._tracing is not None:
             self._commit.observers.append(TraceRecorder(recovered.state, self._tracing.report).observe)
             self._metrics.tracing = self._tracing
@@ -319,6 +321,17 @@ class Server:
         if not reload.LOG.isdisjoint(done.changed):  # after these lines, which the new level may hide
             self._apply_log()
         return done
+
+    def _warnings(self) -> list[str]:
+        """Of the settings in effect, and of the file and the environment as they are now."""
+        loaded = Loaded(self._settings, dict(self._sources), [], None)
+        try:
+            if self._load is not None:
+                now = self._load()
+                loaded = Loaded(self._settings, now.sources | dict(self._sources), now.warnings, now.file)
+            return running_warnings(loaded)
+        except (BadSetting, OSError) as error:
+            return [f"the settings cannot be read again, so a reload or a restart would fail: {error}"]
 
     def _apply(self, changed: list[str], commands: dict[str, Command[None]]) -> None:
         settings = self._settings

@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -111,6 +111,7 @@ class Metrics:
         self.listeners: dict[str, str] = {}  #: name and address, once they are open
         self.protocols: list[WireProtocol] = []
         self.settings: list[SettingRow] = []
+        self.diagnose: Callable[[], list[str]] = list
         self.tracing: TraceKeeper | None = None
 
     def _now(self) -> _Sample:
@@ -289,6 +290,9 @@ class Metrics:
 
     def settings_in_effect(self) -> list[SettingRow]:
         return self.settings
+
+    def warnings(self) -> list[str]:
+        return self.diagnose()
 
 
 def _queue_figures(

@@ -19,6 +19,7 @@ from crossdock.web.auth.tokens import Tokens
 from crossdock.web.history_reader import History
 from crossdock.web.options import WebOptions
 from crossdock.web.security import BODY_BYTES, Guard
+from crossdock.web.traffic import Counting, Traffic
 
 _HERE: Final = Path(__file__).parent
 
@@ -36,7 +37,9 @@ async def readyz(state: State) -> dict[str, str]:
     return {"status": "ready"}
 
 
-def create_app(options: WebOptions) -> Guard:
+def create_app(options: WebOptions, traffic: Traffic | None = None) -> Counting:
+    """`traffic` is shared with the process, which knows the open connections."""
+    traffic = traffic or Traffic()
     admin = Admin(options.data)
     history = History(options.lake, options.tables)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
@@ -57,6 +60,7 @@ def create_app(options: WebOptions) -> Guard:
                 "options": options,
                 "passwords": passwords,
                 "sessions": sessions,
+                "traffic": traffic,
             }
         ),
         template_config=TemplateConfig(directory=_HERE / "templates", engine=JinjaTemplateEngine),
@@ -67,4 +71,4 @@ def create_app(options: WebOptions) -> Guard:
         on_shutdown=[admin.close, history.close],
         logging_config=None,  # Litestar's own would replace the format of the log
     )
-    return Guard(app, options, passwords, sessions, tokens)
+    return Counting(Guard(app, options, passwords, sessions, tokens), traffic)

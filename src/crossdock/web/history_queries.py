@@ -122,7 +122,8 @@ def table(
     if queue and "queue" not in schema.names:
         raise ValueError(f"table {name} has no column queue")
     most = min(limit, ROWS)
-    query = f"SELECT {', '.join(schema.names)} FROM {name} WHERE {{here}} ORDER BY date DESC LIMIT {most + 1}"
+    order = "date DESC, hour DESC" if "hour" in schema.names else "date DESC"
+    query = f"SELECT {', '.join(schema.names)} FROM {name} WHERE {{here}} ORDER BY {order} LIMIT {most + 1}"
     rows = reader.rows(name, query, of_queue(queue))
     age = freshness(reader, lake)
     yield {

@@ -66,6 +66,8 @@ class Live:
         try:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._poll())
+            elif self._event.event == "numbers":  # the next ones can be two seconds away
+                yield self._event
             end = time.monotonic() + STREAM_S
             while time.monotonic() < end:
                 await self._changed.wait()

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from litestar import Response, get
 from litestar.datastructures import State
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -17,6 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from crossdock.protocols.admin.measurements import Distribution, JournalFigures, QueueFigures, ServerFigures
+from crossdock.web.traffic import PROTOCOL
 
 _PAGE_BYTES: Final = 4096
 
@@ -42,8 +44,9 @@ _decode = msgspec.json.Decoder(_Reply).decode
 class ServerCollector(Collector):
     """The metric families of one reply."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: Figures, http: dict[str, int]) -> None:
         self._figures = figures
+        self._http = http
 
     def collect(self) -> Iterator[Metric]:
         figures = self._figures
@@ -53,7 +56,7 @@ class ServerCollector(Collector):
         yield from _times([*figures.queues, figures.other])
         yield from _journal(figures.server.journal)
         yield from _lake(figures.server)
-        yield from _protocols(figures.server)
+        yield from _protocols(figures.server, self._http)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:
@@ -140,11 +143,13 @@ def _lake(server: ServerFigures) -> Iterator[Metric]:
         yield _gauge("lake_lag_bytes", "Journal that the lake has not read yet.", server.lake.lag_bytes)
 
 
-def _protocols(server: ServerFigures) -> Iterator[Metric]:
+def _protocols(server: ServerFigures, http: dict[str, int]) -> Iterator[Metric]:
     connections = GaugeMetricFamily("crossdock_connections", "Open connections.", labels=["protocol"])
     commands = CounterMetricFamily("crossdock_commands", "Commands of clients.", labels=["protocol"])
     errors = CounterMetricFamily("crossdock_command_errors", "Error replies.", labels=["protocol"])
     for each in server.protocols:
+        if each.protocol == PROTOCOL:
+            each = structs.replace(each, **http)
         for family, value in ((connections, each.connections), (commands, each.commands), (errors, each.errors)):
             if value is not None:
                 family.add_metric([each.protocol], value)
@@ -169,10 +174,10 @@ def _own_memory() -> int:
 
 @get("/metrics", include_in_schema=False)
 async def metrics(state: State) -> Response[bytes]:
-    """One request to the server. Only its figures are shown, and none of this process but its memory."""
+    """One request to the server. Of this process there are its memory and the traffic of HTTP."""
     reply: bytes = await state.admin.ask_raw("metrics")
     registry = CollectorRegistry()
-    registry.register(ServerCollector(_decode(reply).metrics))
+    registry.register(ServerCollector(_decode(reply).metrics, state.traffic.counts()))
     return Response(generate_latest(registry), headers={"content-type": CONTENT_TYPE_LATEST})
 
 

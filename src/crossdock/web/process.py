@@ -9,6 +9,7 @@ import uvicorn
 from crossdock.journal.child_process import end_with_server
 from crossdock.web.app import create_app
 from crossdock.web.options import WebOptions, decode
+from crossdock.web.traffic import Traffic
 
 #: Longest options line. A pipe holds this much, so the server never waits for this process to read it.
 _OPTIONS_BYTES = 65_536
@@ -28,8 +29,9 @@ def _read_options() -> WebOptions:
 def main() -> None:
     options = _read_options()
     end_with_server()
+    traffic = Traffic()
     config = uvicorn.Config(
-        create_app(options),
+        create_app(options, traffic),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -41,7 +43,9 @@ def main() -> None:
         proxy_headers=False,
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options.descriptor)])
+    server = uvicorn.Server(config)
+    traffic.open = server.server_state.connections
+    server.run(sockets=[socket.socket(fileno=options.descriptor)])
 
 
 if __name__ == "__main__":

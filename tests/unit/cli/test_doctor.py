@@ -10,10 +10,11 @@ import pytest
 
 from crossdock.cli import diagnosis
 from crossdock.cli.commands.doctor import Report
-from crossdock.cli.diagnosis import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.main import main
 from crossdock.journal.data_dir import DataDir, NotADirectory
 from crossdock.server import admission
+from crossdock.server import diagnosis as machine
+from crossdock.server.diagnosis import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.settings.loading import Found, load
 from crossdock.settings.table import TABLE
 
@@ -28,8 +29,8 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     on_disk = Path("mountinfo")
     on_disk.write_text("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "ascii")
-    monkeypatch.setattr(diagnosis, "MOUNTS", on_disk)
-    monkeypatch.setattr(diagnosis, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
+    monkeypatch.setattr(machine, "MOUNTS", on_disk)
+    monkeypatch.setattr(machine, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
     monkeypatch.setattr(admission, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
     monkeypatch.setattr(admission, "total_bytes", lambda folder: 100 * 1024 * admission.MIB)
 
@@ -108,7 +109,7 @@ def test_too_few_descriptors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_little_disk_space_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "free_bytes", lambda folder: 1_023 * admission.MIB)
+    monkeypatch.setattr(machine, "free_bytes", lambda folder: 1_023 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("only 1023 MiB of disk are free for the data folder")
 
@@ -122,7 +123,7 @@ def test_a_disk_below_the_watermark_is_warned_of(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_mount(), reason="this machine has no tmpfs at /dev/shm")
 def test_a_data_folder_in_memory_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "MOUNTS", MOUNTS)
+    monkeypatch.setattr(machine, "MOUNTS", MOUNTS)
     (warning,) = warned(server_data=str(SHARED_MEMORY / "not" / "there yet"))
     assert warning.startswith("the data folder is on tmpfs, in memory: a reboot loses every job")
 

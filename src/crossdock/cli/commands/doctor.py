@@ -9,6 +9,7 @@ import msgspec
 from crossdock import __version__
 from crossdock.cli import diagnosis
 from crossdock.cli.options import SettingsCommand, loaded
+from crossdock.server.diagnosis import bad_settings
 from crossdock.settings.table import TABLE
 
 _EXAMPLES = """\b
@@ -55,7 +56,7 @@ def doctor(as_json: bool, **values: Any) -> int:
         warnings=diagnosis.warnings(found),
     )
     click.echo(msgspec.json.format(msgspec.json.encode(report)).decode() if as_json else _text(report))
-    if diagnosis.bad_settings(found.settings):
+    if bad_settings(found.settings):
         return 2
     return 1 if report.warnings else 0
 

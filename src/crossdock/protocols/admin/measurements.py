@@ -127,3 +127,6 @@ class StatusSource(Protocol):
         """By listener, and of the admin protocol."""
 
     def settings_in_effect(self) -> list[SettingRow]: ...
+
+    def warnings(self) -> list[str]:
+        """What endangers jobs, one sentence each, without the journal's and the lake's own checks."""

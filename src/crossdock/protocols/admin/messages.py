@@ -162,6 +162,10 @@ class Settings(Request, tag="settings"):
     pass
 
 
+class Warnings(Request, tag="warnings"):
+    pass
+
+
 class Queues(Page, tag="queues"):
     by: Literal["name", "ready"] = "name"  #: ready: one page, the longest queues first
     by_state: bool = False  #: also count the jobs in every other state
@@ -210,6 +214,12 @@ class Count(JobFilter, tag="count"):
 
 
 class Job(Request, tag="job"):
+    id: Id
+
+
+class Graph(Request, tag="graph"):
+    """The jobs that a job waits for, and those that wait for it."""
+
     id: Id
 
 
@@ -331,6 +341,7 @@ AnyRequest = (
     | Jobs
     | Count
     | Job
+    | Graph
     | States
     | Retry
     | Kill
@@ -360,6 +371,7 @@ AnyRequest = (
     | RateHistory
     | Protocols
     | Settings
+    | Warnings
     | Reload
 )
 

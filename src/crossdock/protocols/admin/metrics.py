@@ -54,3 +54,7 @@ def protocols(dispatcher: Dispatcher, source: StatusSource, request: messages.Pr
 
 def settings(dispatcher: Dispatcher, source: StatusSource, request: messages.Settings) -> bytes:
     return reply({"settings": source.settings_in_effect()})
+
+
+def warnings(dispatcher: Dispatcher, source: StatusSource, request: messages.Warnings) -> bytes:
+    return reply({"warnings": source.warnings()})

@@ -206,7 +206,8 @@ def batch(dispatcher: Dispatcher, request: messages.Batch) -> bytes:
     faktory, resqu = batches_by_name(state).get(request.name), queries.batches(state).get(request.name)
     if faktory is not None:
         children = [each.name for each in batches_by_name(state).values() if each.parent == faktory.name]
-        return reply({"batch": views.batch(faktory, now) | {"children": children[:_CHILDREN]}})
+        more = {"children": children[:_CHILDREN], "callbacks": views.callbacks(faktory)}
+        return reply({"batch": views.batch(faktory, now) | more})
     if resqu is not None:
         return reply({"batch": views.resqu_batch(resqu, state, now)})
     return error(f"batch {request.name} not found")

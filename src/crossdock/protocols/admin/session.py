@@ -7,6 +7,7 @@ from crossdock.protocols.admin import (
     actions,
     audit,
     hold_ups,
+    job_graph,
     journal_requests,
     labels,
     messages,
@@ -140,6 +141,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.RateHistory: _on_source(metrics.rates),
     messages.Protocols: _on_source(metrics.protocols),
     messages.Settings: _on_source(metrics.settings),
+    messages.Warnings: _on_source(metrics.warnings),
     messages.Queues: lambda session, request: reads.queues(
         session._dispatcher, session._status_source, session._demand, request
     ),
@@ -158,6 +160,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Jobs: _on_dispatcher(reads.jobs),
     messages.Count: _on_dispatcher(reads.count),
     messages.Job: _on_demand(reads.job),
+    messages.Graph: _on_dispatcher(job_graph.graph),
     messages.States: _on_dispatcher(reads.states),
     messages.Retry: _on_dispatcher(actions.retry),
     messages.Kill: _on_dispatcher(actions.act),

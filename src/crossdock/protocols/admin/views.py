@@ -280,6 +280,21 @@ def _callback(one: Batch, call: Callback) -> str | None:
     return "done" if one.answered & call else "pushed" if one.called & call else "waiting"
 
 
+def callbacks(one: Batch) -> list[View]:
+    """The jobs that are pushed when the batch is complete, and when all its jobs have succeeded."""
+    return [
+        {
+            "call": call.name.lower(),
+            "state": _callback(one, call),
+            "jid": spec.jid,
+            "queue": spec.queue,
+            "kind": spec.kind,
+        }
+        for call, spec in ((Callback.COMPLETE, one.complete), (Callback.SUCCESS, one.success))
+        if spec is not None
+    ]
+
+
 _PHASES: Final = {
     Phase.UNCOMMITTED: "open",
     Phase.COMMITTED: "committed",

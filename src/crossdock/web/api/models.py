@@ -291,6 +291,14 @@ class Workers(Model):
     after: str | None
 
 
+class BatchCallback(Model):
+    call: str
+    state: str
+    jid: str
+    queue: str
+    kind: str
+
+
 class Batch(Model):
     batch: str
     protocol: str
@@ -305,6 +313,7 @@ class Batch(Model):
     created: str
     ends: str | None
     children: list[str] | None = None
+    callbacks: list[BatchCallback] | None = None
 
 
 class Batches(Model):

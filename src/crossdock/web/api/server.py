@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from litestar import Router, get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
@@ -43,8 +44,9 @@ async def rates(
 
 @get("/protocols", responses=ERRORS, tags=["server"])
 async def protocols(state: State) -> models.Protocols:
-    """Listeners with their connections, commands and errors."""
-    return await ask(state, models.Protocols, "protocols")
+    """Listeners with their connections, commands and errors. HTTP is counted by the web process since its start."""
+    found = await state.admin.ask("protocols")
+    return msgspec.convert({"protocols": state.traffic.merged(found["protocols"])}, models.Protocols)
 
 
 @get("/settings", responses=ERRORS, tags=["server"])

@@ -7,7 +7,7 @@ from litestar.params import FromPath
 from litestar.response import Template
 
 from crossdock.web.caller import WebRequest
-from crossdock.web.pages import links
+from crossdock.web.pages import graphs, links
 from crossdock.web.pages.asking import ask
 from crossdock.web.pages.render import render, text_of
 
@@ -53,6 +53,7 @@ async def _batch(request: WebRequest, name: str) -> Template:
         batch=found,
         ancestors=await _ancestors(request, found),
         children=children,
+        drawing=graphs.of_batch(found, children),
         more_children=len(found.get("children", [])) - len(children),
     )
 

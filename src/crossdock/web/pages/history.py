@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from litestar import get
 from litestar.params import FromPath
@@ -37,11 +37,52 @@ _READ: Final = 5_000
 _ROWS: Final = 200
 
 
+#: Columns of text and times. All others are numbers.
+_TEXTS: Final = frozenset(
+    {"date", "hour", "peak_hour", "last", "queue", "kind", "error_group", "cause", "worker", "protocol", "name"}
+)
+
+#: Headings of columns whose names are too short or have a unit.
+_HEADINGS: Final = {
+    "n": "failures",
+    "busy_s": "busy",
+    "run_s": "run",
+    "critical_s": "critical path",
+    "ratio": "reached",
+}
+
+#: Columns that a narrow window leaves out, so that no table scrolls sideways.
+_WIDE_ONLY: Final = frozenset({"wait_p50", "run_p50"})
+
+#: Seconds between two points of a chart, by the column of its time.
+_STEP_S: Final = {"date": 86_400.0, "hour": 3_600.0}
+
+
+class Column(NamedTuple):
+    name: str
+    heading: str
+    style: str  #: CSS classes
+
+
+def columns(table: str) -> list[Column]:
+    return [
+        Column(
+            name,
+            _HEADINGS.get(name, name.replace("_", " ")),
+            ("nowrap" if name in ("date", "hour", "peak_hour", "last") else "wrap" if name in _TEXTS else "num")
+            + (" mid" if name in _WIDE_ONLY else ""),
+        )
+        for name in TABLES[table]
+    ]
+
+
 @get("/history", include_in_schema=False)
 async def history(request: WebRequest) -> Template:
     table = text_of(request, "table", 20)
     table = table if table in TABLES else "daily"
-    queue = text_of(request, "queue", 255).strip()
+    has_queue = "queue" in TABLES[table]
+    asked = text_of(request, "queue", 255).strip()
+    queue = asked if has_queue else ""
     days = _days(text_of(request, "days", 4))
     problem, found = None, None
     try:
@@ -53,14 +94,15 @@ async def history(request: WebRequest) -> Template:
         request,
         "history.html",
         "/history",
-        tables=[(name, links.with_query("/history", table=name, queue=queue, days=str(days))) for name in TABLES],
-        ranges=[(each, links.with_query("/history", table=table, queue=queue, days=str(each))) for each in DAYS],
+        tables=[(name, links.with_query("/history", table=name, queue=asked, days=str(days))) for name in TABLES],
+        ranges=[(each, links.with_query("/history", table=table, queue=asked, days=str(each))) for each in DAYS],
         table=table,
         queue=queue,
+        has_queue=has_queue,
         days=days,
         found=found,
         problem=problem,
-        columns=TABLES[table],
+        columns=columns(table),
         rows=rows[:_ROWS],
         is_cut=found is not None and (len(rows) > _ROWS or found["cut"]),
         charts=chart_rows(table, rows),
@@ -80,7 +122,7 @@ def _daily(rows: list[dict[str, Any]]) -> list[tuple[str, str, Chart]]:
     waits = {f"{what} p95": _by_time(rows, "date", f"{what}_p95", max) for what in ("wait", "run")}
     return [
         ("Jobs per day", "jobs", _lines("jobs", jobs)),
-        ("Wait and run time", "seconds, p95 of the slowest kind of each day", _lines("s", waits)),
+        ("Wait and run p95", "seconds, slowest kind", _lines("s", waits)),
     ]
 
 
@@ -106,16 +148,19 @@ def chart_rows(table: str, rows: list[dict[str, Any]]) -> list[tuple[str, str, C
     return _CHARTS[table](rows) if table in _CHARTS else []
 
 
-def _by_time(
-    rows: list[dict[str, Any]], time: str, name: str, add: Callable[[list[float]], float]
-) -> dict[float, float]:
-    """One value for each day or hour."""
+def _by_time(rows: list[dict[str, Any]], time: str, name: str, add: Callable[[list[float]], float]) -> dict[float, Any]:
+    """One value for each day or hour. Those without rows in between are 0 in a sum, and a gap otherwise."""
     values: defaultdict[float, list[float]] = defaultdict(list)
     for row in rows:
         at = moment(row[time])
         if at is not None and row[name] is not None:
             values[at.timestamp()].append(row[name])
-    return {at: add(some) for at, some in values.items()}
+    found: dict[float, Any] = {at: add(some) for at, some in values.items()}
+    times = [at.timestamp() for row in rows if (at := moment(row[time])) is not None]
+    step = _STEP_S[time]
+    for number in range(int((max(times) - min(times)) / step) + 1 if times else 0):
+        found.setdefault(min(times) + number * step, 0 if add is sum else None)
+    return found
 
 
 def _lines(unit: str, lines: dict[str, dict[float, float]]) -> Chart:

@@ -9,7 +9,7 @@ from litestar.response import Redirect, Template
 from crossdock.web.admin import Refused
 from crossdock.web.caller import WebRequest
 from crossdock.web.errors import is_not_found
-from crossdock.web.pages import commands
+from crossdock.web.pages import commands, graphs
 from crossdock.web.pages.asking import ask
 from crossdock.web.pages.formatting import between
 from crossdock.web.pages.render import render
@@ -68,10 +68,21 @@ async def job(request: WebRequest, number: FromPath[str]) -> Template | Redirect
         steps=steps(shown["timeline"]),
         same_jid=found["same_jid"],
         actions=actions,
+        drawing=await _drawing(request, shown),
         dangerous=commands.DANGEROUS,
         ways=[commands.on_job(request, action, shown["number"]) for action in actions],
         titles={name: title for name, (title, _) in commands.JOB_ACTIONS.items()},
     )
+
+
+async def _drawing(request: WebRequest, shown: dict[str, Any]) -> graphs.Drawing | None:
+    """None: it has no dependencies, or it has just ended."""
+    if not (shown["depends_on"] or shown["dependents"] or shown["origin"] == "qless"):
+        return None
+    try:
+        return graphs.of_job((await ask(request, "graph", id=shown["number"]))["graph"])
+    except Refused:
+        return None
 
 
 handlers = [job]

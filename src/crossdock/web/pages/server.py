@@ -10,13 +10,10 @@ from crossdock.web.caller import WebRequest
 from crossdock.web.live import numbers
 from crossdock.web.pages import charts, links
 from crossdock.web.pages.asking import ask
-from crossdock.web.pages.formatting import span
+from crossdock.web.pages.formatting import sentence, span
 from crossdock.web.pages.render import render, text_of
 
 ROWS: Final = 50
-
-#: Free space below which the page warns. A compaction writes a second copy of all jobs.
-_LITTLE_DISK: Final = 1024**3
 
 #: Milliseconds of a sync above which the page warns.
 _SLOW_SYNC_MS: Final = 100.0
@@ -27,8 +24,8 @@ _LATE_LAKE_S: Final = 900.0
 
 @get("/server", include_in_schema=False)
 async def server(request: WebRequest) -> Template:
-    status, settings, metrics = await asyncio.gather(
-        ask(request, "status"), ask(request, "settings"), ask(request, "metrics")
+    status, settings, metrics, found = await asyncio.gather(
+        ask(request, "status"), ask(request, "settings"), ask(request, "metrics"), ask(request, "warnings")
     )
     shown, figures = status["status"], metrics["metrics"]["server"]
     return await render(
@@ -41,25 +38,26 @@ async def server(request: WebRequest) -> Template:
         lake=figures["lake"],
         syncs=charts.histogram(figures["journal"]["sync"], "syncs"),
         delays=charts.histogram(figures["loop_delay"], "passes"),
-        warnings=warnings(shown, figures["lake"]),
+        warnings=[*warnings(shown, figures["lake"]), *map(_as_sentence, found["warnings"])],
     )
 
 
 def warnings(status: dict[str, Any], lake: dict[str, Any] | None) -> list[str]:
-    """What an operator should look at, from the live status."""
+    """What an operator should look at, from the live status. The server adds those of its settings and machine."""
     found = []
     if status["refusing"]:
         found.append(f"The server refuses new jobs: {status['refusing']}.")
-    if status["disk_free_bytes"] < _LITTLE_DISK:
-        found.append("Less than 1 GiB is free in the data folder. A compaction writes a second copy of all jobs.")
-    if status["durability"] != "always":
-        found.append(f"Durability is {status['durability']}: a power cut can lose the last second of changes.")
     worst = status["sync"]["p99_ms"]
     if worst is not None and worst > _SLOW_SYNC_MS:
         found.append(f"Syncs to disk are slow: one in a hundred takes more than {worst:.0f} ms.")
     if lake is not None and lake["lag_s"] > _LATE_LAKE_S:
         found.append(f"The lake is {span(lake['lag_s'])} behind the journal. History on other pages is that old.")
     return found
+
+
+def _as_sentence(text: str) -> str:
+    """The name of a setting or a file at the beginning stays as it is written."""
+    return sentence(text) if text.partition(" ")[0].isalpha() else f"{text}."
 
 
 def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -73,7 +71,9 @@ def by_section(settings: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 @get("/protocols", include_in_schema=False)
 async def protocols(request: WebRequest) -> Template:
     found = await ask(request, "protocols")
-    return await render(request, "protocols.html", "/protocols", protocols=found["protocols"])
+    return await render(
+        request, "protocols.html", "/protocols", protocols=request.app.state.traffic.merged(found["protocols"])
+    )
 
 
 @get("/throttles", include_in_schema=False)

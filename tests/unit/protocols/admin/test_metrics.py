@@ -31,9 +31,10 @@ def test_rates_of_a_queue_that_is_not_tracked_are_null(peer: ControlPeer) -> Non
     assert peer.ask("rates", queue="other")["rates"] is None
 
 
-def test_protocols_and_settings_are_listed(peer: ControlPeer) -> None:
+def test_protocols_settings_and_warnings_are_listed(peer: ControlPeer) -> None:
     assert peer.ask("protocols")["protocols"] == [msgspec.to_builtins(TRAFFIC)]
     assert peer.ask("settings")["settings"] == [msgspec.to_builtins(SETTING)]
+    assert peer.ask("warnings")["warnings"] == ["the disk is small"]
 
 
 def test_a_queue_shows_its_rates_and_times(client: Conversation, peer: ControlPeer) -> None:

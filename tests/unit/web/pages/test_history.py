@@ -7,7 +7,7 @@ from jinja2 import Environment, FileSystemLoader
 
 import crossdock.web
 from crossdock.web.pages import formatting
-from crossdock.web.pages.history import TABLES, attempts, chart_rows, note
+from crossdock.web.pages.history import TABLES, attempts, chart_rows, columns, note
 from crossdock.web.pages.schedules import next_runs
 from tests.unit.web.pages.html_page import Page
 
@@ -30,7 +30,7 @@ def render(table: str, rows: list[dict[str, Any]]) -> Page:
             ranges=[],
             days=7,
             queue="",
-            columns=TABLES[table],
+            columns=columns(table),
             rows=rows,
             charts=chart_rows(table, rows),
             found={"about": "About it.", "upto": "2026-11-18T10:00:00Z", "waiting": 2},
@@ -56,10 +56,10 @@ def test_days_are_added_up_over_kinds_and_percentiles_are_those_of_the_slowest()
 
 def test_every_table_is_shown_with_its_age_and_hostile_names_as_text() -> None:
     times = {"hour": "2026-11-18T09:00:00Z", "peak_hour": "2026-11-18T09:00:00Z", "last": "2026-11-18T09:00:00Z"}
-    for table, columns in TABLES.items():
-        texts = {name: HOSTILE for name in columns if name in ("queue", "kind", "error_group", "worker", "name")}
-        numbers = {name: 2.5 for name in columns if name.endswith(("_s", "p50", "p95", "rate"))}
-        given = {name: value for name, value in times.items() if name in columns}
+    for table, names in TABLES.items():
+        texts = {name: HOSTILE for name in names if name in ("queue", "kind", "error_group", "worker", "name")}
+        numbers = {name: 2.5 for name in names if name.endswith(("_s", "p50", "p95", "rate"))}
+        given = {name: value for name, value in times.items() if name in names}
         page = render(table, [row(table, **texts, **numbers, **given, date="2026-11-18")])
         assert page.unsafe() == [], table
         assert "with events up to 2026-11-18 10:00:00 UTC" in page.text
@@ -93,3 +93,14 @@ def test_the_next_runs_of_a_schedule_are_five_in_its_zone() -> None:
     assert len(next_runs(cron | {"source": "resqu", "schedule": "P1M"})) == 1
     assert next_runs(cron | {"schedule": "not cron"}) == ["2026-11-19T02:30:00+00:00"]
     assert next_runs(cron | {"next": None, "schedule": "* * * * *"}) == []
+
+
+def test_a_day_without_jobs_is_zero_jobs_and_a_gap_in_the_percentiles() -> None:
+    rows = [
+        row("daily", date="2026-11-15", pushed=3, succeeded=2, died=0, wait_p95=1.0, run_p95=4.0),
+        row("daily", date="2026-11-17", pushed=5, succeeded=5, died=0, wait_p95=2.0, run_p95=2.0),
+    ]
+    (_, _, jobs), (_, _, waits) = chart_rows("daily", rows)
+    assert len(jobs["x"]) == len(waits["x"]) == 3
+    assert jobs["series"][0]["values"] == [3, 0, 5]
+    assert waits["series"][0]["values"] == [1.0, None, 2.0]
