@@ -23,8 +23,8 @@ def list_changes(limit: int, as_json: bool, **values: Any) -> None:
     """List the last changes by operators, newest first.
 
     A change is one command, or one action in the dashboard or the HTTP API. AT is in UTC. USER is the login name of the
-    process that sent the request, or the name of the sign-in. COUNT is the number of jobs, queues, workers or schedules
-    that were changed. The server keeps the last 1,000 changes, over a restart, too; the lake has all of them.
+    process that sent the request, or the name of the sign-in. COUNT is the number of jobs, queues, workers, schedules
+    or settings that were changed. The server keeps the last 1,000 changes, over a restart, too; the lake has all of them.
     """
     with server(values) as client:
         rows = list(islice(client.rows("audit"), limit))
