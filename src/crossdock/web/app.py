@@ -38,7 +38,7 @@ async def readyz(state: State) -> dict[str, str]:
 
 def create_app(options: WebOptions) -> Guard:
     admin = Admin(options.data)
-    history = History(options.lake, options.tables)
+    history = History(options.lake, options.tables, options.segment_s)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
     app = Litestar(
         route_handlers=[
