@@ -28,7 +28,9 @@ _TARGET_BYTES: Final = 500
 _CUT: Final = "…"
 
 #: Fields that are no part of the target: the operator, the position of a walk, jids, and data of jobs.
-_NOT_TARGET: Final = frozenset({"by", "after", "as_of", "limit", "dry_run", "payload", "id", "ids"})
+_NOT_TARGET: Final = frozenset(
+    {"by", "after", "as_of", "limit", "dry_run", "payload", "id", "ids", "jid", "args", "custom"}
+)
 _FIRST: Final = frozenset({"name", "names"})
 _ERASED: Final = frozenset({"numbers", "jids", "forget"})
 
@@ -76,7 +78,14 @@ def record_reply(dispatcher: Dispatcher, request: messages.AnyRequest, answer: A
         found = msgspec.json.decode(answer)
         if "error" not in found:
             changed = found["reload"]["changed"] if isinstance(request, messages.Reload) else ()
-            record(dispatcher, request, count(found), settings=changed)
+            record(dispatcher, request, count(found), _pushed(dispatcher.state, request, found), settings=changed)
+
+
+def _pushed(state: EngineState, request: messages.AnyRequest, found: _Reply) -> list[Job] | None:
+    """The new job of a push, if it is still there. None: the request was none."""
+    if not isinstance(request, messages.Push):
+        return None
+    return [] if found["number"] is None else selection.find_jobs(state, found["number"])
 
 
 def record(

@@ -81,6 +81,8 @@ def test_an_address_other_than_local_came_by_http(
         ("schedule-add", {"name": "s", "queue": "q", "kind": "K", "every": 60, "payload": {"secret": 1}},
          "name:s every:60 kind:K queue:q source:qless", 1),
         ("erase", {"jids": ["job-00001"], "forget": ["anna"]}, "jids:1 forget:1", 1),
+        ("push", {"queue": "q", "kind": "K", "args": ["secret"], "jid": "anna@example.org", "custom": {"secret": 1}},
+         "jobs:6 queue:q kind:K", 1),
     ],
 )  # fmt: skip
 def test_each_change_is_recorded_once(
