@@ -47,9 +47,8 @@ class HttpAdminClient(AdminClient):
         try:
             port = parts.port
             if parts.scheme == "https":
-                context = ssl.create_default_context(cafile=ca_file)
                 self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                    parts.hostname, port, timeout=timeout_s, context=context
+                    parts.hostname, port, timeout=timeout_s, context=_trusting(ca_file)
                 )
             else:
                 if token and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
@@ -117,6 +116,16 @@ class HttpAdminClient(AdminClient):
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    """Verifies certificates with those in a file, or with those of the system. Raises ClientError."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        raise ClientError(f"{ca_file} has no certificates that can be read (PEM): {error.reason}") from error
+    except OSError as error:
+        raise ClientError(f"{ca_file}: {error.strerror}") from error
 
 
 def _decoded(line: bytes) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand, server, settings_of
@@ -96,7 +97,7 @@ def _history(
     else:
         raise Refused("the reply with the history is incomplete")
     if not days and gone is not None:
-        raise _Unknown(f"job {clean(ident)} not found, neither on the server nor in the lake: {_extent(part)}")
+        raise _Unknown(f"{clean(str(gone))}; the lake does not have it, either: {_extent(part)}")
     if as_json:
         events = [event for day in reversed(days) for event in reversed(day["events"])]
         whole = {name: value for name, value in part.items() if name != "finished"}
@@ -115,8 +116,12 @@ def _parts(client: AdminClient, values: dict[str, Any], ident: int | str) -> Ite
     from crossdock.lake import job_history
     from crossdock.server.lake_keeper import location_of
 
+    # The server may have been started with other flags than this command.
+    rows = {row["name"]: row["value"] for row in client.ask("settings")["settings"]}
+    is_on, segment_s = rows["lake.on"] == "true", float(rows["lake.segment_s"])
     settings = settings_of(values).settings
-    return job_history.by_day(location_of(settings), ident, settings.lake.segment_s if settings.lake.on else None)
+    location = location_of(replace(settings, lake=replace(settings.lake, dir=rows["lake.dir"])))
+    return job_history.by_day(location, ident, segment_s if is_on else None)
 
 
 # As text.

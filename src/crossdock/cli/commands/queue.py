@@ -9,8 +9,9 @@ from crossdock.cli.actions import NamedAction, named_action
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import print_json, width
 from crossdock.cli.parameters import Name
+from crossdock.cli.render import queue_figures as figures
 from crossdock.cli.render import times
-from crossdock.cli.render.tables import age, clean, columns, cut, lasting, number, rate, some
+from crossdock.cli.render.tables import age, clean, columns, cut, number
 
 #: Headings of the columns that need a wide terminal.
 _RATES: Final = (">IN", ">OUT")
@@ -42,8 +43,7 @@ def list_queues(as_json: bool, **values: Any) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     counts = (number(row[state]) for state in ("leased", "retrying", "scheduled", "dead"))
-    rates = row["rates"]  # of the busiest queues only
-    moved = ("-", "-") if rates is None else (rate(rates["pushed"]), rate(rates["processed"]))
+    moved = figures.in_and_out(row["rates"])
     return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *moved, *counts, _pause(row["pause"]))
 
 
@@ -78,32 +78,10 @@ def show(name: str, as_json: bool, **values: Any) -> None:
         lines.append(f"  {'paused':11} {_in_full(found['pause'])}")
     lines += [f"  {'first seen':11} {times.stamp(found['first_seen'])}", f"  {'oldest':11} {age(found['oldest_s'])}"]
     lines += [f"  {state:11} {number(count)}" for state, count in found["states"].items()]
-    lines += ["", f"  {'asked':11} {_asked(found['askers'], found['asked_s'])}"]
-    lines += [f"  {'rates':11} {_rates(found['rates'])}"]
-    lines += [f"  {name:11} {_quantiles(found[name])}" for name in ("wait", "run")]
+    lines += ["", f"  {'asked':11} {figures.asked(found['askers'], found['asked_s'])}"]
+    lines += [f"  {'rates':11} {figures.rates(found['rates'])}"]
+    lines += [f"  {name:11} {figures.quantiles(found[name])}" for name in ("wait", "run")]
     click.echo("\n".join(lines))
-
-
-def _asked(askers: int, asked_s: float | None) -> str:
-    if askers:
-        return f"{some(askers, 'request')} {'waits' if askers == 1 else 'wait'} for a job"
-    if asked_s is None:
-        return "no worker has asked for a job since the server started"
-    return f"no request waits for a job; a worker last asked {age(asked_s)} ago"
-
-
-def _rates(rates: dict[str, float] | None) -> str:
-    """Only the busiest queues have rates."""
-    if rates is None:
-        return "-"
-    return ", ".join(f"{name} {rate(rates[name])}" for name in ("pushed", "leased", "processed", "failed"))
-
-
-def _quantiles(found: dict[str, Any]) -> str:
-    if not found["count"]:
-        return "-"
-    shown = ", ".join(f"{name} {lasting(found[f'{name}_s'])}" for name in ("p50", "p95", "p99"))
-    return f"{shown}, of {some(found['count'], 'job')}"
 
 
 def _in_full(pause: dict[str, Any]) -> str:
