@@ -113,24 +113,31 @@ def test_local_times_have_the_offset_of_the_zone(here: Operator, folder: Path) -
     assert operator.json("queue", "show", "mail")["queue"]["first_seen"].endswith("Z"), "programs read UTC"
 
 
+def operators(folder: Path, server: Server) -> tuple[Operator, Operator]:
+    """On the machine of the server, and elsewhere."""
+    return Operator(folder, server_data="data"), Operator(folder, server=f"http://127.0.0.1:{server.ports['http']}")
+
+
 def test_a_new_server_says_when_its_history_begins(tmp_path: Path) -> None:
-    operator = Operator(tmp_path, server_data="data")
-    with Server(tmp_path / "data", {"lake.segment_s": 600}) as server, server.client() as client:
-        client.push("job-00001", "mail")
-        ended = operator.run("job", "show", "1", "--history")
-        assert ended.out.startswith("job 1, ready for "), "the live state is shown all the same"
-        assert ended.code == 1
-        assert ended.err == (
-            "crossdock: the lake has no events yet: the server writes its first segment when its oldest event is 600 s "
-            "old (lake.segment_s); try again then\n"
-        )
+    with Server(tmp_path / "data", {"lake.segment_s": 600}, protocols=("faktory", "http")) as server:
+        with server.client() as client:
+            client.push("job-00001", "mail")
+        for operator in operators(tmp_path, server):
+            ended = operator.run("job", "show", "1", "--history")
+            assert ended.out.startswith("job 1, ready for "), "the live state is shown all the same"
+            assert ended.code == 1
+            assert ended.err == (
+                "crossdock: the lake has no events yet: the server writes its first segment when its oldest event is "
+                "600 s old (lake.segment_s); try again then\n"
+            )
 
 
 def test_a_server_without_a_lake_says_so(tmp_path: Path) -> None:
-    with Server(tmp_path / "data", {"lake.on": "false"}):
-        ended = Operator(tmp_path, server_data="data").run("job", "show", "999")
-    assert ended.code == 1
-    assert ended.err.endswith("this server writes no history, because lake.on is false\n")
+    with Server(tmp_path / "data", {"lake.on": "false"}, protocols=("faktory", "http")) as server:
+        for operator in operators(tmp_path, server):
+            ended = operator.run("job", "show", "999")
+            assert ended.code == 1
+            assert ended.err.endswith("this server writes no history, because lake.on is false\n")
 
 
 def test_a_queue_is_shown_with_its_askers_rates_and_times(here: Operator, server: Server) -> None:

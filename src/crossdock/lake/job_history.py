@@ -83,7 +83,7 @@ def _open(lake: str | Path, segment_s: float | None) -> Lake:
         return Lake.open(lake)
     except NoLake as error:
         if segment_s is None:
-            raise NoLake(f"{error}; this server writes no history, because lake.on is false") from error
+            raise NoLake("there is no lake, and this server writes no history, because lake.on is false") from error
         raise NoLake(
             "the lake has no events yet: the server writes its first segment when its oldest event is "
             f"{segment_s:g} s old (lake.segment_s); try again then"

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand, server, settings_of
+from crossdock.cli.output import note as say
 from crossdock.cli.output import print_json
 from crossdock.cli.parameters import Name
 from crossdock.cli.render import times
@@ -63,7 +64,9 @@ def show(ident: str, with_history: bool, as_json: bool, **values: Any) -> None:
         except CrossdockError as error:
             if gone is not None:
                 raise Refused(f"{gone}; no history: {error}") from error
-            raise
+            if found is not None:
+                raise
+            _print_progress(ident, answer, error, as_json)
 
 
 class _Unknown(Refused):
@@ -105,6 +108,15 @@ def _history(
         return
     lines = [] if days else [*_heading(ident, answer, days), "  the lake has no event of this job yet"]
     click.echo("\n".join([*lines, _extent(part)]))
+
+
+def _print_progress(ident: str, answer: dict[str, Any], error: CrossdockError, as_json: bool) -> None:
+    """All that is known of a job that is gone and has no history."""
+    if as_json:
+        print_json(answer | {"history": None})
+    else:
+        click.echo("\n".join(_heading(ident, answer, [])[:-2]))
+    say(f"no history: {error}")
 
 
 def _parts(client: AdminClient, values: dict[str, Any], ident: int | str) -> Iterator[_Part]:
