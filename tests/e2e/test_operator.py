@@ -337,7 +337,7 @@ def test_the_examples_of_the_how_to_work(tmp_path: Path) -> None:
         for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for example in re.findall(r"^\$ crossdock (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     ]
-    assert len(examples) == 42
+    assert len(examples) == 44
     with Server(tmp_path / "data", {"config": tmp_path / "crossdock.toml"}):
         operator = Operator(tmp_path)
         for command, expected in examples:

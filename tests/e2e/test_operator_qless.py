@@ -152,7 +152,7 @@ def test_a_job_without_custom_shows_none_and_a_track_outlives_its_job(operator: 
     client.push("faktory-1", custom={"track": 1})
     assert "\n  custom     {" in operator.output("job", "show", "faktory-1")
     operator.output("job", "delete", "faktory-1")
-    assert operator.output("job", "show", "faktory-1").startswith("job faktory-1 is gone\nprogress\n")
+    assert operator.output("job", "show", "faktory-1").startswith("job faktory-1 is gone from the server\n\nprogress\n")
     client.push("faktory-2")
     assert "custom" not in operator.output("job", "show", "faktory-2")
 

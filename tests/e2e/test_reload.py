@@ -1,5 +1,6 @@
 """SIGHUP and `crossdock reload`: what they change in a running server, and what they refuse."""
 
+import getpass
 import signal
 import socket
 from collections.abc import Iterator
@@ -85,8 +86,19 @@ def test_an_invalid_file_changes_nothing(server: Server, config: Path, operator:
         client.push({"jid": "job-0001", "jobtype": "T", "args": []})
 
 
-def test_a_reload_without_changes_says_so(server: Server, operator: Operator) -> None:
+def test_a_reload_without_changes_says_so_and_is_not_audited(server: Server, operator: Operator) -> None:
     assert operator.output("reload") == "no setting was changed\n"
+    assert operator.json("audit", "list") == {"audit": []}
+
+
+def test_a_reload_is_in_the_audit_trail_with_the_names_of_the_settings(
+    server: Server, config: Path, operator: Operator
+) -> None:
+    config.write_text('[server]\nlog = "debug"\n[faktory]\npassword = "new"\n[limits]\njobs = 7\n', "utf-8")
+    operator.output("reload")
+    (row,) = operator.json("audit", "list")["audit"]
+    assert (row["user"], row["address"], row["action"]) == (getpass.getuser(), "local", "reload")
+    assert (row["target"], row["count"]) == ("settings:server.log,faktory.password", 2)
 
 
 def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:

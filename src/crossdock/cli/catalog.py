@@ -32,7 +32,7 @@ Examples:
 """,
     {
         "list": Entry("List jobs, all of them or those that match a filter.", "job:list_jobs"),
-        "show": Entry("Show one job with everything known about it.", "job:show"),
+        "show": Entry("Show one job with everything known about it, and its history.", "job_show:show"),
         "take": Entry("Lease one job as a worker does, show it, and settle it.", "take:take"),
         "retry": Entry("Make failed, dead and retrying jobs ready now, by ID or filter.", "job:retry"),
         "kill": Entry("Move waiting jobs to the dead jobs, by ID or filter.", "job:kill"),
@@ -80,7 +80,7 @@ Examples:
 """,
     {
         "list": Entry("List the queues with their jobs by state.", "queue:list_queues"),
-        "show": Entry("Show one queue with its jobs by state.", "queue:show"),
+        "show": Entry("Show one queue with its jobs by state, its rates, waits and run times.", "queue:show"),
         "pause": Entry("Pause queues: pushes are accepted, fetches return nothing.", "queue:pause"),
         "resume": Entry("Resume paused queues.", "queue:resume"),
     },

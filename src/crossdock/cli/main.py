@@ -68,7 +68,7 @@ class CatalogGroup(click.Group):
 
 
 @click.pass_context
-def _show_help(ctx: click.Context, /, **options: str | None) -> None:
+def _show_help(ctx: click.Context, /, **options: object) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -124,6 +124,12 @@ crossdock = CatalogGroup(
             metavar="URL",
             help="A server on another machine, such as https://host:7420. Default: $CROSSDOCK_SERVER, else the server "
             "on this machine.",
+        ),
+        click.Option(
+            ["--local"],
+            is_flag=True,
+            envvar="CROSSDOCK_LOCAL",
+            help="Show times in the zone of this machine, with its offset. Default: UTC, unless $CROSSDOCK_LOCAL is 1.",
         ),
         click.Option(
             ["--token-file"],

@@ -131,9 +131,7 @@ class AdminCommand(click.Command):
 def settings_of(values: dict[str, Any]) -> Loaded:
     """The settings of the server on that folder, if it was started with the same file and variables. Raises
     click.UsageError with --server: the settings of another machine are not known here."""
-    context = click.get_current_context(silent=True)
-    root = context.find_root() if context is not None else None
-    if root is not None and root.get_parameter_source("server") is click.core.ParameterSource.COMMANDLINE:
+    if _is_flag("server"):
         raise click.UsageError("this command reads files or listeners of this machine; leave out --server")
     return loaded({"listen": (), **values})
 
@@ -155,10 +153,28 @@ def server(values: dict[str, Any]) -> Iterator[AdminClient]:
         yield client
 
 
+def remote_server(values: dict[str, Any]) -> str | None:
+    """The URL of --server, for commands that also take --listen. --listen wins over $CROSSDOCK_SERVER. None: the
+    command uses a listener. Raises click.UsageError if both flags are given."""
+    remote: str | None = _global("server")
+    if remote is None or not values.get("listen"):
+        return remote
+    if _is_flag("server"):
+        raise click.UsageError("--listen names a listener, and --server another way to the server; give one of them")
+    return None
+
+
 def _global(name: str) -> Any:
     """An option that is given before the command."""
     context = click.get_current_context(silent=True)
     return None if context is None else context.find_root().params.get(name)
+
+
+def _is_flag(name: str) -> bool:
+    """Whether such an option is on the command line, and not only in the environment."""
+    context = click.get_current_context(silent=True)
+    source = None if context is None else context.find_root().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 @contextmanager

@@ -1,16 +1,19 @@
 """How commands print: JSON, notes on stderr, progress, and questions."""
 
+import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from crossdock.cli.render import times
 from crossdock.model.errors import CrossdockError
+from crossdock.protocols.timestamps import stamp
 
 if TYPE_CHECKING:
     from crossdock.journal.files import Progress
@@ -27,6 +30,11 @@ def print_json(answer: object) -> None:
 def note(sentence: str) -> None:
     """On stderr, apart from the output that programs read."""
     print(sentence, file=sys.stderr)
+
+
+def width() -> int | None:
+    """Columns of the terminal. None: the output is not a terminal, and lines may have any length."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def agreed(question: str) -> bool:
@@ -63,7 +71,7 @@ def meter(*, lines: bool = False) -> "Iterator[Progress]":
         nonlocal logged
         if what != logged:
             logged = what
-            note(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {what}")
+            note(f"{times.stamp(stamp(time.time()), seconds=True)} {what}")
 
     try:
         yield show if sys.stderr.isatty() else log if lines else nothing

@@ -1,10 +1,14 @@
-"""The admin protocol over HTTP: each request is a POST to /api/v1/admin (http-api.md section 6)."""
+"""The admin protocol over HTTP: each request is a POST to /api/v1/admin (http-api.md section 6).
+
+The history of a job is a request of its own, because another process of the server reads it.
+"""
 
 import http.client
 import os
 import ssl
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +19,7 @@ from crossdock.client.admin import TIMEOUT_S, AdminClient
 from crossdock.client.base import Broken, ClientError, NoServer, Refused
 
 _PATH: Final = "/api/v1/admin"
+_HISTORY: Final = "/api/v1/jobs/{}/history?stream=true"
 
 #: How often a request is repeated that the server has not accepted because there were too many.
 _TRIES: Final = 60
@@ -42,9 +47,8 @@ class HttpAdminClient(AdminClient):
         try:
             port = parts.port
             if parts.scheme == "https":
-                context = ssl.create_default_context(cafile=ca_file)
                 self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                    parts.hostname, port, timeout=timeout_s, context=context
+                    parts.hostname, port, timeout=timeout_s, context=_trusting(ca_file)
                 )
             else:
                 if token and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
@@ -53,15 +57,27 @@ class HttpAdminClient(AdminClient):
         except (OSError, ValueError) as error:
             raise NoServer(f"{url}: {error}") from error
 
+    def history(self, number: int) -> Iterator[dict[str, Any]]:
+        """The events of a job from the lake, a part for each day, newest first. The last part has `finished` and says
+        how far the search went. Raises Refused."""
+        for line in self._send("GET", _HISTORY.format(number)).splitlines():
+            part = _decoded(line)
+            if "error" in part:
+                raise Refused(str(part["error"]))
+            yield part
+
     def _exchange(self, line: bytes) -> bytes:
+        return self._send("POST", _PATH, line)
+
+    def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
         for _ in range(_TRIES):
-            status, headers, body = self._post(line)
+            status, headers, reply = self._request(method, path, body)
             if status != 429:
-                return self._checked(status, body)
+                return self._checked(status, reply)
             time.sleep(min(float(headers.get("Retry-After", "1")), _LONGEST_PAUSE_S))
         raise Broken(f"{self._url} still answers that there are too many requests")
 
-    def _post(self, line: bytes) -> tuple[int, Any, bytes]:
+    def _request(self, method: str, path: str, body: bytes | None) -> tuple[int, Any, bytes]:
         """Raises NoServer if no request was sent, Broken if its result is not known."""
         if time.monotonic() - self._used > _IDLE_S:
             self._connection.close()
@@ -76,9 +92,9 @@ class HttpAdminClient(AdminClient):
             except OSError as error:
                 raise NoServer(f"no server answers at {self._url}: {error.strerror or error}") from error
         try:
-            self._connection.request("POST", _PATH, body=line, headers=self._headers)
+            self._connection.request(method, path, body=body, headers=self._headers)
             response = self._connection.getresponse()
-            body = response.read(_REPLY_BYTES)
+            reply = response.read(_REPLY_BYTES)
         except http.client.RemoteDisconnected as error:
             self._connection.close()
             raise Broken("the server closed the connection") from error
@@ -86,7 +102,7 @@ class HttpAdminClient(AdminClient):
             self._connection.close()
             raise Broken(f"the connection was lost: {error}") from error
         self._used = time.monotonic()
-        return response.status, response.headers, body
+        return response.status, response.headers, reply
 
     def _checked(self, status: int, body: bytes) -> bytes:
         if status == 200:
@@ -100,6 +116,23 @@ class HttpAdminClient(AdminClient):
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    """Verifies certificates with those in a file, or with those of the system. Raises ClientError."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        raise ClientError(f"{ca_file} has no certificates that can be read (PEM): {error.reason}") from error
+    except OSError as error:
+        raise ClientError(f"{ca_file}: {error.strerror}") from error
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise Broken(f"invalid reply from the server: {error}") from error
 
 
 def _error(body: bytes) -> str:

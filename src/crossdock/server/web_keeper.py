@@ -58,6 +58,7 @@ class WebKeeper:
             tls_cert=http.tls_cert,
             tls_key=http.tls_key,
             lake=absolute(location_of(self._settings)),
+            segment_s=self._settings.lake.segment_s if self._settings.lake.on else None,
             tables=absolute(self._settings.server.data / "tables"),
         )
 

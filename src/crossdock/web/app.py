@@ -41,7 +41,7 @@ def create_app(options: WebOptions, traffic: Traffic | None = None) -> Counting:
     """`traffic` is shared with the process, which knows the open connections."""
     traffic = traffic or Traffic()
     admin = Admin(options.data)
-    history = History(options.lake, options.tables)
+    history = History(options.lake, options.tables, options.segment_s)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
     app = Litestar(
         route_handlers=[

@@ -29,10 +29,11 @@ def main() -> None:
 
 
 def _parts(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    from crossdock.lake import job_history
     from crossdock.web import history_queries
 
     queries: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
-        "job": history_queries.job,
+        "job": job_history.by_day,
         "table": history_queries.table,
     }
     try:

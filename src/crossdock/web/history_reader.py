@@ -32,8 +32,10 @@ Part = dict[str, Any]
 
 
 class History:
-    def __init__(self, lake: str, tables: str) -> None:
+    def __init__(self, lake: str, tables: str, segment_s: float | None) -> None:
+        """`segment_s` is lake.segment_s; None: the server writes no lake."""
         self._lake = lake
+        self._segment_s = segment_s
         self._tables = tables
         self._child = Child("crossdock.web.history_process")
         self._child.hurried = True
@@ -51,7 +53,7 @@ class History:
     async def job(self, number: int) -> AsyncIterator[Part]:
         """The events of a job, a part for each day, newest first. The last part has `finished` and says how far the
         search went. Raises Refused or ServerUnavailable."""
-        async for part in self._ask(do="job", lake=self._lake, number=number):
+        async for part in self._ask(do="job", lake=self._lake, ident=number, segment_s=self._segment_s):
             yield part
 
     async def whole_job(self, number: int) -> Part:

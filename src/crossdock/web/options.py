@@ -17,6 +17,7 @@ class WebOptions(msgspec.Struct, frozen=True):
     tls_cert: str = ""
     tls_key: str = ""
     lake: str = ""  #: folder or URL
+    segment_s: float | None = None  #: lake.segment_s; None: the server writes no lake
     tables: str = ""
 
 

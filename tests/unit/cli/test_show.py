@@ -97,6 +97,14 @@ def test_columns_align_numbers_right_and_texts_left() -> None:
     assert columns(("NAME", "STATE"), []) == "NAME  STATE"
 
 
+def test_optional_columns_are_left_out_of_a_narrow_table() -> None:
+    heads, rows = ("NAME", ">IN", ">OUT", "STATE"), [("mail", "10", "2", "paused")]
+    whole = "NAME  IN  OUT  STATE\nmail  10    2  paused"
+    assert columns(heads, rows, None, (">IN", ">OUT")) == whole
+    assert columns(heads, rows, 21, (">IN", ">OUT")) == whole
+    assert columns(heads, rows, 20, (">IN", ">OUT")) == "NAME  STATE\nmail  paused"
+
+
 def test_a_long_text_is_truncated() -> None:
     assert (cut("short", 5), cut("longer", 5)) == ("short", "long…")
 

@@ -1,4 +1,4 @@
-"""The process that reads the history: its limits, and how far a search goes."""
+"""The process that reads the history: its replies and its limits."""
 
 import asyncio
 import subprocess
@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from crossdock.lake.table import NoLake
 from crossdock.model.commands import core as c
 from crossdock.model.events.codec import decode_entry
-from crossdock.web import history_queries, history_reader
+from crossdock.web import history_reader
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.history_reader import History
 from tests.model.bench import Bench
@@ -42,63 +41,13 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, use: Callable[[History], Awaitable[Any]]) -> Any:
     async def all_of_it() -> Any:
-        history = History(str(folder / "lake"), str(folder / "tables"))
+        history = History(str(folder / "lake"), str(folder / "tables"), 60.0)
         try:
             return await use(history)
         finally:
             await history.close()
 
     return asyncio.run(all_of_it())
-
-
-def search(folder: Path, number: int, **options: Any) -> tuple[list[tuple[str, list[str]]], dict[str, Any]]:
-    *days, last = history_queries.job(str(folder / "lake"), number, **options)
-    return [(each["day"], [event["event"] for event in each["events"]]) for each in days], last
-
-
-def test_a_search_goes_from_the_newest_day_back_to_the_jobs_push(folder: Path) -> None:
-    days, last = search(folder, 1)
-    assert [events for _, events in days] == [["leased"], [], ["pushed"]]
-    assert [day for day, _ in days] == sorted((day for day, _ in days), reverse=True)
-    assert (last["stopped_at"], last["complete"], last["days"]) == ("its push", True, 3)
-    assert last["looked_back_to"] == days[-1][0]
-
-
-def test_a_search_reads_no_day_before_the_push(folder: Path) -> None:
-    days, last = search(folder, 2)
-    assert [events for _, events in days] == [["pushed"]]
-    assert last["days"] == 1
-
-
-def test_a_search_for_an_unknown_job_reads_the_whole_lake(folder: Path) -> None:
-    _, last = search(folder, 99)
-    assert (last["stopped_at"], last["complete"], last["days"]) == ("end of the lake", False, 3)
-
-
-def test_a_search_ends_after_its_days(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_queries, "DAYS", 2)
-    days, last = search(folder, 1)
-    assert len(days) == 2
-    assert (last["stopped_at"], last["complete"], last["days"]) == ("2 days", False, 2)
-
-
-def test_a_search_ends_after_its_seconds_and_says_how_far_it_came(folder: Path) -> None:
-    times = iter([0.0, *[history_queries.SECONDS + 1] * 100])
-    days, last = search(folder, 1, clock=lambda: next(times))
-    assert len(days) == 1
-    assert (last["stopped_at"], last["complete"], last["looked_back_to"]) == ("5 s", False, None)
-
-
-def test_a_search_has_a_limited_number_of_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_queries, "EVENTS", 0)
-    days, last = search(folder, 1)
-    assert days[0][1] == []
-    assert last["stopped_at"] == "0 events"
-
-
-def test_there_may_be_no_lake(tmp_path: Path) -> None:
-    with pytest.raises(NoLake):
-        search(tmp_path, 1)
 
 
 # The process.
@@ -112,7 +61,7 @@ def test_the_process_answers_oldest_event_first(folder: Path) -> None:
 def test_an_error_of_the_process_is_refused_with_its_text(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there are no tables"):
         run(folder, lambda history: history.table("daily"))
-    with pytest.raises(Refused, match="there is no lake"):
+    with pytest.raises(Refused, match="the lake has no events yet"):
         run(tmp_path / "nothing", lambda history: history.whole_job(1))
 
 

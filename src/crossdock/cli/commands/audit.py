@@ -7,6 +7,7 @@ import click
 
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import print_json
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import columns, cut, number
 
 _EXAMPLES = """\b
@@ -22,8 +23,8 @@ Examples:
 def list_changes(limit: int, as_json: bool, **values: Any) -> None:
     """List the last changes by operators, newest first.
 
-    A change is one command, or one action in the dashboard or the HTTP API. AT is in UTC. USER is the login name of the
-    process that sent the request, or the name of the sign-in. COUNT is the number of jobs, queues, workers or schedules
+    A change is one command, or one action in the dashboard or the HTTP API. USER is the login name of the process that
+    sent the request, or the name of the sign-in. COUNT is the number of jobs, queues, workers, schedules or settings
     that were changed. The server keeps the last 1,000 changes, over a restart, too; the lake has all of them.
     """
     with server(values) as client:
@@ -36,7 +37,7 @@ def list_changes(limit: int, as_json: bool, **values: Any) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (
-        f"{row['at'][:19]}Z",
+        times.stamp(row["at"], seconds=True),
         cut(row["user"] or "-", 36),
         row["address"],
         row["action"],

@@ -8,6 +8,7 @@ from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import print_json
 from crossdock.cli.parameters import Name
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import clean, columns, cut, number
 
 _LIST_EXAMPLES = """\b
@@ -73,7 +74,7 @@ def show(name: str, as_json: bool, **values: Any) -> None:
                 if isinstance(value, list)
                 else f"{value:,}"
                 if isinstance(value, int)
-                else value
+                else times.field(key, value)
             )
             lines.append(f"  {key:12} {clean(text)}")
     click.echo("\n".join(lines))

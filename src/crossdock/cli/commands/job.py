@@ -1,4 +1,4 @@
-"""`crossdock job`: list, show, retry, kill, move, delete, release, tag and track jobs; and `crossdock tag list`."""
+"""`crossdock job`: list, retry, kill, move, delete, release, tag and track jobs; and `crossdock tag list`."""
 
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from crossdock.cli.filters import FilterCommand, chosen, expect, flags
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import note, print_json
 from crossdock.cli.parameters import Name
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, clean, columns, cut, number, some
 from crossdock.client.admin import AdminClient
 from crossdock.protocols.admin.filter_language import STATES
@@ -90,7 +91,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     if row["state"] == "leased":
         what = f"by {row['worker'] or 'a nameless worker'}"
     elif row["state"] == "scheduled":
-        what = f"due {row['due']}"
+        what = f"due {times.stamp(row['due'])}"
     else:
         what = str(row["error"] or row["payload"])
     head = (str(row["number"]), cut(row["jid"], 36), row["queue"], row["kind"], row["state"])
@@ -132,71 +133,11 @@ def _print_tracked(rows: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _tracked_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    head = (cut(row["jid"], 36), row["since"] or "-")
+    head = (cut(row["jid"], 36), times.stamp(row["since"]))
     job = row["job"]
     if job is None:
         return (*head, "gone", "-", "-", "-", "-")
     return (*head, job["state"], age(job["age_s"]), str(job["number"]), job["queue"], job["kind"])
-
-
-_SHOW_EXAMPLES = """\b
-Examples:
-  crossdock job show 4711
-  crossdock job show 2c1d8c4e-0d52-4f0c-9d0a-8f1c8b3f9a11
-  crossdock job show 4711 --json
-"""
-
-#: Members on the first lines, and members with sections of their own.
-_PLAIN = ("jid", "queue", "kind", "origin", "priority", "attempts", "failures", "tracked", "batch", "expires")
-_LISTS = ("tags", "depends_on", "dependents")
-_NESTED = ("lease", "error", "lock", "callback", "progress", "policy")
-
-
-@click.command("show", cls=AdminCommand, epilog=_SHOW_EXAMPLES)
-@click.argument("ident", type=Name(), metavar="ID", shell_complete=completion.jobs)
-def show(ident: str, as_json: bool, **values: Any) -> None:
-    """Show one job with everything known about it.
-
-    ID is a job's number or its jid. Shown are why it is not running, its fields, lease, last error, dependencies,
-    batch, lock, progress and timeline. An arrow marks what is still to come. For a job that no longer exists its
-    progress is shown while it is kept.
-    """
-    with server(values) as client:
-        answer = client.job(ident)
-    if as_json:
-        print_json(answer)
-        return
-    found = answer["job"]
-    if found is None:
-        click.echo(f"job {clean(ident)} is gone\n" + "\n".join(_section("progress", answer["progress"])))
-        return
-    lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}"]
-    lines += [f"not running: {clean(found['why']['text'])}", ""] if found["why"] is not None else [""]
-    lines += [f"  {name:10} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]
-    lines += [f"  {name:10} {clean(', '.join(found[name]))}" for name in _LISTS if found[name]]
-    lines += [f"  {'replay of':10} {clean(found['replayed_from'])}"] if found["replayed_from"] else []
-    texts = [(name, found[name]) for name in ("payload", "custom") if found.get(name) is not None]
-    lines += [f"  {name:10} {clean(bytes(text).decode())}" for name, text in texts]
-    if answer["same_jid"]:
-        lines.append(f"  {'older':10} {', '.join(map(str, answer['same_jid']))}, with the same jid")
-    for name in _NESTED:
-        if found[name] is not None:
-            lines += ["", *_section(name, found[name])]
-    lines += ["", "timeline"]
-    for step in found["timeline"]:
-        remark = f"  {clean(step['note'])}" if step["note"] else ""
-        lines.append(f"  {step['at']:27} {'→' if step['ahead'] else ' '} {step['what']}{remark}")
-    click.echo("\n".join(lines))
-
-
-def _section(name: str, members: dict[str, Any]) -> list[str]:
-    lines = [name]
-    for key, value in members.items():
-        if isinstance(value, list):
-            lines += [f"  {key}", *(f"    {clean(str(item))}" for item in value)] if value else []
-        elif value is not None:
-            lines.append(f"  {key:12} {clean(str(value))}")
-    return lines
 
 
 def _to(text: str, *, required: bool = False) -> click.Option:

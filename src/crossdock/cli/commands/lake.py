@@ -1,6 +1,5 @@
 """`crossdock lake`: the job history, which the server writes as a Delta table."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -8,6 +7,7 @@ import msgspec
 
 from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import print_json
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, size, some
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -43,19 +43,12 @@ def clock_notes(set_backs: list[str]) -> list[str]:
     return [f"clock: the server's clock was set back: {each}" for each in set_backs]
 
 
-def _moment(at: float) -> str:
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):  # the server's clock may have had any value
-        return f"{at:.0f} s after 1970"
-
-
 def _text(lake: Status, segment_s: float) -> str:
     idle = "not running; the server starts it when there is something to write" if lake.on else "none: lake.on is false"
     writer = f"process {lake.writer}" if lake.writer else idle
     lines = [f"lake     {lake.location}", f"writer   {writer}"]
     if lake.last:
-        newest = _moment(lake.at) if lake.at else "-"
+        newest = times.instant(lake.at) if lake.at else "-"
         lines += [
             f"size     {some(lake.rows, 'row')} in {some(lake.segments, 'segment')}, {size(lake.bytes)}",
             f"range    {lake.oldest or '-'} to {lake.newest or '-'}, entries {lake.first:,} to {lake.last:,}",
@@ -72,7 +65,7 @@ def _text(lake: Status, segment_s: float) -> str:
         lines.append(f"behind   {behind if lake.lag.entries else 'nothing: the lake has the whole journal'}")
     if lake.erased is not None:
         erased = f"{some(lake.erased.jobs, 'job')} in {some(lake.erased.rows, 'row')}"
-        lines.append(f"erased   {erased} on {_moment(lake.erased.at)}; {some(lake.erased.times, 'time')} in all")
+        lines.append(f"erased   {erased} on {times.instant(lake.erased.at)}; {some(lake.erased.times, 'time')} in all")
     lines += [f"gap: {gap}" for gap in lake.gaps]
     lines += clock_notes(lake.set_backs)
     lines += [f"fault: {fault}" for fault in lake.faults]

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import click
 
-from crossdock.cli.options import AdminCommand
+from crossdock.cli.options import AdminCommand, remote_server, server
 from crossdock.cli.output import print_json
-from crossdock.cli.parameters import Name, Span, delay, json_text, moment, whole_second
+from crossdock.cli.parameters import Name, Span, delay, future, json_text, moment, whole_second
 from crossdock.cli.protocol_clients import WORKERS, faktory, masenko, qless, workq
 
 _EXAMPLES = """\b
@@ -17,6 +17,7 @@ Examples:
   crossdock push reports monthly '[]' --at 2026-12-01T03:00:00Z --retry 3
   crossdock push mail remind '[42]' --at 10m --priority 9 --custom '{"unique_for": 600}'
   crossdock push mail welcome '[42]' --listen faktory=10.0.0.5:7419
+  crossdock --server https://host:7420 --token-file F push mail welcome '[42]' --tag vip
   crossdock push ping 'any text' --via workq --reserve-for 30 --ttl 2h
   crossdock push mail welcome '{"to": 42}' --via masenko --at 10m
   crossdock push mail app.Welcome '{"to": 42}' --via qless --tag vip --depends-on 2c1d8c4e
@@ -35,7 +36,7 @@ Examples:
 @click.option("--reserve-for", type=int, metavar="SECONDS", help="Lease time. [Faktory 1800, Workq 60]")
 @click.option("--ttl", type=Span(), metavar="SPAN", help="Workq: job and result are removed after this. [1d]")
 @click.option("--custom", metavar="JSON", help="Faktory: unique_for, expires_in, bid, track, or the worker's own.")
-@click.option("--tag", "tags", type=Name(), multiple=True, metavar="TAG", help="qless: a tag. May be repeated.")
+@click.option("--tag", "tags", type=Name(), multiple=True, metavar="TAG", help="qless, HTTP: a tag. May be repeated.")
 @click.option(
     "--depends-on",
     type=Name(),
@@ -50,6 +51,7 @@ def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None
     """Push one job and print its jid once it is on disk.
 
     The job is pushed through a protocol, as a client does it, at the address and with the password of the settings.
+    With --server it is pushed through the HTTP API, as a Faktory job, maybe with tags. The audit trail has it.
 
     \b
     Faktory: crossdock push QUEUE KIND ARGS_JSON
@@ -57,21 +59,43 @@ def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None
     Masenko: crossdock push QUEUE NAME [PAYLOAD_JSON] --via masenko (prints Masenko's id)
     qless:   crossdock push QUEUE KIND [DATA_JSON] --via qless
     """
-    named = _PUSH[via](words, values)
+    named = _PUSH[via](words, values) if remote_server(values) is None else _http(words, via, values)
     if as_json:
         print_json(named)
     else:
         click.echo(next(iter(named.values())))
 
 
-def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
-    options = _given(values, "faktory", "jid", "priority", "at", "retry", "reserve_for", "custom")
+def _http(words: tuple[str, ...], via: str, values: dict[str, Any]) -> dict[str, Any]:
+    if via != "faktory":
+        raise click.UsageError(f"--server pushes through the HTTP API; leave out --via {via}, or name --listen instead")
+    options = _given(values, "the HTTP API", "jid", "priority", "at", "retry", "reserve_for", "custom", "tags")
+    queue, kind, args = _job_words(words, options)
+    fields = {"jid": "jid", "priority": "priority", "retry": "retries", "reserve_for": "lease_s", "tags": "tags"}
+    job = {name: options[option] for option, name in fields.items() if option in options}
+    job["args"] = json_text("ARGS_JSON", args, "[")
+    if "custom" in options:
+        job["custom"] = json_text("--custom", options["custom"], "{")
+    if "at" in options:
+        job["at"] = future("--at", options["at"])
+    with server(values) as client:
+        return {"jid": client.ask("push", queue=queue, kind=kind, **job)["jid"]}
+
+
+def _job_words(words: tuple[str, ...], options: dict[str, Any]) -> tuple[str, str, str]:
+    """Queue, kind and arguments of a job with the fields of Faktory."""
     if len(words) != 3:
         raise click.UsageError("give QUEUE KIND ARGS_JSON, such as: mail welcome '[42]'")
     if not 1 <= options.get("priority", 5) <= 9:
         raise click.BadParameter("through Faktory it is 1 to 9", param_hint="--priority")
     queue, kind, args = words
     _expect_names(QUEUE=queue, KIND=kind)
+    return queue, kind, args
+
+
+def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = _given(values, "faktory", "jid", "priority", "at", "retry", "reserve_for", "custom")
+    queue, kind, args = _job_words(words, options)
     job = {"jid": str(uuid.uuid4()), "queue": queue, "jobtype": kind} | options
     job["args"] = json_text("ARGS_JSON", args, "[")
     if "custom" in options:

@@ -1,15 +1,20 @@
 """`crossdock queue`: list, show, pause and resume queues."""
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from crossdock.cli import completion
 from crossdock.cli.actions import NamedAction, named_action
 from crossdock.cli.options import AdminCommand, server
-from crossdock.cli.output import print_json
+from crossdock.cli.output import print_json, width
 from crossdock.cli.parameters import Name
+from crossdock.cli.render import queue_figures as figures
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, clean, columns, cut, number
+
+#: Headings of the columns that need a wide terminal.
+_RATES: Final = (">IN", ">OUT")
 
 _LIST_EXAMPLES = """\b
 Examples:
@@ -23,21 +28,23 @@ Examples:
 def list_queues(as_json: bool, **values: Any) -> None:
     """List the queues with their jobs by state.
 
-    OLDEST is the age of the oldest ready job. A dash stands for a number that would take a walk over too many jobs; job
-    list --count counts them.
+    OLDEST is the age of the oldest ready job. IN and OUT are the rates of jobs pushed and processed in the last minute,
+    of the 200 busiest queues; a narrow terminal does not show them. A dash stands for a number that would take a walk
+    over too many jobs; job list --count counts them.
     """
     with server(values) as client:
         rows = list(client.rows("queues", by_state=True))
     if as_json:
         print_json({"queues": rows})
         return
-    heads = ("QUEUE", ">READY", ">OLDEST", ">LEASED", ">RETRYING", ">SCHEDULED", ">DEAD", "PAUSED")
-    click.echo(columns(heads, [_cells(row) for row in rows]))
+    heads = ("QUEUE", ">READY", ">OLDEST", *_RATES, ">LEASED", ">RETRYING", ">SCHEDULED", ">DEAD", "PAUSED")
+    click.echo(columns(heads, [_cells(row) for row in rows], width(), _RATES))
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     counts = (number(row[state]) for state in ("leased", "retrying", "scheduled", "dead"))
-    return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *counts, _pause(row["pause"]))
+    moved = figures.in_and_out(row["rates"])
+    return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *moved, *counts, _pause(row["pause"]))
 
 
 def _pause(pause: dict[str, Any] | None) -> str:
@@ -56,9 +63,10 @@ Examples:
 @click.command("show", cls=AdminCommand, epilog=_SHOW_EXAMPLES)
 @click.argument("name", type=Name(), metavar="QUEUE", shell_complete=completion.queues)
 def show(name: str, as_json: bool, **values: Any) -> None:
-    """Show one queue with its jobs by state.
+    """Show one queue with its jobs by state, its rates, waits and run times.
 
-    A dash stands for a number that would take a walk over too many jobs; job list --queue QUEUE --count counts them.
+    Rates are those of the last minute. Waits and run times are those of the last hour. A dash stands for a number that
+    would take a walk over too many jobs; job list --queue QUEUE --count counts them.
     """
     with server(values) as client:
         found = client.ask("queue", name=name)["queue"]
@@ -68,14 +76,17 @@ def show(name: str, as_json: bool, **values: Any) -> None:
     lines = [f"queue {clean(found['queue'])}{', paused' if found['paused'] else ''}", ""]
     if found["pause"] is not None:
         lines.append(f"  {'paused':11} {_in_full(found['pause'])}")
-    lines += [f"  {'first seen':11} {found['first_seen']}", f"  {'oldest':11} {age(found['oldest_s'])}"]
+    lines += [f"  {'first seen':11} {times.stamp(found['first_seen'])}", f"  {'oldest':11} {age(found['oldest_s'])}"]
     lines += [f"  {state:11} {number(count)}" for state, count in found["states"].items()]
+    lines += ["", f"  {'asked':11} {figures.asked(found['askers'], found['asked_s'])}"]
+    lines += [f"  {'rates':11} {figures.rates(found['rates'])}"]
+    lines += [f"  {name:11} {figures.quantiles(found[name])}" for name in ("wait", "run")]
     click.echo("\n".join(lines))
 
 
 def _in_full(pause: dict[str, Any]) -> str:
     by = f" by {clean(pause['by'])}" if pause["by"] else ""
-    return f"since {pause['since']}{by}" + (f": {clean(pause['reason'])}" if pause["reason"] else "")
+    return f"since {times.stamp(pause['since'])}{by}" + (f": {clean(pause['reason'])}" if pause["reason"] else "")
 
 
 pause = named_action(

@@ -14,6 +14,7 @@ from crossdock.cli.options import AdminCommand, settings_of
 from crossdock.cli.output import NothingDone, agreed, meter, note, print_json
 from crossdock.cli.parameters import Name, PastTime
 from crossdock.cli.protocol_clients import loader
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import clean, some
 from crossdock.client.admin import AdminClient
 from crossdock.client.base import ClientError, NoServer, Refused
@@ -155,7 +156,7 @@ def _ended(before: LoadProgress, run: str) -> str:
 
 
 def _show(chosen: Chosen) -> None:
-    newest = f", history up to {stamp(chosen.at)}" if chosen.at else "; the lake has no history yet"
+    newest = f", history up to {times.stamp(stamp(chosen.at))}" if chosen.at else "; the lake has no history yet"
     note(f"{some(len(chosen.numbers), 'job')} to replay{newest}")
     for past in jobs(chosen, _SAMPLE):
         payload = (past.payload or b"").decode("utf-8", "replace")

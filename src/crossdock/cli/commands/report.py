@@ -1,8 +1,6 @@
 """`crossdock report`: reports from the tables, in the terminal, as JSON, or as a page with plots. Needs no Spark."""
 
 import datetime as dt
-import shutil
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +10,9 @@ import click
 import msgspec
 
 from crossdock import __version__
-from crossdock.cli.output import meter, note, print_json
+from crossdock.cli.output import meter, note, print_json, width
 from crossdock.cli.parameters import Name, Span
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import lasting, size, some
 from crossdock.journal.files import write_whole
 from crossdock.pipeline.errors import PipelineError
@@ -259,7 +258,7 @@ def _report(
         return
     from crossdock.cli.render.terminal import text
 
-    click.echo(text(page, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+    click.echo(text(page, width()))
 
 
 def _page_of(name: str) -> Callable[[Any, list[str]], Any]:
@@ -289,7 +288,7 @@ def _check_days(days: int, until: Any) -> None:
 
 
 def _upto(fresh: "Freshness") -> str:
-    return f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
+    return times.instant(fresh.upto.timestamp()) if fresh.upto else str(fresh.newest or "nothing")
 
 
 def _facts(fresh: "Freshness", server: str | None) -> list[str]:

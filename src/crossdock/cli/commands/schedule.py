@@ -8,6 +8,7 @@ from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import NothingDone, print_json
 from crossdock.cli.parameters import Name, future, json_text
+from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, clean, columns, cut
 from crossdock.protocols.admin.filter_language import read_span
 
@@ -45,7 +46,7 @@ def list_schedules(source: str | None, source_id: str | None, as_json: bool, **v
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    when = (_when(row), row["zone"] or "-", row["next"] or "never", age(row["next_s"]))
+    when = (_when(row), row["zone"] or "-", times.stamp(row["next"]) if row["next"] else "never", age(row["next_s"]))
     return (cut(row["name"], 36), row["source"], *when, row["queue"], row["kind"])
 
 
@@ -78,7 +79,7 @@ def _print(answer: dict[str, Any], as_json: bool) -> None:
     lines = [f"schedule {clean(found['name'])}, {_when(found)}", ""]
     for key, value in found.items():
         if key not in ("name", "schedule", "interval_s", "next_s", "payload_bytes") and value not in (None, []):
-            text = ", ".join(value) if isinstance(value, list) else str(value)
+            text = ", ".join(value) if isinstance(value, list) else times.field(key, value)
             lines.append(f"  {key:13} {clean(text)}")
     click.echo("\n".join(lines))
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock.cli import completion
-from crossdock.cli.options import AdminCommand
+from crossdock.cli.options import AdminCommand, remote_server
 from crossdock.cli.output import note, print_json
 from crossdock.cli.parameters import Name, Span
 from crossdock.cli.protocol_clients import WORKERS
@@ -37,7 +37,8 @@ Examples:
 def take(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values: Any) -> int:
     """Lease one job as a worker does, show it, and settle it.
 
-    Without --done, --fail or --leave the command asks what to do with the job. Exit code 1: there was no job.
+    Without --done, --fail or --leave the command asks what to do with the job. Exit code 1: there was no job. A server
+    on another machine is named with --listen: the HTTP API of --server cannot lease jobs.
     """
     done, message, leave = values.pop("done"), values.pop("message"), values.pop("leave")
     found = [done, message is not None, leave]
@@ -45,6 +46,12 @@ def take(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values
         raise click.UsageError("give one of --done, --fail and --leave")
     if not any(found) and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("stdin is not a terminal; pass --done, --fail or --leave")
+    remote = remote_server(values)
+    if remote is not None:
+        raise click.UsageError(
+            f"job take leases a job over a worker's protocol, and {remote} is the address of the HTTP API; leave out "
+            f"--server and name the listener, such as --listen {via}=HOST:PORT"
+        )
     with closing(WORKERS[via](values)) as worker:
         job = worker.take(list(queues), wait)
         if job is None:

@@ -23,15 +23,15 @@ def list_workers(as_json: bool, **values: Any) -> None:
 
     Faktory workers are listed while they are connected. BEAT is the time since a worker's last heartbeat; after a
     minute without one it is removed. Resqu's workers and allocators are listed while they have a job, connected or not;
-    BEAT is how long a worker has had it.
+    BEAT is how long a worker has had it. QUEUES are those that the worker asked for last.
     """
     with server(values) as client:
         rows = list(client.rows("workers"))
     if as_json:
         print_json({"workers": rows})
         return
-    heads = ("WORKER", "HOST", ">PID", "STATE", ">LEASES", ">CONNECTIONS", ">BEAT", ">MEMORY", "LABELS")
-    click.echo(columns(heads, [_cells(row) for row in rows]))
+    heads = ("WORKER", "HOST", ">PID", "STATE", ">LEASES", ">CONNECTIONS", ">BEAT", ">MEMORY", "PROTOCOL", "QUEUES")
+    click.echo(columns((*heads, "LABELS"), [_cells(row) for row in rows]))
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -44,6 +44,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         number(row["connections"]),
         age(row["beat_s"]),
         size(row["rss_kib"] * 1_024) if row["rss_kib"] else "-",
+        row["protocol"],
+        cut(", ".join(row["queues"]) or "-", 60),
         ", ".join(row["labels"]),
     )
 

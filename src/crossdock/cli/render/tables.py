@@ -88,8 +88,19 @@ def some(count: int, thing: str) -> str:
     return f"{count:,} {plural}"
 
 
-def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Align rows in columns. A heading that begins with `>` makes its column right-aligned."""
+def columns(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, optional: Sequence[str] = ()
+) -> str:
+    """Align rows in columns. A heading that begins with `>` makes its column right-aligned. The columns with `optional`
+    headings are left out, all of them, if a line would be longer than `width`."""
+    text = _columns(heads, rows)
+    if width is None or not optional or max(map(len, text.splitlines())) <= width:
+        return text
+    kept = [at for at, head in enumerate(heads) if head not in optional]
+    return _columns([heads[at] for at in kept], [[row[at] for at in kept] for row in rows])
+
+
+def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     names = [head.removeprefix(">") for head in heads]
     lines = [names, *([clean(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]

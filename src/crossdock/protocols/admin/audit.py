@@ -50,6 +50,10 @@ def _one(found: _Reply) -> int:
     return 1
 
 
+def _of_settings(found: _Reply) -> int:
+    return len(found["reload"]["changed"])
+
+
 #: How many things a request changed, by its reply. Requests that work in slices are not here.
 _COUNTS: Final[dict[type[messages.Request], Callable[[_Reply], int]]] = {
     messages.Pause: _of_list,
@@ -64,6 +68,7 @@ _COUNTS: Final[dict[type[messages.Request], Callable[[_Reply], int]]] = {
     messages.ScheduleRemove: _of_list,
     messages.ScheduleRun: _one,
     messages.Push: _one,
+    messages.Reload: _of_settings,
 }
 
 
@@ -73,13 +78,28 @@ def record_reply(dispatcher: Dispatcher, request: messages.AnyRequest, answer: A
     if count is not None and isinstance(answer, bytes):
         found = msgspec.json.decode(answer)
         if "error" not in found:
-            record(dispatcher, request, count(found))
+            changed = found["reload"]["changed"] if isinstance(request, messages.Reload) else ()
+            record(dispatcher, request, count(found), _pushed(dispatcher.state, request, found), settings=changed)
+
+
+def _pushed(state: EngineState, request: messages.AnyRequest, found: _Reply) -> list[Job] | None:
+    """The new job of a push, if it is still there. None: the request was none."""
+    if not isinstance(request, messages.Push):
+        return None
+    return [] if found["number"] is None else selection.find_jobs(state, found["number"])
 
 
 def record(
-    dispatcher: Dispatcher, request: Any, count: int, jobs: Sequence[Job] | None = None, *, continues: bool = False
+    dispatcher: Dispatcher,
+    request: Any,
+    count: int,
+    jobs: Sequence[Job] | None = None,
+    *,
+    settings: Sequence[str] = (),
+    continues: bool = False,
 ) -> None:
     """Record that a request changed `count` things. `jobs` are those that it named by ID, if they may be gone now.
+    `settings` are the names of changed settings, which the request does not have.
     `continues`: an earlier slice or page of the request was recorded."""
     if not count:
         return
@@ -91,7 +111,7 @@ def record(
             address=address,
             via="admin" if address == _LOCAL else "http",
             action=str(request.__struct_config__.tag),
-            target=target(request, _named(dispatcher.state, request) if jobs is None else jobs),
+            target=target(request, _named(dispatcher.state, request) if jobs is None else jobs, settings),
             count=count,
             continues=continues,
         )
@@ -110,9 +130,10 @@ def _named(state: EngineState, request: Any) -> list[Job]:
     return [job for each in ids for job in selection.find_jobs(state, each)[-1:]]
 
 
-def target(request: messages.Request, jobs: Sequence[Job] = ()) -> str:
-    """The jobs, and the fields that select what is changed, such as `states:dead queue:mail`."""
+def target(request: messages.Request, jobs: Sequence[Job] = (), settings: Sequence[str] = ()) -> str:
+    """The jobs or settings, and the fields that select what is changed, such as `states:dead queue:mail`."""
     words = [f"jobs:{','.join(str(job.number) for job in jobs)}"] if jobs else []
+    words += [f"settings:{','.join(settings)}"] if settings else []
     text = " ".join([*words, *_words(request)])
     data = text.encode()
     if len(data) <= _TARGET_BYTES:

@@ -321,7 +321,7 @@ class Compact(Request, tag="compact"):
     upto: WholeNumber | None = None  #: from an earlier reply: only ask how far it is
 
 
-class Reload(Request, tag="reload"):
+class Reload(Change, tag="reload"):
     pass
 
 

@@ -8,6 +8,7 @@ from litestar import get
 from litestar.params import FromPath
 from litestar.response import Template
 
+from crossdock.lake.event_notes import note
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.chart_specs import Chart, series
@@ -192,24 +193,6 @@ async def job_history(request: WebRequest, number: FromPath[str]) -> Template:
         steps=steps(timeline),
         attempts=attempts(events),
     )
-
-
-def note(event: dict[str, Any]) -> str:
-    """What an event says besides its name."""
-    parts = []
-    if event.get("to_queue"):
-        parts.append(f"to queue {event['to_queue']}")
-    elif event["event"] == "pushed":
-        parts.append(f"in queue {event.get('queue')}")
-    if event.get("why"):
-        parts.append(str(event["why"]))
-    if event.get("worker"):
-        parts.append(f"by {event['worker']}")
-    if event.get("via"):
-        parts.append(f"through {event['via']}")
-    if event.get("error_message") or event.get("error_group"):
-        parts.append(f"{event.get('error_group') or 'error'}: {event.get('error_message') or ''}")
-    return ", ".join(parts)
 
 
 def attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -81,6 +81,8 @@ def test_an_address_other_than_local_came_by_http(
         ("schedule-add", {"name": "s", "queue": "q", "kind": "K", "every": 60, "payload": {"secret": 1}},
          "name:s every:60 kind:K queue:q source:qless", 1),
         ("erase", {"jids": ["job-00001"], "forget": ["anna"]}, "jids:1 forget:1", 1),
+        ("push", {"queue": "q", "kind": "K", "args": ["secret"], "jid": "anna@example.org", "custom": {"secret": 1}},
+         "jobs:6 queue:q kind:K", 1),
     ],
 )  # fmt: skip
 def test_each_change_is_recorded_once(
@@ -199,7 +201,7 @@ def test_jids_are_not_in_the_trail(client: Conversation, peer: ControlPeer, disp
 def test_a_push_is_recorded_without_the_data_of_the_job(peer: ControlPeer, dispatcher: PlainDispatcher) -> None:
     peer.ask("push", queue="mail", kind="welcome", jid="anna-0001", args=["anna"], custom={"to": "anna"})
     (entry,) = dispatcher.state.audit
-    assert (entry.action, entry.target, entry.count) == ("push", "queue:mail kind:welcome", 1)
+    assert (entry.action, entry.target, entry.count) == ("push", "jobs:1 queue:mail kind:welcome", 1)
 
 
 def test_a_long_target_is_cut_at_a_character() -> None:

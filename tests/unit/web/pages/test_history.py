@@ -6,8 +6,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 
 import crossdock.web
+from crossdock.lake.event_notes import note
 from crossdock.web.pages import formatting
-from crossdock.web.pages.history import TABLES, attempts, chart_rows, columns, note
+from crossdock.web.pages.history import TABLES, attempts, chart_rows, columns
 from crossdock.web.pages.schedules import next_runs
 from tests.unit.web.pages.html_page import Page
 
