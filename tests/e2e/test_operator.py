@@ -282,7 +282,8 @@ def test_batches_and_cron_are_listed(tmp_path: Path) -> None:
         shown = operator.json("batch", "show", bid)["batch"]
         # The end is kept on the steady clock, so its wall time is computed for each reply.
         assert abs(datetime.fromisoformat(shown["ends"]) - datetime.fromisoformat(row["ends"])) < timedelta(seconds=1)
-        assert shown == row | {"children": [], "ends": shown["ends"]}
+        callback = {"call": "success", "jid": "callback", "kind": "test", "queue": "default", "state": "waiting"}
+        assert shown == row | {"children": [], "callbacks": [callback], "ends": shown["ends"]}
 
 
 def test_a_list_of_twelve_thousand_jobs_is_paged(operator: Operator, client: Client, server: Server) -> None:
