@@ -16,7 +16,7 @@ _BLANKS: Final = b" \t\r\n"
 _BITS: Final = bytes.maketrans(b"[]{}", b"1010")
 _NEITHER: Final = bytes(set(range(256)) - set(b'[]{}"'))
 
-#: For each byte, read as eight brackets of which 1 opens and 0 closes: the change of depth, and the greatest depth.
+#: A byte stands for eight brackets: 1 opens, 0 closes. For each byte: the change of depth and the greatest depth.
 _STEPS: Final = [[0, *accumulate(1 if byte >> at & 1 else -1 for at in range(7, -1, -1))] for byte in range(256)]
 _RISE: Final = [steps[-1] for steps in _STEPS]
 _TOP: Final = [max(steps) for steps in _STEPS]

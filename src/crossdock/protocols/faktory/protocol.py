@@ -18,7 +18,7 @@ from crossdock.protocols.worker_registry import WorkerRegistry
 NAME = "faktory"
 
 #: All connections of a second share one challenge, so that its hash is computed once. Hashing takes 3 ms: at 380 HELLOs
-#: a second it would use all CPU time. Only an attacker who reads the connection could replay a hash within that second,
+#: a second it would use all CPU time. Only an attacker that reads the connection could replay a hash in that second,
 #: and such an attacker reads the jobs anyway.
 CHALLENGE_S: Final = 1.0
 _EXPECTED: Final = 16  #: cached hashes: both kinds, for connections that may still send HELLO
