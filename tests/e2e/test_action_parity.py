@@ -22,6 +22,7 @@ import pytest
 from crossdock.client.admin import AdminClient
 from crossdock.client.base import Refused
 from crossdock.web.pages.commands import JOB_ACTIONS
+from tests.support.patience import wait_until
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
@@ -120,7 +121,7 @@ def admin(server: Server) -> Iterator[AdminClient]:
         yield client
 
 
-def put(server: Server, jid: str, queue: str, state: str) -> None:
+def put(server: Server, admin: AdminClient, jid: str, queue: str, state: str) -> None:
     """A job in this state. A leased one belongs to a worker that is gone."""
     with server.client(wid=f"gone-{jid}") as client:
         client.push(jid, queue=queue, jobtype="Work", args=[], retry=-1 if state == "dead" else 5)
@@ -128,6 +129,11 @@ def put(server: Server, jid: str, queue: str, state: str) -> None:
             assert client.fetch(queue) is not None
         if state == "dead":
             client.fail(jid)
+    if state == "leased":
+        wait_until(
+            lambda: all(worker["worker"] != f"gone-{jid}" for worker in admin.rows("workers")),
+            "the server to notice that the worker is gone",
+        )
 
 
 def effect(admin: AdminClient, jid: str) -> tuple[str, str] | None:
@@ -153,7 +159,7 @@ def test_an_action_on_one_job(server: Server, operator: Operator, admin: AdminCl
     queue, title = f"one-{action}", JOB_ACTIONS[action][0]
     jids = [f"one-{action}-{way}" for way in ("command", "curl")]
     for jid in jids:
-        put(server, jid, queue, EFFECTS[action][0])
+        put(server, admin, jid, queue, EFFECTS[action][0])
     before = [effect(admin, jid) for jid in jids]
     assert before == [(EFFECTS[action][0], queue)] * 2
     with_command, with_curl = (operator.ways(f"/jobs/{admin.job(jid)['job']['number']}", title) for jid in jids)
@@ -168,7 +174,7 @@ def test_an_action_on_all_jobs_of_a_filter(server: Server, operator: Operator, a
     for way in ("command", "curl"):
         queue = f"all-{action}-{way}"
         for number in range(3):
-            put(server, f"{queue}-{number}", queue, EFFECTS[action][0])
+            put(server, admin, f"{queue}-{number}", queue, EFFECTS[action][0])
         ways = operator.ways(f"/confirm?do={action}&filter={quote(f'queue:{queue}')}", title)
         if way == "command":
             operator.run_command(ways.command, asks=True)
@@ -181,7 +187,7 @@ def test_an_action_on_all_jobs_of_a_filter(server: Server, operator: Operator, a
 def test_queues_are_paused_and_resumed(server: Server, operator: Operator, admin: AdminClient) -> None:
     names = ("queue-command", "queue-curl")
     for name in names:
-        put(server, f"job-of-{name}", name, "ready")
+        put(server, admin, f"job-of-{name}", name, "ready")
 
     def seen() -> list[Any]:
         rows = [admin.ask("queue", name=name)["queue"] for name in names]
