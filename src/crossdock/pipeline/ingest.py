@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, Observation
@@ -21,16 +19,18 @@ from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.environment import spark_path
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.planning import Range
-from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, LINKS, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.rollup_files import RollupFiles, write_rollups
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.segment_checks import verify
 from crossdock.pipeline.tables import Table, rows_of
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
-from crossdock.pipeline.transforms.rollups import ROLLUP, rollups
 from crossdock.pipeline.transforms.rows import attempts, links
 
 #: Columns whose values are mostly distinct. A dictionary for them would take 20 % of the time to write attempts.
 _DISTINCT: Final = ("seq", "number", "jid", "pushed_at", "leased_at", "closed_at", "wait_s", "run_s", "total_s")
+#: The name of the job that makes the rollups.
+_ROLLUPS: Final = "rollups"
 _WRITING: Final = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT}
 
 
@@ -70,19 +70,17 @@ def stage(context: PipelineContext, ranges: Sequence[Range], wanted: Collection[
         jobs[ATTEMPTS.name] = lambda: _spark_rows(tables[ATTEMPTS.name], attempts(events))
     if LINKS in wanted and any(file.linked for file in files):
         jobs[LINKS.name] = lambda: _spark_rows(tables[LINKS.name], links(events))
-    if any(schema in ROLLUPS for schema in wanted):
-        jobs[ROLLUP] = lambda: rollups(events).toArrow()
     rows = sum(file.rows for file in files)
+    if any(schema in ROLLUPS for schema in wanted):
+        jobs[_ROLLUPS] = lambda: write_rollups(tables, events, rows, wanted)
     context.progress(f"reading files: {len(files):,}, events: {rows:,}", 0, 1)
     made = _together(context, jobs)
-    whole: pa.Table | None = made.pop(ROLLUP, None)
+    rolled: RollupFiles | None = made.pop(_ROLLUPS, None)
     staged: Staged = made
-    if whole is not None:
+    if rolled is not None:
         closed = rows_of(staged[ATTEMPTS.name]) if ATTEMPTS in wanted else None
-        _check(whole, rows if all(each.is_exact for each in ranges) else None, closed)
-        for schema in ROLLUPS:
-            if schema in wanted:
-                staged[schema.name] = tables[schema.name].write(_part(whole, schema))
+        _check(rolled, rows if all(each.is_exact for each in ranges) else None, closed)
+        staged |= rolled.files
     return staged
 
 
@@ -134,23 +132,14 @@ def _together(context: PipelineContext, jobs: Mapping[str, Callable[[], Any]]) -
     return {name: each.result() for name, each in running.items()}
 
 
-def _check(whole: pa.Table, expected: int | None, closed: int | None) -> None:
+def _check(rolled: RollupFiles, expected: int | None, closed: int | None) -> None:
     """Compare the counts in the rollups with the rows of the lake's files and with the attempts."""
-    hours = _part(whole, COUNTS_HOUR)
-    seen = pc.sum(hours.column("n")).as_py() or 0
-    if expected is not None and seen != expected:
+    if expected is not None and rolled.events != expected:
         raise PipelineError(
-            f"Spark read {seen:,} events of files that have {expected:,}: Spark does not see the same files as this "
-            "machine, or they changed; nothing was committed"
+            f"Spark read {rolled.events:,} events of files that have {expected:,}: Spark does not see the same "
+            "files as this machine, or they changed; nothing was committed"
         )
-    days = _part(whole, COUNTS_DAY)
-    ended = pc.sum(days.filter(pc.is_valid(days.column("outcome"))).column("n")).as_py() or 0
-    if closed is not None and ended != closed:
+    if closed is not None and rolled.ended != closed:
         raise PipelineError(
-            f"the events have {ended:,} ended leases, and Spark wrote {closed:,} attempts; nothing was committed"
+            f"the events have {rolled.ended:,} ended leases, and Spark wrote {closed:,} attempts; nothing was committed"
         )
-
-
-def _part(whole: pa.Table, schema: TableSchema) -> pa.Table:
-    rows = whole.filter(pc.equal(whole.column(ROLLUP), schema.name))
-    return rows.select(schema.names).cast(schema.arrow)
