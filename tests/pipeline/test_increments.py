@@ -14,6 +14,7 @@ from crossdock.pipeline.lakes import add_lake
 from crossdock.pipeline.lock import writing
 from crossdock.pipeline.run import run
 from crossdock.pipeline.tables import Table
+from crossdock.pipeline.views import refresh
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import Elsewhere, MixedLoad, work
@@ -206,11 +207,12 @@ def test_rows_that_spark_does_not_see_are_reported(pipeline: Pipeline) -> None:
     assert pipeline.run().rows == file.rows
 
 
-def test_rollups_that_executors_write_equal_those_of_the_driver(
+def test_the_tables_of_a_large_batch_equal_those_of_small_ones(
     spark: SparkSession, grown: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large batch. Files that a task wrote and that are not returned stay out of the tables."""
+    """The executors write the rollups, and each date of a view is computed by a query of its own."""
     monkeypatch.setattr(rollup_files, "COLLECTED", 0)
+    monkeypatch.setattr(refresh, "_ROWS_AT_ONCE", 1)
     large = Pipeline(spark, grown.lake, tmp_path / "tables")
     large.run()
     assert_same(picture(large.folder), picture(grown.tables))
