@@ -5,13 +5,14 @@ only the tables that lack the batch get it. Before anything is committed, three 
 lake says the files have, the rows that Spark read, and the rows in the files that the commits name.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from deltalake.transaction import AddAction
 from pyspark import inheritable_thread_target
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from crossdock.lake.schema import SEQ_SHIFT
@@ -19,10 +20,11 @@ from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.environment import spark_path
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.planning import Range
-from crossdock.pipeline.rollup_files import RollupFiles, write_rollups
+from crossdock.pipeline.rollup_files import COLLECTED, RollupFiles, write_rollups
 from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.segment_checks import verify
+from crossdock.pipeline.session import FEW
 from crossdock.pipeline.tables import Table, rows_of
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
 from crossdock.pipeline.transforms.rows import attempts, links
@@ -74,7 +76,8 @@ def stage(context: PipelineContext, ranges: Sequence[Range], wanted: Collection[
     if any(schema in ROLLUPS for schema in wanted):
         jobs[_ROLLUPS] = lambda: write_rollups(tables, events, rows, wanted)
     context.progress(f"reading files: {len(files):,}, events: {rows:,}", 0, 1)
-    made = _together(context, jobs)
+    with _planned_for(events.sparkSession, rows):
+        made = _together(context, jobs)
     rolled: RollupFiles | None = made.pop(_ROLLUPS, None)
     staged: Staged = made
     if rolled is not None:
@@ -119,6 +122,23 @@ def _spark_rows(table: Table, rows: DataFrame) -> list[AddAction]:
             "committed"
         )
     return added
+
+
+@contextmanager
+def _planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Plan a small batch as such: adaptive planning runs every shuffle as a Spark job of its own. The session may have
+    been started for a large batch."""
+    if rows > COLLECTED:
+        yield
+        return
+    before = {key: spark.conf.get(key) for key in FEW}
+    for key, value in FEW.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, earlier in before.items():
+            spark.conf.set(key, str(earlier))
 
 
 def _together(context: PipelineContext, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
