@@ -29,6 +29,7 @@ from crossdock.engine.records import (
     postponed,
     progress,
     queues,
+    rates,
     schedules,
     throttles,
     transaction,
@@ -169,6 +170,9 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.JobsLoaded: bulk_load.jobs_loaded,
     e.LoadClosed: bulk_load.load_closed,
     e.Audited: audit.audited,
+    e.RatesSet: rates.rates_set,
+    e.RateHeld: rates.rate_held,
+    e.RatesOpened: rates.rates_opened,
     **resqu.APPLY,
 }
 
@@ -222,6 +226,7 @@ class Engine:
             c.DrawNumbers: transaction.draw_numbers,
             c.SetProgress: progress.set_progress,
             c.SetThrottles: throttles.set_throttles,
+            c.SetRates: rates.set_rates,
             c.SetSchedules: schedules.set_schedules,
             k.SetKey: commands.set_key,
             k.DropKeys: commands.drop_keys,

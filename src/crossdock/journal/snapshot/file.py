@@ -22,6 +22,7 @@ from crossdock.engine.index import lists
 from crossdock.engine.index.dependents import PostponedDependents
 from crossdock.engine.index.lazy_deadlines import ByCaller
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.rates import RateIndex
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.keyspace.store import Stored
 from crossdock.engine.qless.settings import obey
@@ -39,7 +40,7 @@ from crossdock.model.events import Audited
 from crossdock.model.events.codec import EVENT_VERSION
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.policies import Ending
-from crossdock.model.records import Batch, Interval, Pause, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Interval, Pause, Progress, Rate, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 1
@@ -105,6 +106,7 @@ class Records(msgspec.Struct, array_like=True, frozen=True):
     owed: dict[str, tuple[int, float]] = {}
     pauses: dict[str, Pause] = {}  #: of the paused queues
     audit: list[Audited] = []
+    rates: list[Rate] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -170,6 +172,7 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             owed=state.owed,
             pauses={queue.name: queue.pause for queue in state.queues.values() if queue.pause is not None},
             audit=list(state.audit),
+            rates=state.rate_index.in_order(),
         )
     )
     yield _block(Footer(len(state.jobs)))
@@ -289,6 +292,8 @@ def _restore_records(state: EngineState, records: Records) -> None:
     state.loads.restore(records.loads, records.once)
     state.owed = records.owed
     state.audit.extend(records.audit)
+    state.rates.update((rate.key, rate) for rate in records.rates)
+    state.rate_index = RateIndex(state.rates)
     state.unresolved = {(number, ending): each for number, ending, each in records.unresolved}
     for each in records.intervals:
         state.qless.intervals[each.jid] = each

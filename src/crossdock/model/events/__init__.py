@@ -70,6 +70,9 @@ from crossdock.model.events.records import LoadClosed as LoadClosed
 from crossdock.model.events.records import LoadEvent
 from crossdock.model.events.records import ProgressDated as ProgressDated
 from crossdock.model.events.records import ProgressSet as ProgressSet
+from crossdock.model.events.records import RateHeld as RateHeld
+from crossdock.model.events.records import RatesOpened as RatesOpened
+from crossdock.model.events.records import RatesSet as RatesSet
 from crossdock.model.events.records import SchedulesSet as SchedulesSet
 from crossdock.model.events.records import Spawned as Spawned
 from crossdock.model.events.records import ThrottlesSet as ThrottlesSet
@@ -135,6 +138,9 @@ AnyEvent = (
     | DependentsPostponed
     | DependentsResolved
     | Audited
+    | RatesSet
+    | RateHeld
+    | RatesOpened
 )
 
 #: Soft events are written with the next journal entry. No reply waits for them.
