@@ -1,8 +1,10 @@
 """The token bucket of a rate limit."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crossdock.model import rate_text
 from crossdock.model.records import FROM_SETTINGS, Rate, RateScope
 
 
@@ -53,9 +55,7 @@ def test_a_full_bucket_gives_count_tokens_at_once(count: int, per_s: float, begi
     assert bucket.used_up(begin)
 
 
-@given(
-    count=st.integers(1, 1_000), per_s=st.floats(0.5, 1e5), begin=st.floats(0.0, 1e6), wanted=st.integers(1, 1_000)
-)
+@given(count=st.integers(1, 1_000), per_s=st.floats(0.5, 1e5), begin=st.floats(0.0, 1e6), wanted=st.integers(1, 1_000))
 def test_the_announced_time_is_when_the_tokens_are_there(count: int, per_s: float, begin: float, wanted: int) -> None:
     bucket, wanted = rate(count, per_s, begin), min(wanted, count)
     for _ in range(count):
@@ -82,3 +82,29 @@ def test_a_clock_that_stands_still_or_goes_back_adds_no_token() -> None:
     assert bucket.used_up(50.0)
     bucket.settle(50.0)
     assert bucket.at == 100.0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "described"),
+    [
+        ("10/m", (10, 60.0), "10 jobs per minute"),
+        ("1/s", (1, 1.0), "1 job per second"),
+        ("1000/h", (1_000, 3_600.0), "1,000 jobs per hour"),
+        ("5/d", (5, 86_400.0), "5 jobs per day"),
+    ],
+)
+def test_a_rate_is_written_as_a_count_and_a_unit(text: str, expected: tuple[int, float], described: str) -> None:
+    assert rate_text.parse(text) == expected
+    assert rate_text.describe(*expected) == described
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10", "10/", "/m", "0/m", "-1/m", "1.5/m", "10/w", "10 /m", "1000001/s", "٣/m", "9" * 99]
+)
+def test_other_text_is_not_a_rate(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a rate; write a number from 1 to 1,000,000 and its unit"):
+        rate_text.parse(text)
+
+
+def test_a_rate_over_other_times_is_described_in_seconds() -> None:
+    assert rate_text.describe(3, 90.0) == "3 jobs per 90 s"

@@ -161,6 +161,6 @@ def leave_batch(job: Job) -> None:
 
 
 def not_held_by_rate(job: Job) -> None:
-    """Something else than a rate limit holds the job now, or its lease has begun."""
+    """The job was leased, moved or buried, or something else than a rate limit holds it now."""
     if job.extra is not None and job.extra.held_by:
         job.extra = replace(job.extra, held_by="")

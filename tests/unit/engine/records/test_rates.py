@@ -23,7 +23,12 @@ def limit(bench: Bench, *given: tuple[RateScope, str, int, float], source: str =
 
 
 def push(
-    bench: Bench, *jids: str, kind: str = "mail", queue: str = "default", rate: RateTerms | None = None, priority: int = 0
+    bench: Bench,
+    *jids: str,
+    kind: str = "mail",
+    queue: str = "default",
+    rate: RateTerms | None = None,
+    priority: int = 0,
 ) -> None:
     extra = None if rate is None else Extra(rate=rate)
     bench.do(
@@ -334,15 +339,15 @@ def test_held_jobs_can_be_removed_buried_moved_and_flushed(bench: Bench) -> None
     bench.do(Reroute("admin", "elsewhere", numbers(bench, "d")))
     invariants.check(bench.state)
     assert taken(bench, "elsewhere") == []
+    wait(bench, 10.0)
     bench.do(Requeue("admin", numbers(bench, "c")))
     invariants.check(bench.state)
-    wait(bench, 10.0)
     assert taken(bench, "elsewhere") == ["d"]
     wait(bench, 10.0)
     assert taken(bench) == ["e"]
     wait(bench, 10.0)
     bench.do(Remove("admin", "discarded", numbers(bench, "f"), frozenset({State.READY})))
-    invariants.check(bench.state)
+    wait(bench, 0.0)
     assert taken(bench) == ["c"]
     push(bench, "g")
     assert taken(bench) == []
