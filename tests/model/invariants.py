@@ -142,10 +142,12 @@ def rates_are_consistent(state: EngineState) -> None:
             freed[key, job.queue] += 1
     waits = index.waits
     assert {each: list(wait.held) for each, wait in waits.items() if wait.held} == {
-        each: sorted(keys) for each, keys in held.items()  # type: ignore[type-var]
+        each: sorted(keys)
+        for each, keys in held.items()  # type: ignore[type-var]
     }
     assert {each: wait.freed for each, wait in waits.items() if wait.freed} == freed
-    assert index.uses == Counter(key for key, _ in waits)
+    assert {(key, queue) for key, queues in index.uses.items() for queue in queues} == set(waits)
+    assert all(index.uses.values())
     assert list(index.wakes) == sorted((wait.wake, *each) for each, wait in waits.items() if wait.wake < inf)
     for (key, _), wait in waits.items():
         rate = state.rates.get(key)

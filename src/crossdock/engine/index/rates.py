@@ -39,7 +39,7 @@ class RateIndex:
         #: keys of the limits that jobs carry, in the order in which they are looked at to be forgotten
         self.names: dict[str, None] = {key: None for key, rate in rates.items() if rate.scope is RateScope.NAME}
         self.waits: dict[tuple[str, str], RateWait] = {}  #: by key of the limit, and queue
-        self.uses: dict[str, int] = {}  #: by key: how many entries `waits` has
+        self.uses: dict[str, dict[str, None]] = {}  #: by key: the queues that `waits` has
         self.wakes: SortedList[tuple[float, str, str]] = SortedList()  #: steady, key of the limit, queue
         self.refresh()
         self.restore_timers()
@@ -88,7 +88,7 @@ class RateIndex:
         wait = self.waits.get((key, queue))
         if wait is None:
             wait = self.waits[key, queue] = RateWait()
-            self.uses[key] = self.uses.get(key, 0) + 1
+            self.uses.setdefault(key, {})[queue] = None
         return wait
 
     def schedule(self, key: str, queue: str) -> None:
@@ -107,7 +107,7 @@ class RateIndex:
                 self.wakes.add((wake, key, queue))
         if wake == inf and not wait.held and not wait.freed:
             del self.waits[key, queue]
-            self.uses[key] -= 1
+            del self.uses[key][queue]
             if not self.uses[key]:
                 del self.uses[key]
 
