@@ -14,7 +14,7 @@ from crossdock.engine.job_view import (
     state_index_key,
 )
 from crossdock.engine.state import EngineState
-from crossdock.model.job import ResquData
+from crossdock.model.job import ResquData, SortKey
 from crossdock.model.policies import DependencyLoss
 from crossdock.model.records import Phase, RateScope
 from crossdock.model.states import State
@@ -132,18 +132,18 @@ def rates_are_consistent(state: EngineState) -> None:
     assert all(key == rate.key for key, rate in state.rates.items())
     assert set(index.names) == {key for key, rate in state.rates.items() if rate.scope is RateScope.NAME}
     assert all(rate.level(rate.at) <= rate.count for rate in state.rates.values())
-    held: dict[tuple[str, str], list[object]] = {}
+    held: dict[tuple[str, str], list[SortKey]] = {}
     freed: Counter[tuple[str, str]] = Counter()
     for job in state.jobs.values():
         key = job.extra.held_by if job.extra is not None else ""
         if key and job.state is State.HELD:
+            assert job.sort_key is not None
             held.setdefault((key, job.queue), []).append(job.sort_key)
         elif key and job.state is State.READY:
             freed[key, job.queue] += 1
     waits = index.waits
     assert {each: list(wait.held) for each, wait in waits.items() if wait.held} == {
-        each: sorted(keys)
-        for each, keys in held.items()  # type: ignore[type-var]
+        each: sorted(keys) for each, keys in held.items()
     }
     assert {each: wait.freed for each, wait in waits.items() if wait.freed} == freed
     assert {(key, queue) for key, queues in index.uses.items() for queue in queues} == set(waits)
