@@ -106,6 +106,7 @@ class Progress(msgspec.Struct, array_like=True):
     text: str | None = None
     until: float = inf  #: steady; forgotten then. Infinity: not dated yet
     keep_s: float = 0.0  #: seconds to keep it after its last change; 0: half an hour
+    same: int = 0  #: changes before the last one at the same time
 
 
 class Outcome(msgspec.Struct, array_like=True):
