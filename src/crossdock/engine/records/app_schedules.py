@@ -9,24 +9,18 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.extensions import SetAppSchedules
 from crossdock.model.events.extensions import AppSchedulesSet
-
-#: No name of a configured schedule or of a plan begins like this.
-PREFIX = "\0app:"
+from crossdock.model.records import APP_PREFIX
 
 
 def record_name(app: str, name: str) -> str:
     """The name of an app's schedule among all schedules. The name of an app contains no colon."""
-    return f"{PREFIX}{app}:{name}"
+    return f"{APP_PREFIX}{app}:{name}"
 
 
 def set_app_schedules(state: EngineState, command: SetAppSchedules, now: Now) -> Decision[None]:
     app, known = command.app, state.schedules
-    wanted = [
-        with_next_run(
-            replace(each, name=record_name(app, each.name), app=app), known.get(record_name(app, each.name)), now
-        )
-        for each in command.schedules
-    ]
+    named = [replace(each, name=record_name(app, each.name), app=app) for each in command.schedules]
+    wanted = [with_next_run(each, known.get(each.name), now) for each in named]
     if {each.name: each for each in wanted} == {name: each for name, each in known.items() if each.app == app}:
         return (), None, ()
     return (AppSchedulesSet(later(state, now), app, wanted),), None, ()

@@ -11,12 +11,10 @@ from crossdock.lake.event_rows.rows import NO_BOOKING, NO_LEASE, Others, Rows, o
 from crossdock.model import events as e
 from crossdock.model.events.extensions import Snoozed
 from crossdock.model.protocol_data import QlessDialect
+from crossdock.model.records import APP_PREFIX
 from crossdock.model.states import State
 
 READY: Final = "ready"
-
-#: How the name of an app's schedule begins among all schedules.
-APP_PREFIX: Final = "\0app:"
 
 
 def pushed(rows: Rows, seq: int, event: e.Pushed) -> int:

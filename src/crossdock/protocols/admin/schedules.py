@@ -20,7 +20,6 @@ from crossdock.engine.queries.records import (
     schedule_count,
     schedules_by_name,
 )
-from crossdock.engine.records.app_schedules import PREFIX
 from crossdock.engine.records.schedules import EVERY, spec_of_run
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
@@ -28,7 +27,7 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.commands.qless import Put
-from crossdock.model.records import Interval, Schedule
+from crossdock.model.records import APP_PREFIX, Interval, Schedule
 from crossdock.protocols.admin import messages, views
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.pages import PAUSE_S, first_names
@@ -38,7 +37,7 @@ from crossdock.protocols.base import Answer, Dispatcher, Slices
 SOURCES: Final = ("settings", "app", "resqu", "qless")
 
 _PLANS: Final = record_name("")
-_PREFIXES: Final = {"resqu": _PLANS, "app": PREFIX}
+_PREFIXES: Final = {"resqu": _PLANS, "app": APP_PREFIX}
 #: Sorts after the names of all plans.
 _AFTER_PLANS: Final = _PLANS[:-1] + ";"
 
@@ -143,7 +142,7 @@ def _row(one: Record, state: EngineState, now: Now) -> views.View:
 
 
 def shown_name(one: Schedule) -> str:
-    return one.plan or one.name.removeprefix(PREFIX)
+    return one.plan or one.name.removeprefix(APP_PREFIX)
 
 
 def schedule(dispatcher: Dispatcher, request: messages.ScheduleShow) -> bytes:

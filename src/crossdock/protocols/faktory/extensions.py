@@ -65,6 +65,10 @@ def _checked(act: "Callable[[FaktorySession, Any], Answer]") -> "Callable[[Fakto
     return acted
 
 
+def _track(session: "FaktorySession", body: bytes) -> Answer:
+    return progress.track_or_wait(session.dispatcher, body)
+
+
 VERBS: "Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]]" = {
     b"PUSH": extended_push.push,
     b"PUSHB": extended_push.push_bulk,
@@ -76,7 +80,7 @@ VERBS: "Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]]" = {
     b"EXTEND": _checked(settle.extend),
     b"CANCEL": _checked(settle.cancel),
     b"RESULT": _checked(results.result),
-    b"TRACK": lambda session, body: progress.track_or_wait(session.dispatcher, body),
+    b"TRACK": _track,
     b"SCHEDULE": _checked(app_schedules.schedule),
 }
 
