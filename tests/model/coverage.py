@@ -28,11 +28,12 @@ RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 #: Events of rate limits; tests/unit/engine/records/test_rates_at_random.py sees all of them.
 RATE_KINDS: Final = frozenset({e.RatesSet, e.RateHeld, e.RatesOpened})
 
-#: Events about jobs. The audit trail concerns none.
+#: Events about jobs. The audit trail concerns none. Extensions of Faktory have tests of their own.
 JOB_KINDS: Final = (
     frozenset(KINDS)
     - frozenset(get_args(KeyEvent))
     - frozenset(get_args(LoadEvent))
+    - frozenset(get_args(e.ExtensionEvent))
     - RESQU_KINDS
     - RATE_KINDS
     - {e.Audited}

@@ -9,6 +9,7 @@ from crossdock.engine.records.schedules import next_run
 from crossdock.model import rate_text
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, SetRates, SetSchedules, SetThrottles
+from crossdock.model.commands.extensions import ConfigureOnce
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec, Schedule
@@ -32,6 +33,7 @@ def commands(settings: Settings) -> dict[str, Command[None]]:
         "rate": rates(settings),
         "cron": schedules(settings),
         "mapping": mapping(settings),
+        "faktory.once_s": ConfigureOnce(settings.faktory.once_s, settings.faktory.once_max),
     }
 
 
