@@ -107,6 +107,8 @@ class RateScope(IntEnum):
     NAME = 2  #: those that carry its name (`Extra.rate`)
 
 
+_SCOPES: Final = {scope: scope.name.lower() for scope in RateScope}
+
 #: The source of a rate limit: the settings file, jobs that carry it, or the prefix of an application's name.
 FROM_SETTINGS: Final = "settings"
 FROM_JOBS: Final = "jobs"
@@ -114,6 +116,10 @@ FROM_APP: Final = "app:"
 
 #: Sums of fractions are not exact, so a millionth of a lease may be missing.
 _NEARLY: Final = 1e-6
+
+
+def rate_key(source: str, scope: RateScope, name: str) -> str:
+    return f"{source}/{_SCOPES[scope]}/{name}"
 
 
 class Rate(msgspec.Struct, array_like=True):
@@ -134,7 +140,7 @@ class Rate(msgspec.Struct, array_like=True):
 
     @property
     def key(self) -> str:
-        return f"{self.source}/{self.name}"
+        return rate_key(self.source, self.scope, self.name)
 
     def level(self, steady: float) -> float:
         """How many tokens there are."""

@@ -37,3 +37,8 @@ def rate_of_job_used_up(state: EngineState, job: Job, now: Now) -> Rate | None:
 def next_at(rate: Rate, now: Now) -> float:
     """Wall: when the limit has a token. Now, if it has one."""
     return now.wall + max(0.0, rate.when(1.0) - now.steady)
+
+
+def room_for_rates(state: EngineState, source: str, count: int) -> bool:
+    """Whether a source may have that many limits. Those of all sources are bounded."""
+    return rates.room_for(state, source, count)

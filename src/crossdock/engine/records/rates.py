@@ -19,7 +19,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import SetRates
 from crossdock.model.events import JobRow, RateHeld, RatesOpened, RatesSet
 from crossdock.model.job import Extra, Job, Number
-from crossdock.model.records import FROM_JOBS, Rate, RateScope, RateSpec
+from crossdock.model.records import FROM_JOBS, Rate, RateScope, RateSpec, rate_key
 from crossdock.model.states import HELD, READY, move
 
 #: Limits of queues and kinds, over all sources.
@@ -57,7 +57,7 @@ def limiting(state: EngineState, job: Job, now: Now) -> Rate | None:
 
 
 def _key(name: str) -> str:
-    return f"{FROM_JOBS}/{name}"
+    return rate_key(FROM_JOBS, RateScope.NAME, name)
 
 
 class Limited:
@@ -259,8 +259,8 @@ def set_rates(state: EngineState, command: SetRates, now: Now) -> Decision[None]
 
 
 def rates_set(state: EngineState, event: RatesSet) -> None:
-    """A limit of the same name for the same jobs keeps its tokens. The timer frees the jobs of a limit that does not
-    exist any more.
+    """A limit of the same name for the same queue or kind keeps its tokens. The timer frees the jobs of a limit that
+    does not exist any more.
     """
     rates, index = state.rates, state.rate_index
     before = {key: rate for key, rate in rates.items() if rate.source == event.source}
