@@ -11,6 +11,7 @@ from crossdock.model.records import Rate, RateScope
 from crossdock.protocols.admin.messages import RateLimits, reply
 from crossdock.protocols.admin.pages import by_name
 from crossdock.protocols.base import Dispatcher, Slices
+from crossdock.protocols.timestamps import stamp
 
 
 def rate_limits(dispatcher: Dispatcher, request: RateLimits) -> Slices:
@@ -35,6 +36,6 @@ def _row(rate: Rate, state: EngineState, now: Now) -> dict[str, Any]:
         "per_s": rate.per_s,
         "allows": rate_text.describe(rate.count, rate.per_s),
         "left": max(0, rate.room(now.steady)),
-        "next_at": next_at(rate, now) if used_up else None,
+        "next_at": stamp(next_at(rate, now)) if used_up else None,
         "waiting": waiting,
     }

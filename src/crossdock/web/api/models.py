@@ -413,7 +413,7 @@ class RateLimit(Model):
     per_s: float
     allows: str
     left: int
-    next_at: float | None
+    next_at: str | None  #: null: now
     waiting: int
 
 

@@ -9,6 +9,7 @@ from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.job import Links
 from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec
 from crossdock.protocols.redis.qless.call import REQLESS
+from crossdock.protocols.timestamps import stamp
 from tests.model.bench import TERMS, spec
 from tests.qless.replay import QlessDispatcher
 from tests.support.control_peer import ControlPeer
@@ -132,7 +133,7 @@ def test_rate_limits_are_listed_with_what_is_left(dispatcher: PlainDispatcher) -
     for _ in range(3):
         lease(dispatcher, "mail")
     peer = ControlPeer(dispatcher)
-    bulk, slow = peer.ask("rate_limits")["rate_limits"]
+    slow, bulk = peer.ask("rate_limits")["rate_limits"]
     assert bulk == {
         "rate": "bulk",
         "source": "settings",
@@ -146,9 +147,9 @@ def test_rate_limits_are_listed_with_what_is_left(dispatcher: PlainDispatcher) -
         "waiting": 0,
     }
     assert (slow["queue"], slow["kind"], slow["left"], slow["waiting"]) == (None, "kind", 0, 2)
-    assert slow["next_at"] == dispatcher.now.wall + 30.0
+    assert slow["next_at"] == stamp(dispatcher.now.wall + 30.0)
     assert peer.ask("overview")["overview"]["held"]["throttled"] == {"jobs": 2, "queues": ["mail"]}
-    assert [row["rate"] for row in peer.all("rate_limits", limit=1)] == ["bulk", "slow"]
+    assert [row["rate"] for row in peer.all("rate_limits", limit=1)] == ["slow", "bulk"]
 
 
 def test_jobs_wait_for_a_rate_limit_of_their_queue(dispatcher: PlainDispatcher) -> None:
@@ -156,5 +157,5 @@ def test_jobs_wait_for_a_rate_limit_of_their_queue(dispatcher: PlainDispatcher) 
     push(dispatcher, "mail", "a", "b", "c")
     lease(dispatcher, "mail")
     (row,) = ControlPeer(dispatcher).ask("rate_limits")["rate_limits"]
-    assert (row["left"], row["waiting"], row["next_at"]) == (0, 2, dispatcher.now.wall + 60.0)
+    assert (row["left"], row["waiting"], row["next_at"]) == (0, 2, stamp(dispatcher.now.wall + 60.0))
     assert ControlPeer(dispatcher).ask("overview")["overview"]["held"]["throttled"] == {"jobs": 2, "queues": ["mail"]}
