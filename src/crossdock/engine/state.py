@@ -15,7 +15,9 @@ from crossdock.engine.index.dependents import Key, PostponedDependents
 from crossdock.engine.index.failures import FailureIndex
 from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, JidIndex, JobTable
 from crossdock.engine.index.lazy_deadlines import ByCaller, LazyDeadlines
+from crossdock.engine.index.once import OncePushes
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.rates import RateIndex
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.index.tags import TagIndex
 from crossdock.engine.index.workers import WorkerIndex
@@ -26,7 +28,7 @@ from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
 from crossdock.model.events import AnyEvent, Audited
 from crossdock.model.job import Job, Number
-from crossdock.model.records import Batch, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Outcome, Progress, Rate, Schedule, Throttle
 from crossdock.model.states import INDEXED_STATES, State
 
 #: Names (kinds, workers) that are shared between jobs. With more distinct names than this, each job keeps its own
@@ -80,12 +82,17 @@ class EngineState:
         "locks",
         "names",
         "next_runs",
+        "once",
+        "outcome_ends",
+        "outcomes",
         "owed",
         "pending",
         "progress",
         "progress_ends",
         "qless",
         "queues",
+        "rate_index",
+        "rates",
         "resqu",
         "retrying_in",
         "scheduled_in",
@@ -104,12 +111,14 @@ class EngineState:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
         self.configured: list[str] = []  #: names of the configured throttles
+        self.rates: dict[str, Rate] = {}  #: rate limits by key; a flush keeps them
         self.schedules: dict[str, Schedule] = {}
         self.next_runs: SortedList[tuple[float, str]] = SortedList()
         self.audit: deque[Audited] = deque(maxlen=AUDIT_ENTRIES)  #: the newest is last; a flush keeps them
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script, and its dialect; a flush keeps them
         self.keys = KeyStore()
         self.resqu = ResquState()
+        self.once = OncePushes()
         self.discarded: list[Discarded] = []
         self._empty()
 
@@ -135,11 +144,14 @@ class EngineState:
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
+            *(wait.held for wait in self.rate_index.waits.values()),
             *self.resqu.lanes.values(),
             *(load.jids for load in self.loads.by_run.values()),
             self.loads.once,
+            self.once.jids,
+            self.outcomes,
         )
-        self.schedules = {name: each for name, each in self.schedules.items() if not each.plan}
+        self.schedules = {name: each for name, each in self.schedules.items() if not (each.plan or each.app)}
         self.next_runs = SortedList((each.next, name) for name, each in self.schedules.items())
         self._empty()
 
@@ -155,6 +167,9 @@ class EngineState:
         self.lock_ends: SortedList[tuple[float, Number, str]] = SortedList()
         self.batch_ends: SortedList[tuple[float, str]] = SortedList()
         self.progress_ends: SortedList[tuple[float, str]] = SortedList()  #: those that are dated
+        self.once = self.once.emptied()
+        self.outcomes: dict[str, Outcome] = {}  #: by jid, the oldest first
+        self.outcome_ends: SortedList[tuple[float, str]] = SortedList()
         self.job_ends: SortedList[tuple[float, Number]] = SortedList()
         self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
@@ -185,6 +200,7 @@ class EngineState:
         self.resqu = ResquState(self.resqu.mapping)
         self.loads = BulkLoads()
         self.stats = Stats()
+        self.rate_index = RateIndex(self.rates)
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
 

@@ -18,7 +18,7 @@ from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
 from crossdock.engine.jobs.release import last_rows, undo_lease
 from crossdock.engine.records import batches as records_batches
-from crossdock.engine.records import links, progress, schedules, throttles
+from crossdock.engine.records import links, outcomes, progress, rates, schedules, throttles
 from crossdock.engine.resqu import batches as resqu_batches
 from crossdock.engine.resqu import mapping
 from crossdock.engine.state import EngineState
@@ -35,7 +35,14 @@ def due_in(state: EngineState, now: Now) -> float | None:
     by_state = state.by_state
     wall = [each.first()[0] for each in (by_state[SCHEDULED], state.next_runs) if each]
     steady = [each.first()[0] for each in (by_state[LEASED], by_state[RETRYING], state.lock_ends) if each]
-    kept = (by_state[DEAD], state.job_ends, state.batch_ends, state.progress_ends, state.resqu.batch_ends)
+    kept = (
+        by_state[DEAD],
+        state.job_ends,
+        state.batch_ends,
+        state.progress_ends,
+        state.outcome_ends,
+        state.resqu.batch_ends,
+    )
     if any(kept):
         end = min([each.first()[0] for each in kept if each])
         steady.append(end if state.counters.held_until <= now.steady else _purged_at(state, end, now))
@@ -45,6 +52,8 @@ def due_in(state: EngineState, now: Now) -> float | None:
         steady.append(state.keys.ends.first()[0])
     if state.throttles:
         steady.append(throttles.next_end(state))
+    if state.rate_index.wakes:
+        steady.append(state.rate_index.wakes.first()[0])
     if state.unresolved or state.owed or (state.resqu.mapping.static and mapping.waits(state)):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
@@ -116,6 +125,11 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
     left -= len(spawned)
     left = max(0, left - _forget(state, at, now, left, events, woken))  # each kind may use the whole slice
     left = max(0, left - _resqu(state, now, left, events, woken))
+    if state.rate_index.wakes.begins_by(now.steady) and left > 0:
+        opened, queues = rates.open_due(state, now, left, over)
+        events.append(opened)
+        woken.update(dict.fromkeys(queues))
+        left -= len(opened.rows)
     idle = _names(state.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
     left -= len(idle)
@@ -136,7 +150,7 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
 
 
 def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
-    """Locks, batches, progress and places in throttles whose time is over."""
+    """Locks, batches, progress, places in throttles and outcomes whose time is over."""
     purge = purge_clock(state, now)
     names = (
         _names(state.lock_ends, now.steady, limit),
@@ -144,10 +158,11 @@ def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[An
         _names(state.progress_ends, purge, limit),
     )
     holders = throttles.over(state, now.steady, limit)
-    if any(names) or holders:
-        events.append(Expired(at, *names, now.steady, holders))
+    ended = _names(state.outcome_ends, purge, limit)
+    if any(names) or holders or ended:
+        events.append(Expired(at, *names, now.steady, holders, ended))
         woken.update((queue, None) for queue, _ in holders)
-    return sum(map(len, names)) + len(holders)
+    return sum(map(len, names)) + len(holders) + len(ended)
 
 
 def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
@@ -169,6 +184,7 @@ def expired(state: EngineState, follow_ups: FollowUps, event: Expired) -> None:
     records_batches.forget(state, follow_ups, event.batches)
     throttles.time_over(state, follow_ups, event.holders)
     progress.forget(state, event)
+    outcomes.expired(state, event)
 
 
 def start(state: EngineState, command: Start, now: Now) -> Decision[None]:

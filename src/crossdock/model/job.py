@@ -167,6 +167,15 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     ttl_s: float = 0.0
     foreground: bool = False  #: the client that pushed it waits for it, so it is removed at a restart
     expires_steady: float = 0.0  #: `expires` on the steady clock: the job is removed only if both clocks agree
+    keep_result_s: float = 0.0  #: seconds that its result or outcome is kept after its end
+
+
+class RateTerms(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A rate limit that a job carries. All jobs that carry the same name share it."""
+
+    name: str
+    count: int  #: leases per `per_s` seconds
+    per_s: float
 
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -185,6 +194,9 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     replayed_from: str = ""  #: the jid of the job that this one replays
     #: Wall; when the job was put again after it had ended, or rescheduled after a success. None: `Job.created`
     pushed_at: float | None = None
+    rate: RateTerms | None = None  #: the rate limit that it carries
+    #: the key of the rate limit that holds it, or that last made it ready again
+    held_by: str = ""
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):

@@ -16,7 +16,7 @@ CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
 
 #: Settings that are lists of entries. They can be set in the file only.
-LISTS: Final = frozenset({"throttles", "cron", "mapping", "slo"})
+LISTS: Final = frozenset({"throttles", "rate", "cron", "mapping", "slo"})
 
 
 class Setting(NamedTuple):

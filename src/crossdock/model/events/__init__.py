@@ -15,6 +15,7 @@ from crossdock.model.events.base import EndedLease as EndedLease
 from crossdock.model.events.base import Event as Event
 from crossdock.model.events.base import JobEvent as JobEvent
 from crossdock.model.events.base import JobRow as JobRow
+from crossdock.model.events.extensions import ExtensionEvent as ExtensionEvent
 from crossdock.model.events.jobs import Buried as Buried
 from crossdock.model.events.jobs import DependentsPostponed as DependentsPostponed
 from crossdock.model.events.jobs import DependentsResolved as DependentsResolved
@@ -70,6 +71,9 @@ from crossdock.model.events.records import LoadClosed as LoadClosed
 from crossdock.model.events.records import LoadEvent
 from crossdock.model.events.records import ProgressDated as ProgressDated
 from crossdock.model.events.records import ProgressSet as ProgressSet
+from crossdock.model.events.records import RateHeld as RateHeld
+from crossdock.model.events.records import RatesOpened as RatesOpened
+from crossdock.model.events.records import RatesSet as RatesSet
 from crossdock.model.events.records import SchedulesSet as SchedulesSet
 from crossdock.model.events.records import Spawned as Spawned
 from crossdock.model.events.records import ThrottlesSet as ThrottlesSet
@@ -135,6 +139,10 @@ AnyEvent = (
     | DependentsPostponed
     | DependentsResolved
     | Audited
+    | ExtensionEvent
+    | RatesSet
+    | RateHeld
+    | RatesOpened
 )
 
 #: Soft events are written with the next journal entry. No reply waits for them.

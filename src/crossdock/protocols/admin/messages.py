@@ -89,7 +89,7 @@ class Failures(Page, tag="failures"):
     by: Literal["name", "jobs"] = "name"  #: jobs: one page, the largest groups first
 
 
-ScheduleSource = Literal["settings", "resqu", "qless"]
+ScheduleSource = Literal["settings", "app", "resqu", "qless"]
 
 
 class Schedules(Page, tag="schedules"):
@@ -279,6 +279,10 @@ class Throttles(Page, tag="throttles"):
     pass
 
 
+class RateLimits(Page, tag="rate_limits"):
+    pass
+
+
 class Overview(Request, tag="overview"):
     pass
 
@@ -366,6 +370,7 @@ AnyRequest = (
     | Cancel
     | Push
     | Throttles
+    | RateLimits
     | Overview
     | Metrics
     | RateHistory
