@@ -17,6 +17,7 @@ from crossdock.model.errors import CrossdockError, Damaged, Newer
 from crossdock.server import admission
 from crossdock.server.diagnosis import (
     bad_settings,
+    expiring_certificate,
     few_descriptors,
     little_disk,
     missing_store,
@@ -41,6 +42,7 @@ def warnings(loaded: Loaded) -> list[str]:
         *few_descriptors(settings),
         *missing_store(),
         *weak_durability(settings),
+        *expiring_certificate(settings),
         *lake_warnings(settings),
     ]
 

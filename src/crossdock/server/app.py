@@ -16,6 +16,7 @@ import msgspec
 import uvloop
 
 from crossdock import logs
+from crossdock.auth.tls import Tls
 from crossdock.engine.engine import Engine
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.open import open_journal, refuse_newer
@@ -96,6 +97,8 @@ class Server:
         self._addresses = endpoints.addresses(settings)
         # Read before anything is locked or written: an invalid entry stops the start and changes nothing.
         self._static_config = static_config.commands(settings)
+        files = endpoints.tls_files(settings, self._addresses)
+        self._tls = None if files is None else Tls(files)
         limits = settings.limits
         self._registry = ConnectionRegistry(
             Limits(
@@ -171,6 +174,7 @@ class Server:
         )
         self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
         self._metrics.diagnose = self._warnings
+        self._metrics.tls = self._tls
         if self._tracing is not None:
             self._commit.observers.append(TraceRecorder(recovered.state, self._tracing.report).observe)
             self._metrics.tracing = self._tracing
@@ -211,10 +215,11 @@ class Server:
         opened = []
         for name, protocol in self._protocols.items():
             address = self._addresses[name]
-            server = await listeners.bind(self._loop, name, address, self._factory(protocol))
+            tls = self._tls.context if self._tls is not None and address.tls else None
+            server = await listeners.bind(self._loop, name, address, self._factory(protocol), tls)
             self._servers.append(server)
             if not address.path:
-                address = Address(address.host, server.sockets[0].getsockname()[1])
+                address = address._replace(port=server.sockets[0].getsockname()[1])
             opened.append(Listening(name, address))
         served = list(zip(self._servers, opened, strict=True))
         if self._web is not None:
@@ -304,6 +309,9 @@ class Server:
             settings = reload.effective(self._settings, new)
             endpoints.addresses(settings)  # a password that a listener needs may be missing
             commands = static_config.commands(settings)
+            files = endpoints.tls_files(settings, self._addresses)
+            if self._tls is not None and files is not None:
+                self._tls.reload(files)
         except BadSetting as error:
             text = f"the settings were not reloaded, and nothing was changed: {error}"
             logs.event(log, logging.ERROR, "reload-failed", text)

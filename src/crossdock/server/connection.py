@@ -144,13 +144,13 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The peer has closed its sending side. It may still read, so its requests are answered. A request that would
         wait gets no answer, and no job is leased to it: the job would be lost with it. Returns True to keep the
-        connection open."""
+        connection open, which TLS cannot."""
         self._clock.enter()
         self._ended = self._ending = True
         if self._pending.is_waiting:
             self._pending.drop()
             self.accept_answer(Close(b""))
-        return self._has_work()
+        return not self._flow.is_tls and self._has_work()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._clock.enter()

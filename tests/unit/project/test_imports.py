@@ -24,8 +24,9 @@ _INNER: Final = {
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
     "settings": {"model", "settings"},
+    "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},
