@@ -50,17 +50,17 @@ class History:
         """None: the process does not run."""
         return self._child.pid if self._child.is_running else None
 
-    async def job(self, number: int) -> AsyncIterator[Part]:
-        """The events of a job, a part for each day, newest first. The last part has `finished` and says how far the
-        search went. Raises Refused or ServerUnavailable."""
-        async for part in self._ask(do="job", lake=self._lake, ident=number, segment_s=self._segment_s):
+    async def job(self, ident: int | str) -> AsyncIterator[Part]:
+        """The events of a job, by its number or jid, a part for each day, newest first. The last part has `finished`
+        and says how far the search went. Raises Refused or ServerUnavailable."""
+        async for part in self._ask(do="job", lake=self._lake, ident=ident, segment_s=self._segment_s):
             yield part
 
-    async def whole_job(self, number: int) -> Part:
+    async def whole_job(self, ident: int | str) -> Part:
         """The events of a job in one part, oldest first."""
         events: list[Part] = []
         last: Part = {}
-        async for part in self.job(number):
+        async for part in self.job(ident):
             events += part.get("events", [])
             last = part
         return last | {"events": events[::-1]}

@@ -58,6 +58,12 @@ def test_the_process_answers_oldest_event_first(folder: Path) -> None:
     assert [event["event"] for event in found["events"]] == ["pushed", "leased"]
 
 
+def test_a_job_is_found_by_its_jid(folder: Path) -> None:
+    found = run(folder, lambda history: history.whole_job("old"))
+    assert [(event["event"], event["number"]) for event in found["events"]] == [("pushed", 1), ("leased", 1)]
+    assert run(folder, lambda history: history.whole_job("unknown"))["events"] == []
+
+
 def test_an_error_of_the_process_is_refused_with_its_text(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there are no tables"):
         run(folder, lambda history: history.table("daily"))

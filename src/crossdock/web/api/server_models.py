@@ -46,6 +46,10 @@ class SettingsReply(Model):
     settings: list[SettingRow]
 
 
+class Warnings(Model):
+    warnings: list[str]
+
+
 class AuditEntry(Model):
     at: str
     user: str | None

@@ -39,6 +39,7 @@ PAGES: Final = (
     "/throttles",
     "/protocols",
     "/history",
+    "/history/job?jid=job-1",
     "/server",
     "/audit",
     "/confirm?all=1",
