@@ -48,15 +48,14 @@ async def job(request: WebRequest, number: FromPath[str]) -> Template | Redirect
     shown = found["job"]
     if shown is None:
         is_number = number.isascii() and number.isdecimal() and len(number) < 17
+        by_jid = links.with_query("/history/job", jid=number[:1_024])
         return await render(
             request,
             "job_gone.html",
             "/jobs",
             status_code=404,
             id=number[:1_024],
-            history_url=f"/jobs/{number}/history"
-            if is_number
-            else links.with_query("/history/job", jid=number[:1_024]),
+            history_url=f"/jobs/{number}/history" if is_number else by_jid,
             progress=found["progress"],
         )
     if number != str(shown["number"]):
