@@ -64,6 +64,7 @@ class PlainDispatcher:
         self.events: list[AnyEvent] = []
         self.waits = Waiters(lambda queue: self.engine.has_work(queue, self.now))
         self.lease_requests = LeaseRequests(self.waits.by_queue, now.steady)
+        self.engine.watch(ASKING, self.lease_requests.note)
         self.channels = Channels()
         self.timed: list[Timed] = []
         self.slowness = 0.0  #: seconds that pass between two calls of held_up()
@@ -73,8 +74,6 @@ class PlainDispatcher:
         self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 
     def do(self, command: Command[T]) -> T:
-        if type(command) in ASKING:
-            self.lease_requests.note(command, self.now.steady)
         events, outcome, ready_queues = self.engine.execute(command, self.now)
         self.events += events
         self.waits.notify(endings(events, self.waits.by_job))
