@@ -78,11 +78,12 @@ class AsyncClient:
         raise NotImplementedError
 
     async def cancel(self, jid: str, reason: str = "") -> bool:
-        """Cancel a job. Its worker, if it has one, is informed when it renews its lease. False: no such job."""
+        """Cancel a job. Its worker, if it has one, learns it when it renews its lease. False: there is no such job, or
+        it has ended."""
         raise NotImplementedError
 
     async def cancel_many(self, jids: Iterable[str], reason: str = "") -> list[str]:
-        """Cancel jobs. Returns the IDs that the server does not know."""
+        """Cancel jobs. Returns the IDs that were not cancelled: there is no such job, or it has ended."""
         raise NotImplementedError
 
     # Results and progress

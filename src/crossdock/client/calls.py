@@ -34,6 +34,8 @@ WAIT_S: Final = 60.0
 PLAIN_WAIT_S: Final = 2.0
 #: Jobs or IDs that one request names.
 MANY: Final = 1_000
+#: Bytes of the results in one ACKB.
+ACK_BYTES: Final = 4 * 1024 * 1024
 
 #: How the errors of a server that takes no more jobs begin.
 _FULL: Final = ("the server holds ", "the disk is nearly full", "the disk is full")
@@ -167,13 +169,19 @@ def push(job: NewJob) -> Call[str]:
 
 
 def cancel(jids: Sequence[str], reason: str) -> Call[list[str]]:
-    """The IDs that the server does not know."""
+    """The IDs that were not cancelled."""
     line = _json(b"CANCEL", {"jids": jids, "reason": reason})
-    return Call(_needing("cancel", "cancel", line), lambda reply, _: _value(reply, _Cancelled).unknown)
+
+    def read(reply: Reply, repeated: bool) -> list[str]:
+        found: _Cancelled = _value(reply, _Cancelled)
+        return found.unknown + found.ended
+
+    return Call(_needing("cancel", "cancel", line), read)
 
 
 class _Cancelled(msgspec.Struct):
     unknown: list[str] = []
+    ended: list[str] = []
 
 
 # Batches
@@ -330,6 +338,24 @@ class _Ack(msgspec.Struct, omit_defaults=True):
 
 class _Acked(msgspec.Struct):
     refused: dict[str, str] = {}
+
+
+def ack_portions(
+    jobs: Sequence[tuple[str, bytes | None]], features: Features
+) -> Iterator[list[tuple[str, bytes | None]]]:
+    """The jobs of each request: one on a plain server, otherwise as many as fit."""
+    most = MANY if "settle-many" in features.extensions else 1
+    some: list[tuple[str, bytes | None]] = []
+    size = 0
+    for job in jobs:
+        more = len(job[1] or b"")
+        if some and (len(some) == most or size + more > ACK_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(job)
+        size += more
+    if some:
+        yield some
 
 
 def ack(jobs: Sequence[tuple[str, bytes | None]]) -> Call[dict[str, str]]:

@@ -23,7 +23,7 @@ from crossdock.client.link import Link
 from crossdock.client.retries import Patience
 from crossdock.client.transport import Connect
 from crossdock.client.transport import connect as connect_socket
-from crossdock.client.wire import Features, Identity, Reply
+from crossdock.client.wire import PLAIN, Features, Identity, Reply
 
 if TYPE_CHECKING:
     import ssl
@@ -157,11 +157,12 @@ class Client(Closes):
         return self._run(calls.batch_status(bid))
 
     def cancel(self, jid: str, reason: str = "") -> bool:
-        """Cancel a job. Its worker, if it has one, is informed when it renews its lease. False: no such job."""
+        """Cancel a job. Its worker, if it has one, learns it when it renews its lease. False: there is no such job, or
+        it has ended."""
         return not self.cancel_many([jid], reason)
 
     def cancel_many(self, jids: Iterable[str], reason: str = "") -> list[str]:
-        """Cancel jobs. Returns the IDs that the server does not know."""
+        """Cancel jobs. Returns the IDs that were not cancelled: there is no such job, or it has ended."""
         return [unknown for some in calls.portions(jids) for unknown in self._run(calls.cancel(some, reason))]
 
     # Results and progress
@@ -216,10 +217,9 @@ class Client(Closes):
     def ack(self, jobs: Sequence[tuple[str, bytes | None]]) -> dict[str, str]:
         """Complete jobs, each with its result as JSON or without one. Returns the server's reason for each ID that it
         refuses, such as an expired lease."""
-        most = calls.MANY if "settle-many" in self.extensions() else 1
         refused: dict[str, str] = {}
-        for some in calls.portions(jobs, most):
-            refused.update(self._run(calls.ack(some)))
+        for some in calls.ack_portions(jobs, self.features()):
+            refused = refused | self._run(calls.ack(some))
         return refused
 
     def fail(
@@ -266,11 +266,11 @@ class Client(Closes):
         """The server's INFO: counters, queues and versions."""
         return self._run(calls.info())
 
-    def extensions(self) -> frozenset[str]:
-        """The extensions that the server has announced. Empty: a plain Faktory server."""
+    def features(self) -> Features:
+        """What the server has announced, such as its extensions."""
         if self._features is None:
-            self.info()
-        return self._features.extensions if self._features is not None else frozenset()
+            self.info()  # any request; the first connection knows
+        return self._features or PLAIN
 
     # Connections
 

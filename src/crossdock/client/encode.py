@@ -36,6 +36,7 @@ def job_text(job: NewJob, features: Features) -> bytes:
             and not job.track
             and job.unique_key is None
             and job.unique_until is None
+            and job.rate is None
         ):
             text = b'{"once":true,' + encode(job)[1:]
         else:

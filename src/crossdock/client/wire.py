@@ -44,8 +44,8 @@ class _Announced(msgspec.Struct):
     limits: _Limits = msgspec.field(default_factory=_Limits)
 
 
-#: Extensions of members of a job
-_OF_JOBS: Final = frozenset({"once", "dependencies", "tags", "results", "rates"})
+#: Extensions of the usual members of a job
+_OF_JOBS: Final = frozenset({"once", "dependencies", "tags", "results"})
 #: A command and its line end, around a job
 _FRAME_BYTES: Final = 16
 
@@ -57,7 +57,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     extensions: frozenset[str] = frozenset()
     once: bool = False  #: whether a push may be repeated
-    complete: bool = False  #: whether all members of a job are known
+    complete: bool = False  #: whether the usual members of a job are known
     job_bytes: int = REPLY_BYTES  #: longest job
     fetch_many: int = 1  #: jobs of one fetch
 
