@@ -116,9 +116,10 @@ def test_a_server_that_cannot_be_reached_is_tried_again(run: Run) -> None:
 @pytest.mark.parametrize("method", ["push", "push_many", "info", "features"])
 def test_without_a_server_the_error_names_the_cure_and_no_password(run: Run, method: str) -> None:
     server = FakeServer(unreachable=1_000_000)
-    arguments = {"push": jobs(1), "push_many": [jobs(1)]}.get(method, [])
+    known: dict[str, list[Any]] = {"push": jobs(1), "push_many": [jobs(1)]}
+    arguments = known.get(method, [])
     with pytest.raises(
-        NoServer, match="no server answers at crossdock://host:7419: .*start it with crossdock up"
+        NoServer, match=r"no server answers at crossdock://host:7419: .*start it with crossdock up"
     ) as caught:
         run(server, method, *arguments, patience_s=0)
     assert "s3cret" not in str(caught.value)
@@ -135,7 +136,7 @@ def test_a_server_that_is_full_is_tried_again(run: Run) -> None:
 @pytest.mark.parametrize(("method", "argument"), [("push", jobs(1)[0]), ("push_many", jobs(3))])
 def test_a_server_that_stays_full(run: Run, method: str, argument: Any) -> None:
     server = FakeServer(faults=["full"] * 1_000)
-    with pytest.raises(ServerFull, match="raise limits.jobs"):
+    with pytest.raises(ServerFull, match=r"raise limits\.jobs"):
         run(server, method, argument, patience_s=0)
 
 
@@ -305,8 +306,8 @@ def outcome(**members: Any) -> FakeServer:
 def test_results(run: Run) -> None:
     assert run(outcome(state="done", result={"a": 1}), "result", "jid-00001") == b'{"a": 1}'
     assert run(outcome(state="done"), "result", "jid-00001") == b"null"
+    error = {"type": "ValueError", "message": "bad", "backtrace": ["line"]}
     with pytest.raises(JobFailed, match="job jid-00001 failed: ValueError: bad") as failed:
-        error = {"type": "ValueError", "message": "bad", "backtrace": ["line"]}
         run(outcome(state="dead", error=error, attempts=3), "result", "jid-00001")
     assert (failed.value.kind, failed.value.backtrace, failed.value.attempts) == ("ValueError", ("line",), 3)
     with pytest.raises(JobCancelled, match="was cancelled: changed my mind"):
@@ -328,30 +329,34 @@ def test_an_end_is_awaited_longer_than_one_request_may_wait() -> None:
 def test_progress_is_followed_to_its_end(run: Run) -> None:
     server = FakeServer(answers={"TRACK": bulk({"jid": "j", "state": "success", "percent": 100, "updated_at": "1"})})
     assert [each.percent for each in run(server, "follow", "jid-00001")] == [100]
+    unknown = FakeServer(answers={"TRACK": bulk({"jid": "j", "state": "unknown", "updated_at": ""})})
     with pytest.raises(UnknownJob, match="track=True"):
-        unknown = FakeServer(answers={"TRACK": bulk({"jid": "j", "state": "unknown", "updated_at": ""})})
         run(unknown, "follow", "jid-00001")
+    working = FakeServer(answers={"TRACK": bulk({"jid": "j", "state": "working", "updated_at": "1"})})
     with pytest.raises(ResultTimeout):
-        working = FakeServer(answers={"TRACK": bulk({"jid": "j", "state": "working", "updated_at": "1"})})
         run(working, "follow", "jid-00001", 0)
 
 
 # Batches
 
 
-def test_a_batch_is_committed_unless_an_error_leaves_its_block() -> None:
+def test_a_batch_is_not_committed_when_an_error_leaves_its_block() -> None:
     server = FakeServer(answers={"BATCH": b"$3\r\nb-1\r\n"})
-    with Client(connect=server.connect) as client:
-        with (
-            pytest.raises(RuntimeError),
-            client.batch("text", success=NewJob(kind="done", jid="callback")) as batch,
-        ):
+
+    def push(client: Client) -> None:
+        with client.batch("text", success=NewJob(kind="done", jid="callback")) as batch:
             batch.push(jobs(1)[0])
-            assert [job["custom"] for job in server.pushed] == [{"bid": "b-1"}]
             raise RuntimeError
-        assert not any(line.startswith(b"BATCH COMMIT") for line in server.lines)
-        with pytest.raises(InvalidJob, match="needs a success or a complete callback"), client.batch():
-            pass
+
+    with Client(connect=server.connect) as client, pytest.raises(RuntimeError):
+        push(client)
+    assert [job["custom"] for job in server.pushed] == [{"bid": "b-1"}]
+    assert not any(line.startswith(b"BATCH COMMIT") for line in server.lines)
+
+
+def test_a_batch_needs_a_callback() -> None:
+    with pytest.raises(InvalidJob, match="needs a success or a complete callback"), Client().batch():
+        pass
 
 
 # The client itself
