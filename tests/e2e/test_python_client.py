@@ -225,7 +225,7 @@ def test_a_fetch_that_waits_does_not_hold_up_others_and_ends_when_the_client_is_
         waits = pool.submit(client.fetch, ["empty"], 1, 60)
         for _ in range(3):
             client.push(NewJob(kind="k"))
-        wait_until(lambda: len(client._links) == 2, "the connection that waits")
+        wait_until(lambda: client._pool.in_use == 1, "the connection that waits")
         client.close()
         with pytest.raises(Closed):
             waits.result(PATIENCE_S)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from crossdock.client.calls import is_full, refusal
+from crossdock.client.call import is_full, refusal
 from crossdock.client.encode import job_text
 from crossdock.client.errors import Broken, ClientError, InvalidJob, PushRefused, ServerFull, Unsupported
 from crossdock.client.jobs import NewJob
