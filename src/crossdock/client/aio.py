@@ -91,6 +91,7 @@ class AsyncClient:
         """Push any number of jobs and return their IDs. Raises PushRefused if the server refuses some of them."""
         work = BulkPush(jobs)
         patience, accepted = Patience(self._patience_s), 0
+        stale = False  #: whether a connection was tried that was opened before
         while not work.done:
             lane = None
             try:
@@ -106,6 +107,9 @@ class AsyncClient:
                     self._lanes.drop(lane)
                 if not work.lost():
                     raise not_repeated(failed) from failed
+                if isinstance(failed, Broken) and lane is not None and lane.used and not stale:
+                    stale = True
+                    continue
                 error = failed
             except BaseException:
                 if lane is not None:

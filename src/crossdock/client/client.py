@@ -84,6 +84,7 @@ class Client(Closes):
         """Push any number of jobs and return their IDs. Raises PushRefused if the server refuses some of them."""
         work = BulkPush(jobs)
         patience, accepted = Patience(self._patience_s), 0
+        stale = False  #: whether a connection was tried that was opened before
         while not work.done:
             link = None
             try:
@@ -99,6 +100,10 @@ class Client(Closes):
                     self._pool.drop(link)
                 if not work.lost():
                     raise not_repeated(failed) from failed
+                if isinstance(failed, Broken) and link is not None and link.used and not stale:
+                    stale = True
+                    self._pool.drop_idle()
+                    continue
                 error = failed
             except BaseException:
                 if link is not None:
