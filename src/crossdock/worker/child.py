@@ -8,33 +8,42 @@ stdin is empty and their stdout is stderr, so nothing that they do reaches the p
 
 import asyncio
 import faulthandler
+import hashlib
+import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.logs import LogOptions
+from crossdock.client.errors import Broken, NoServer
+from crossdock.logs import LogOptions, event
+from crossdock.model.errors import CrossdockError
 from crossdock.worker import logs, sandbox
 from crossdock.worker.frames import FrameReader, Interrupt, Loaded, NotLoaded, Run, Stop, Sync, decode_order
 from crossdock.worker.loading import NotLoadable, load, own_files
-from crossdock.worker.options import ChildOptions
+from crossdock.worker.options import URL_VARIABLE, ChildOptions
 from crossdock.worker.reporter import Reporter
 from crossdock.worker.table import JobTable
 
 if TYPE_CHECKING:
-    from crossdock.app import App
+    from crossdock.app.app import App
     from crossdock.worker.running import Bench, Runner
 
 _CHUNK: Final = 1024 * 1024
 NOT_LOADED: Final = 78  #: exit code, as EX_CONFIG
 _ORPHANED: Final = 3
 _PR_SET_PDEATHSIG: Final = 1
+_SYNC_DELAYS_S: Final = (0.5, 1.0, 2.0, 5.0)
+
+log: Final = logging.getLogger("crossdock.worker")
 
 
 class Pipes(NamedTuple):
@@ -54,17 +63,19 @@ def main(argument: str) -> int:
     reporter = Reporter(pipes.reports)
     try:
         app = load(options.target, Path(options.folder))
+        url = os.environ.pop(URL_VARIABLE, "")
+        if url:
+            app.url = url
+        loaded = _loaded(app)
     except NotLoadable as error:
         reporter.send(NotLoaded(str(error), error.trace, own_files()))
         return NOT_LOADED
     folder = Path(options.sandbox) if options.sandbox else None
     if folder is not None:
         sandbox.enter(folder)
-    if options.url:
-        app.url = options.url
     from crossdock.worker.running import Bench
 
-    reporter.send(_loaded(app))
+    reporter.send(loaded)
     reporter.start()
     bench = Bench(app, table, reporter, folder)
     if options.mode == "asyncio":
@@ -76,7 +87,27 @@ def main(argument: str) -> int:
 
 
 def _loaded(app: "App") -> Loaded:
-    raise NotImplementedError
+    """What the supervisor needs to know. Raises NotLoadable."""
+    tasks = app.tasks.values()
+    try:
+        schedules, rates = app.schedules, app.rates
+    except CrossdockError as error:
+        raise NotLoadable(f"the app cannot be used: {error}") from error
+    timeouts = {
+        kind: task.settings.timeout_s
+        for task in tasks
+        if task.settings.timeout_s is not None
+        for kind in (task.name, *task.kinds)
+    }
+    return Loaded(
+        url=app.url or "",
+        app=app.name,
+        tasks=sorted(app.tasks),
+        queues=sorted({task.settings.queue for task in tasks}),
+        timeouts=timeouts,
+        files=own_files(),
+        sync=hashlib.sha256(repr((app.name, schedules, rates)).encode("utf-8", "replace")).hexdigest(),
+    )
 
 
 def _in_threads(bench: "Bench", slots: int, orders: int) -> None:
@@ -141,7 +172,18 @@ class Orders:
                 self.stopping = True
 
     def _sync(self) -> None:
-        raise NotImplementedError
+        """Retries for as long as it takes: the server may be down, and jobs wait for their schedules."""
+        for delay_s in chain(_SYNC_DELAYS_S, repeat(_SYNC_DELAYS_S[-1])):
+            try:
+                self._bench.app.sync()
+            except (NoServer, Broken):
+                time.sleep(delay_s)
+            except CrossdockError as error:
+                text = f"the schedules and rate limits could not be stored: {error}"
+                event(log, logging.ERROR, "sync-failed", text)
+                return
+            else:
+                return
 
 
 def _take_pipes() -> Pipes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from crossdock.model.errors import CrossdockError
 
 if TYPE_CHECKING:
-    from crossdock.app import App
+    from crossdock.app.app import App
 
 _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?")
 #: Longest list of files that `--reload` watches.
@@ -87,7 +87,7 @@ def _trace() -> str:
 
 
 def _is_app(value: object) -> bool:
-    from crossdock.app import App
+    from crossdock.app.app import App
 
     return isinstance(value, App)
 
@@ -119,7 +119,9 @@ def _only_app(module: object, name: str) -> "App":
     if "app" in apps or len(apps) == 1:
         return apps.get("app") or next(iter(apps.values()))
     if apps:
-        raise NotLoadable(f"module {name} has several apps: {', '.join(apps)}; name one, as in {name}:{next(iter(apps))}")
+        raise NotLoadable(
+            f"module {name} has several apps: {', '.join(apps)}; name one, as in {name}:{next(iter(apps))}"
+        )
     raise NotLoadable(f"module {name} has no crossdock.App; define app = App() there, or name the module that has it")
 
 

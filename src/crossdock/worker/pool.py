@@ -339,5 +339,3 @@ class Pool:
 
     def running(self) -> int:
         return sum(child.running for child in self.children)
-
-

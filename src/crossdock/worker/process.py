@@ -283,5 +283,3 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if self._transport is not None:
                 self._transport.close()
             self._ended(self)
-
-

@@ -154,9 +154,7 @@ class Supervisor:
             AsyncClient(address, patience_s=0, wid=self._wid, hostname=socket.gethostname(), labels=self._labels())
             for _ in range(2)
         )
-        self._settler = Settler(
-            self._client, settled=self._forget, reached=self._reach, unreachable=self._cannot_reach
-        )
+        self._settler = Settler(self._client, settled=self._forget, reached=self._reach, unreachable=self._cannot_reach)
         renewer = Renewer(
             self._client,
             options.lease_s,
