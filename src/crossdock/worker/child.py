@@ -196,7 +196,7 @@ def _take_pipes() -> Pipes:
     os.dup2(empty, 0)
     os.close(empty)
     os.dup2(2, 1)
-    if os.name == "nt":
+    if sys.platform == "win32":
         import msvcrt
 
         for descriptor in pipes:

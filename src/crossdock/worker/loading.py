@@ -69,7 +69,7 @@ def _import(name: str, folder: Path) -> object:
             "installed",
             _trace(),
         ) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001, any code of the user runs here
+    except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
         raise NotLoadable(f"cannot import {name}: {text}{_where(error)}", _trace()) from error
 

@@ -128,8 +128,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             stdout=asyncio.subprocess.PIPE,
             stderr=None,
             env=environment,
-            # A terminal's Ctrl-C is for the supervisor only.
-            **({"start_new_session": True} if os.name == "posix" else {}),
+            start_new_session=True,  # a terminal's Ctrl-C is for the supervisor only
         )
 
     # Jobs.
@@ -163,10 +162,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def revoke(self, older_than_s: float = 0.0) -> list[HeldJob]:
         """Take back jobs that were not started. Their rows stay in use until the child reports them."""
         before = time.monotonic() - older_than_s
-        found = []
-        for held in self.jobs.values():
-            if held.child is self and held.sent <= before and self.table.revoke(held.row):
-                found.append(held)
+        found = [held for held in self.held if held.sent <= before and self.table.revoke(held.row)]
         for held in found:
             self._part_with(held)
         return found

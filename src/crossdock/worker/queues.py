@@ -36,7 +36,7 @@ class Request(NamedTuple):
     """One fetch: the queues in the order in which they are tried, and the number of jobs."""
 
     queues: tuple[str, ...]
-    count: int
+    size: int
 
 
 def read_queues(texts: Sequence[str]) -> tuple[WeightedQueue, ...]:

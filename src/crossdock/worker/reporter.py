@@ -1,7 +1,7 @@
 """Sends a child's outcomes to the supervisor, many in one frame.
 
-A thread writes them. While it writes, or while tasks keep the interpreter busy, more outcomes gather for the next frame.
-Progress is sent at most a few times a second for each job: only the latest of each matters.
+A thread writes them. While it writes, or while tasks keep the interpreter busy, more outcomes gather for the next
+frame. Progress is sent at most a few times a second for each job: only the latest of each matters.
 """
 
 import os

@@ -217,11 +217,11 @@ class Supervisor:
     async def _fetch_some(self, count: int) -> list[FetchedJob]:
         plan = self._order.plan(count)
         if len(plan) > 1:
-            found = interleave(await asyncio.gather(*(self._ask(request.queues, request.count) for request in plan)))
+            found = interleave(await asyncio.gather(*(self._ask(request.queues, request.size) for request in plan)))
             if found:
                 return found
             plan = [self._order.waiting(count)]
-        jobs = await self._ask(plan[0].queues, plan[0].count, FETCH_WAIT_S)
+        jobs = await self._ask(plan[0].queues, plan[0].size, FETCH_WAIT_S)
         self._order.took([job.queue for job in jobs])
         return jobs
 

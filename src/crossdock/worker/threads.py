@@ -22,7 +22,7 @@ class ThreadRunner:
         self._ended = ended
         self._jobs: SimpleQueue[Assignment | None] = SimpleQueue()
         self._running: dict[int, RunningJob] = {}
-        #: Held while a thread is interrupted and while a task ends: the exception is for the task, not for what follows.
+        #: Held while a thread is interrupted and while a task ends: the exception is for the task only.
         self._ending = threading.Lock()
         self._threads = [
             threading.Thread(target=self._work, name=f"crossdock-task-{number}", daemon=True)
