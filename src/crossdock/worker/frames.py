@@ -55,7 +55,7 @@ Order: TypeAlias = Run | Interrupt | Sync | Stop
 # From a child.
 
 
-class Loaded(msgspec.Struct, tag="loaded", kw_only=True):
+class Loaded(msgspec.Struct, tag="loaded", array_like=True, kw_only=True):
     """The app was imported, and the child is ready for jobs."""
 
     url: str  #: of the app's server; may contain a password
@@ -78,13 +78,13 @@ class NotLoaded(msgspec.Struct, tag="not-loaded", array_like=True):
 class Succeeded(msgspec.Struct, tag="a", array_like=True, gc=False):
     row: int
     seconds: float
-    result: msgspec.Raw | None = None  #: JSON
+    result: msgspec.Raw = msgspec.Raw(b"null")  #: JSON; a Raw cannot be optional
 
 
 class Failed(msgspec.Struct, tag="f", array_like=True):
     row: int
     seconds: float
-    type: str
+    error: str
     message: str
     backtrace: list[str] = []
     final: bool = False

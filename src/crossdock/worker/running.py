@@ -98,13 +98,13 @@ class Bench:
 def outcome_of(running: RunningJob, settlement: Settlement) -> Outcome:
     row, seconds = running.row, running.seconds()
     if isinstance(settlement, Ack):
-        return Succeeded(row, seconds, None if settlement.result is None else msgspec.Raw(settlement.result))
+        return Succeeded(row, seconds, msgspec.Raw(settlement.result or b"null"))
     if isinstance(settlement, Snoozed):
         return frames.Snoozed(row, seconds, settlement.delay_s, settlement.reason)
     return frames.Failed(
         row=row,
         seconds=seconds,
-        type=settlement.type,
+        error=settlement.type,
         message=settlement.message,
         backtrace=list(settlement.backtrace),
         final=settlement.final,

@@ -289,12 +289,12 @@ class Supervisor:
         job = held.job
         if isinstance(outcome, Succeeded):
             self.done += 1
-            self._settler.add(Ack(held, bytes(outcome.result) if outcome.result and job.keep_result else None))
+            self._settler.add(Ack(held, bytes(outcome.result) if job.keep_result else None))
         elif isinstance(outcome, Failed):
             self._fail(
                 Fail(
                     held=held,
-                    type=outcome.type,
+                    type=outcome.error,
                     message=outcome.message,
                     backtrace=outcome.backtrace,
                     final=outcome.final,
