@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from crossdock import logs
+from crossdock.app.foreign import kinds_of
 from crossdock.client.address import parse_url
 from crossdock.client.aio import AsyncClient
 from crossdock.client.errors import ClientError, Unsupported, WrongPassword
@@ -211,8 +212,11 @@ class Supervisor:
                 self._fetching = False
             failures = 0
             self._reach()
-            if jobs:
+            if self._state == RUNNING:
                 self._pool.take(map(self._hold, jobs))
+            else:  # it was told to fetch no more while the request was under way
+                for held in map(self._hold, jobs):
+                    self.give_back(held, "the worker takes no more jobs")
 
     async def _fetch_some(self, count: int) -> list[FetchedJob]:
         plan = self._order.plan(count)
@@ -323,7 +327,8 @@ class Supervisor:
         return Fail(held=held, type="Timeout", message=message)
 
     def _timeout_s(self, job: FetchedJob) -> float | None:
-        own = self._loaded.timeouts.get(job.kind) if self._loaded is not None else None
+        timeouts = {} if self._loaded is None else self._loaded.timeouts
+        own = next((timeouts[kind] for kind in kinds_of(job) if kind in timeouts), None) if timeouts else None
         return self._options.timeout_s if own is None else own
 
     def lost_with_process(self, child: ChildProcess, held: HeldJob, state: int, cause: str) -> None:
@@ -356,15 +361,13 @@ class Supervisor:
 
     def process_not_loaded(self, child: ChildProcess, problem: NotLoaded) -> None:
         self._problem = problem.message
-        if problem.trace:
-            log.error("%s", problem.message, extra={"event": "app-not-loaded", "fields": {}})
-            for line in problem.trace.rstrip().splitlines():
-                log.error("%s", line, extra={"event": "app-not-loaded", "fields": {}})
+        for line in problem.trace.rstrip().splitlines():
+            logs.event(log, logging.ERROR, "app-not-loaded", line)
         if self._watcher is not None:
             self._watcher.watch(problem.files)
         if self._watcher is None and not self._pool.ever_ready:
             self._give_up(problem.message)
-        elif not problem.trace:
+        else:
             logs.event(log, logging.ERROR, "app-not-loaded", problem.message)
 
     def capacity_changed(self) -> None:
