@@ -121,7 +121,8 @@ class App:
                     return task
         near = suggestion(job.kind, [*self._kinds, *(() if bundle is None else bundle.kinds)])
         raise UnknownTask(
-            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {_ended(near)} Has the worker imported the module that defines it?'
+            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {_ended(near)} '
+            "Has the worker imported the module that defines it?"
         )
 
     # Schedules and limits

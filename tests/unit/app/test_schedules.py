@@ -32,7 +32,7 @@ def test_schedules_as_the_server_receives_them() -> None:
         "tidy",
     )
     assert (second.name, second.cron, second.zone, second.every_s) == ("nightly", "0 3 * * *", "Europe/Berlin", None)
-    assert (third.name, third.zone, third.job.kind, third.job.queue, bytes(third.job.args)) == (  # type: ignore[arg-type]
+    assert (third.name, third.zone, third.job.kind, third.job.queue, bytes(third.job.args)) == (
         "report-7",
         None,
         "report",
