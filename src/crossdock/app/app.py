@@ -222,6 +222,15 @@ class App:
     # Clients
 
     @property
+    def url(self) -> str | None:
+        """URL of the server; None: that of the environment, or the local server. Set it before the first push."""
+        return self._url
+
+    @url.setter
+    def url(self, url: str | None) -> None:
+        self._url = url
+
+    @property
     def client(self) -> Client:
         """The client that all threads share."""
         if self._client is None:
@@ -256,12 +265,18 @@ class App:
 
     @contextmanager
     def using(
-        self, *, url: str | None = None, connect: Connect | None = None, now: Callable[[], float] | None = None
+        self,
+        *,
+        url: str | None = None,
+        connect: Connect | None = None,
+        now: Callable[[], float] | None = None,
+        client: Client | None = None,
+        async_client: AsyncClient | None = None,
     ) -> Iterator[App]:
-        """Use another server, network or clock in a `with` block, for tests."""
+        """Use another server, network, clock or clients in a `with` block, for tests. It closes `client` at its end."""
         before = self._url, self._connect, self.now, self._client, self._async_client
         with self._lock:
-            self._url, self._connect, self._client, self._async_client = url, connect, None, None
+            self._url, self._connect, self._client, self._async_client = url, connect, client, async_client
         self.now = self.now if now is None else now
         try:
             yield self
