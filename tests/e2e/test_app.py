@@ -136,7 +136,7 @@ def test_a_job_reschedules_itself_in_parts(app: App) -> None:
     read: list[int] = []
 
     @app.task
-    def pages(first: int) -> None | Reschedule:
+    def pages(first: int) -> Reschedule | None:
         read.append(first)
         return Reschedule(pages, first + 1) if first < 3 else None
 
@@ -207,9 +207,9 @@ def test_unique_jobs_are_refused(app: App) -> None:
     def tidy(folder: str, *, deep: bool = False) -> None: ...
 
     tidy.push("a")
-    for again in (lambda: tidy.push("a"), lambda: tidy.push(folder="a", deep=False)):
+    for again in (tidy.job("a"), tidy.job(folder="a", deep=False)):
         with pytest.raises(NotUnique):
-            again()
+            again.push()
     tidy.push("a", deep=True)
     tidy.push("b")
     assert len(work_off(app, [app.queue])) == 3
