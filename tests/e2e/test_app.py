@@ -261,7 +261,7 @@ def test_a_batch_pushes_its_callback(app: App) -> None:
     work_off(app, [app.queue])
     assert sorted(done) == ["a", "all", "b", "c", "d", "e", "inner", "over"]
     with (
-        pytest.raises(TypeError, match="^a prepared job has its arguments already$"),
+        pytest.raises(TypeError, match=r"^a prepared job has its arguments already$"),
         app.batch(success=note.job("never")) as batch,
     ):
         batch.push(note.job("b"), "c")  # type: ignore[call-overload]
