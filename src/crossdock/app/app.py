@@ -109,7 +109,7 @@ class App:
         except KeyError:
             raise UnknownBundle(
                 f'no bundle is registered for the include path "{path[:_SHOWN_CHARS]}"; '
-                f"{suggestion(path, self.bundles)} A worker opens no files that a job names: use app.bundle(…)"
+                f"{_ended(suggestion(path, self.bundles))} A worker opens no files that a job names: use app.bundle(…)"
             ) from None
 
     def task_of(self, job: FetchedJob) -> Task[..., Any]:
@@ -121,7 +121,8 @@ class App:
                     return task
         near = suggestion(job.kind, [*self._kinds, *(() if bundle is None else bundle.kinds)])
         raise UnknownTask(
-            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {near} Has the worker imported the module that defines it?'
+            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {_ended(near)} '
+            "Has the worker imported the module that defines it?"
         )
 
     # Schedules and limits
@@ -264,12 +265,18 @@ class App:
 
     @contextmanager
     def using(
-        self, *, url: str | None = None, connect: Connect | None = None, now: Callable[[], float] | None = None
+        self,
+        *,
+        url: str | None = None,
+        connect: Connect | None = None,
+        now: Callable[[], float] | None = None,
+        client: Client | None = None,
+        async_client: AsyncClient | None = None,
     ) -> Iterator[App]:
-        """Use another server, network or clock in a `with` block, for tests."""
+        """Use another server, network, clock or clients in a `with` block, for tests. It closes `client` at its end."""
         before = self._url, self._connect, self.now, self._client, self._async_client
         with self._lock:
-            self._url, self._connect, self._client, self._async_client = url, connect, None, None
+            self._url, self._connect, self._client, self._async_client = url, connect, client, async_client
         self.now = self.now if now is None else now
         try:
             yield self
@@ -277,3 +284,7 @@ class App:
             self.close()
             with self._lock:
                 self._url, self._connect, self.now, self._client, self._async_client = before
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence}."
