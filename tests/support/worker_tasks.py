@@ -201,5 +201,5 @@ def split(number: int) -> Reschedule | None:
 
 #: The kinds of the peers of all protocols. The kind of a Workq job is the name of its queue.
 @app.task(kinds=("F", "M", "Q", "R", "work"))
-def foreign(payload: object = None, **members: object) -> None:
+def foreign(payload: str) -> None:
     note("foreign", current_job().origin, current_job().queue)
