@@ -23,6 +23,7 @@ _INNER: Final = {
     "pipeline": {"model", "lake", "client", "pipeline"},
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
+    "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
     "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
