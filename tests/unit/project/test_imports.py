@@ -28,6 +28,7 @@ _INNER: Final = {
     "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
     "__init__": set[str](),
