@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.client.faktory import FaktoryClient
 from tests.support.command_line import Operator
 from tests.support.patience import PATIENCE_S, wait_until

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from crossdock.cli.options import local_server, settings_of
-from crossdock.client.base import NoServer, Refused, Worker
+from crossdock.client.base import Worker
 from crossdock.client.bulk import Loader, Where
+from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient

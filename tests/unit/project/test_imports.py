@@ -31,7 +31,7 @@ ALLOWED: Final = _INNER | {
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
-    "__init__": set[str](),
+    "__init__": {"app", "client"},  # imported when a name is first used
 }
 
 #: The module that opens a journal; the only one outside journal.sqlite that may import it.

@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 
 from crossdock.cli.demo.server import DemoServer
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import ClientError, Closes
+from crossdock.client.base import Closes
 from crossdock.client.bulk import Where
+from crossdock.client.errors import ClientError
 from crossdock.client.faktory import FaktoryClient
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
