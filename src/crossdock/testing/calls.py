@@ -53,7 +53,7 @@ class Signature(NamedTuple):
         for name in kwargs:
             if name not in known and not self.any_name:
                 near = get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"; did you mean {near[0]!r}?" if near else "."
                 raise TypeError(f"{self.kind} has no parameter {name!r}{hint} It takes: {', '.join(known) or 'none'}")
         return self.bind(args, kwargs)
 
