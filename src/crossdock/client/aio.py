@@ -65,8 +65,8 @@ class AsyncClient:
     def batch(
         self, description: str = "", *, success: NewJob | None = None, complete: NewJob | None = None
     ) -> "AsyncBatch":
-        """A batch, for a `async with` block. `success` is pushed when all its jobs have succeeded, `complete` when all were
-        executed. One of them is needed."""
+        """A batch, for an `async with` block. `success` is pushed when all its jobs have succeeded, `complete` when all
+        were executed. One of them is needed."""
         raise NotImplementedError
 
     async def open_batch(self, bid: str) -> "AsyncBatch":
@@ -78,11 +78,12 @@ class AsyncClient:
         raise NotImplementedError
 
     async def cancel(self, jid: str, reason: str = "") -> bool:
-        """Cancel a job. Its worker, if it has one, is informed when it renews its lease. False: no such job."""
+        """Cancel a job. Its worker, if it has one, learns it when it renews its lease. False: there is no such job, or
+        it has ended."""
         raise NotImplementedError
 
     async def cancel_many(self, jids: Iterable[str], reason: str = "") -> list[str]:
-        """Cancel jobs. Returns the IDs that the server does not know."""
+        """Cancel jobs. Returns the IDs that were not cancelled: there is no such job, or it has ended."""
         raise NotImplementedError
 
     # Results and progress
@@ -139,7 +140,7 @@ class AsyncClient:
         raise NotImplementedError
 
     async def extend(self, jids: Sequence[str], lease_s: float) -> list[str]:
-        """Renew leases. Returns the IDs whose lease is lost: expired, cancelled, deleted, or taken by another worker."""
+        """Renew leases. Returns the IDs whose lease is lost: it has expired, or the job was cancelled or deleted."""
         raise NotImplementedError
 
     async def beat(self, state: str = "", rss_kb: int = 0) -> str:

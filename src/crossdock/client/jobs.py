@@ -90,6 +90,7 @@ class FetchedJob(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "job
     number: int = 0  #: the server's own number of the job; 0 if it is not known
     batch: str = ""  #: ID of its batch
     keep_result: bool = False  #: whether the server keeps the result of ACK
+    resqu: Any = None  #: what a job of Resqu carries beside its arguments, such as `environment`
     retry: int = 25
     reserve_for: float = 0
     priority: int = 5

@@ -3,7 +3,7 @@
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.qless import settings, throttles
-from crossdock.engine.records import batches, progress
+from crossdock.engine.records import batches, outcomes, progress
 from crossdock.engine.resqu import unique_ids
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -37,4 +37,5 @@ def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
     events += released
     woken.update(dict.fromkeys(enqueue.ready_queues(specs, now)))
     events += progress.date(state, touched, at, now)
+    events += outcomes.date(state, touched, at, now)
     return events, None, tuple(woken)

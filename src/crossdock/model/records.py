@@ -108,6 +108,17 @@ class Progress(msgspec.Struct, array_like=True):
     keep_s: float = 0.0  #: seconds to keep it after its last change; 0: half an hour
 
 
+class Outcome(msgspec.Struct, array_like=True):
+    """How a job ended that was removed, by its jid."""
+
+    state: str  #: `dead` or `cancelled`
+    attempts: int
+    error: str  #: the type
+    message: str
+    keep_s: float
+    until: float = inf  #: steady; forgotten then. Infinity: not dated yet
+
+
 class Schedule(msgspec.Struct, array_like=True, frozen=True):
     """A job that is pushed repeatedly. `next` is the wall time of its next run."""
 
@@ -120,6 +131,7 @@ class Schedule(msgspec.Struct, array_like=True, frozen=True):
     plan: str = ""  #: the id under which a client made it (Resqu); then `schedule` is an interval. Empty: configured
     source: str = ""  #: of a plan: the source it belongs to
     text: bytes = b""  #: of a plan: JSON as the client sent it
+    app: str = ""  #: the app that set it; then `schedule` may also be `@every SECONDS`
 
 
 class Phase(IntEnum):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.model.commands.bulk import BulkLoad
 from crossdock.model.events import Audited
-from crossdock.model.records import Batch, Interval, Progress, Schedule
+from crossdock.model.records import Batch, Interval, Outcome, Progress, Schedule
 
 _NOTHING: dict[str, float] = {}
 
@@ -22,6 +22,16 @@ def batches_by_name(state: EngineState) -> Mapping[str, Batch]:
 def progress_of(state: EngineState, jid: str) -> Progress | None:
     """The progress that was reported for that jid. It outlives the job for a while."""
     return state.progress.get(jid)
+
+
+def outcome_of(state: EngineState, jid: str) -> Outcome | None:
+    """How a job of that jid ended that was removed."""
+    return state.outcomes.get(jid)
+
+
+def pushed_once(state: EngineState, jid: str, steady: float) -> bool:
+    """Whether a push of that jid with `once` is remembered."""
+    return state.once.has(jid, steady)
 
 
 def lock_named(state: EngineState, name: str) -> Lock | None:
