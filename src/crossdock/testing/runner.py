@@ -1,0 +1,213 @@
+"""Executes jobs of a test as a worker does: takes a lease, calls the task and reports the outcome to the server."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from math import inf
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from crossdock.app.app import App
+from crossdock.app.context import JobContext
+from crossdock.app.errors import UnknownTask, suggestion
+from crossdock.app.execute import Ack, Failed, Settlement, Snoozed, execute, execute_async
+from crossdock.app.outcomes import OutcomeBase
+from crossdock.client.client import Client
+from crossdock.client.jobs import FetchedJob
+from crossdock.engine.queries.queues import queues_by_name
+from crossdock.testing.errors import EndlessChain, TestingError
+from crossdock.testing.server import LocalServer
+
+T = TypeVar("T")
+
+#: Jobs that one call runs before it counts as endless.
+LIMIT: Final = 1_000
+
+#: Of the leases that jobs run under. No time passes meanwhile, unless the task itself moves the clock.
+LEASE_S: Final = 1_800.0
+
+_SHOWN: Final = 3
+
+
+class ExecutedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One execution of a job."""
+
+    job: FetchedJob
+    settlement: Settlement  #: what was reported to the server: Ack, Failed or Snoozed
+    error: BaseException | None  #: what the task raised
+    outcome: OutcomeBase | None  #: the outcome that the task returned or raised, such as Snooze
+
+    @property
+    def jid(self) -> str:
+        return self.job.jid
+
+    @property
+    def kind(self) -> str:
+        return self.job.kind
+
+    @property
+    def ok(self) -> bool:
+        """Whether the job succeeded."""
+        return isinstance(self.settlement, Ack)
+
+
+class Runner:
+    def __init__(self, server: LocalServer, apps: Sequence[App]) -> None:
+        """`apps` may grow later."""
+        self._server = server
+        self._apps = apps
+        self._worker = Client(connect=server.connect, wid="crossdock-testing", hostname="test")
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def lease(self, kind: str | None = None) -> FetchedJob | None:
+        """Lease the next ready job, of any kind or of this one, and do not run it."""
+        passed: list[FetchedJob] = []
+        try:
+            while (job := self._next()) is not None:
+                if kind is None or job.kind == kind:
+                    return job
+                passed.append(job)
+            return None
+        finally:
+            for each in passed:
+                self._worker.snooze(each.jid, 0.0)
+
+    def _next(self) -> FetchedJob | None:
+        with self._server.lock:
+            ready = [name for name, queue in queues_by_name(self._server.state).items() if queue.waiting]
+        # Each queue is asked for itself: there may be more of them than a request may name.
+        for name in ready:
+            if jobs := self._worker.fetch([name], 1, 0, LEASE_S):
+                return jobs[0]
+        return None
+
+    # Running many
+
+    def run_ready(self, *, raises: bool, limit: int) -> list[ExecutedJob]:
+        """Run jobs until none is ready. Raises EndlessChain, or what the first task raises."""
+        executed: list[ExecutedJob] = []
+        while (job := self._next_within(limit, executed)) is not None:
+            executed.append(self.run(job))
+            _raise_error(executed[-1], raises)
+        return executed
+
+    async def run_ready_async(self, *, raises: bool, limit: int) -> list[ExecutedJob]:
+        executed: list[ExecutedJob] = []
+        while (job := self._next_within(limit, executed)) is not None:
+            executed.append(await self.run_async(job))
+            _raise_error(executed[-1], raises)
+        return executed
+
+    def _next_within(self, limit: int, executed: Sequence[ExecutedJob]) -> FetchedJob | None:
+        job = self._next()
+        if job is not None and len(executed) >= limit:
+            self._worker.snooze(job.jid, 0.0)
+            kinds = Counter(each.kind for each in executed).most_common(_SHOWN)
+            ran = ", ".join(f"{kind} {times} times" for kind, times in kinds)
+            raise EndlessChain(
+                f"{limit} jobs were run and {job.kind} is ready again; a task probably pushes itself. These ran: "
+                f"{ran}. If the test needs more jobs, call jobs.drain(limit=…)"
+            )
+        return job
+
+    # Running one
+
+    def run(self, job: FetchedJob) -> ExecutedJob:
+        """Execute a leased job and report the outcome. A coroutine runs in a thread of its own if this one has a running
+        event loop."""
+        app, context = self._app_of(job), self._context(job)
+        return self._settled(job, context, _outside_loop(lambda: execute(app, job, context)))
+
+    async def run_async(self, job: FetchedJob) -> ExecutedJob:
+        app, context = self._app_of(job), self._context(job)
+        if not app.task_of(job).is_async:  # in this thread, because the order of jobs and of their output is fixed
+            return self._settled(job, context, execute(app, job, context))
+        return self._settled(job, context, await execute_async(app, job, context))
+
+    def _context(self, job: FetchedJob) -> JobContext:
+        return JobContext(job, report=lambda percent, text: self._worker.set_progress(job.jid, percent, text))
+
+    def _app_of(self, job: FetchedJob) -> App:
+        """The first app that knows the kind. An unknown kind is an error of the test."""
+        for app in self._apps:
+            try:
+                app.task_of(job)
+            except UnknownTask:
+                continue
+            return app
+        self._worker.snooze(job.jid, 0.0)
+        if not self._apps:
+            raise TestingError(
+                f"no app is known that could run {job.kind}; set crossdock_app = MODULE:APP in the settings of pytest, "
+                "or call jobs.use(app)"
+            )
+        known = [name for app in self._apps for name in app.tasks]
+        raise UnknownTask(
+            f'no task named "{job.kind}" in {", ".join(app.name for app in self._apps)}; '
+            f"{suggestion(job.kind, known)} Has the test imported the module that defines it?"
+        )
+
+    def _settled(self, job: FetchedJob, context: JobContext, settlement: Settlement) -> ExecutedJob:
+        if settlement.push:
+            self._worker.push_many(settlement.push)
+        match settlement:
+            case Ack():
+                self._worker.ack([(job.jid, settlement.result)])
+            case Failed():
+                self._worker.fail(
+                    job.jid,
+                    settlement.type,
+                    settlement.message,
+                    settlement.backtrace,
+                    final=settlement.final,
+                    delay_s=settlement.delay_s,
+                )
+            case Snoozed():
+                self._worker.snooze(job.jid, settlement.delay_s, settlement.reason)
+        ended_by = context.ended_by
+        is_outcome = isinstance(ended_by, OutcomeBase)
+        return ExecutedJob(
+            job=job,
+            settlement=settlement,
+            error=None if is_outcome else ended_by,
+            outcome=ended_by if is_outcome else None,
+        )
+
+
+def perform(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None]:
+    """Execute a job that is on no server. Returns the settlement, and what the task raised or which outcome it chose."""
+    context = JobContext(job)
+    settlement = _outside_loop(lambda: execute(app, job, context))
+    return settlement, context.ended_by
+
+
+def _raise_error(executed: ExecutedJob, raises: bool) -> None:
+    if raises and executed.error is not None:
+        raise executed.error
+
+
+def _outside_loop(act: Callable[[], T]) -> T:
+    """Call it in this thread, or in another one if this thread runs an event loop: a task may start its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return act()
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(act())
+        except BaseException as error:  # noqa: BLE001 raised again in the thread that waits
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found[0]
