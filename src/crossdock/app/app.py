@@ -255,12 +255,18 @@ class App:
 
     @contextmanager
     def using(
-        self, *, url: str | None = None, connect: Connect | None = None, now: Callable[[], float] | None = None
+        self,
+        *,
+        url: str | None = None,
+        connect: Connect | None = None,
+        now: Callable[[], float] | None = None,
+        client: Client | None = None,
+        async_client: AsyncClient | None = None,
     ) -> Iterator[App]:
-        """Use another server, network or clock in a `with` block, for tests."""
+        """Use another server, network, clock or clients in a `with` block, for tests. It closes `client` at its end."""
         before = self._url, self._connect, self.now, self._client, self._async_client
         with self._lock:
-            self._url, self._connect, self._client, self._async_client = url, connect, None, None
+            self._url, self._connect, self._client, self._async_client = url, connect, client, async_client
         self.now = self.now if now is None else now
         try:
             yield self

@@ -34,7 +34,7 @@ def _ignored(percent: int, text: str) -> None:
 class JobContext:
     """A job under execution. The worker makes it; a task gets it by `current_job()`."""
 
-    __slots__ = ("_report", "job", "lease_lost")
+    __slots__ = ("_report", "ended_by", "job", "lease_lost")
 
     def __init__(
         self,
@@ -47,6 +47,8 @@ class JobContext:
         self.job: Final = job
         self._report = report
         self.lease_lost: Final = threading.Event() if lease_lost is None else lease_lost
+        #: What the task raised, or the outcome that it returned or raised; None: it returned a result
+        self.ended_by: BaseException | None = None
 
     @property
     def id(self) -> str:

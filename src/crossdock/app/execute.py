@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from crossdock.app.context import JobContext, JobInterrupted, entered
+from crossdock.app.context import JobContext, JobInterrupted, current_job, entered
 from crossdock.app.errors import AppError, BadArgument, BadResult
 from crossdock.app.failures import backtrace_of, message_of, type_of
 from crossdock.app.foreign import arguments_of, is_raw, raw_bytes
@@ -123,6 +123,7 @@ def _settle(app: App, task: Task[..., Any], job: FetchedJob, result: Any) -> Set
 
 
 def _outcome(app: App, task: Task[..., Any], job: FetchedJob, outcome: OutcomeBase) -> Settlement:
+    current_job().ended_by = outcome
     why = message_of(outcome) if outcome.why else ""
     match outcome:
         case Retry():
@@ -150,6 +151,7 @@ def _ended(app: App, job: FetchedJob, error: BaseException) -> Settlement:
             return _outcome(app, app.task_of(job), job, error)
     except Exception as failure:  # noqa: BLE001 - of the arguments of a rescheduled job
         error = failure
+    current_job().ended_by = error
     ours = isinstance(error, AppError)
     return Failed(
         type=type(error).__name__ if ours else type_of(error),

@@ -16,7 +16,7 @@ _SHOWN_JOBS: Final = 10
 Key = str | int
 
 
-class Signature(NamedTuple):
+class Parameters(NamedTuple):
     """The parameters of a task. A kind that is only known by name has none."""
 
     kind: str
@@ -27,7 +27,7 @@ class Signature(NamedTuple):
     any_number: bool = True  #: it takes `*args`, or nothing is known about it
 
     @classmethod
-    def of(cls, kind: str, function: Callable[..., Any]) -> "Signature":
+    def of(cls, kind: str, function: Callable[..., Any]) -> "Parameters":
         parameters = inspect.signature(function).parameters.values()
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return cls(
@@ -62,26 +62,32 @@ class Expectation:
     """A call that a test expects. Arguments that it does not name may have any value."""
 
     def __init__(
-        self, signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], encode: Callable[[Any], bytes]
+        self,
+        parameters: Parameters,
+        kinds: Sequence[str],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        encode: Callable[[Any], bytes],
     ) -> None:
-        """`encode` makes the JSON of an argument, as a push does."""
-        self._signature = signature
-        self._arguments = signature.expected(args, kwargs)
+        """`kinds`: of jobs that run the task. `encode` makes the JSON of an argument, as a push does."""
+        self._parameters = parameters
+        self._kinds = kinds
+        self._arguments = parameters.expected(args, kwargs)
         self._encode = encode
 
     def matches(self, job: PushedJob) -> bool:
-        return job.kind == self._signature.kind and not self.differences(job)
+        return job.kind in self._kinds and not self.differences(job)
 
     def differences(self, job: PushedJob) -> list[str]:
         """How a job of the same task differs."""
-        got = self._signature.bind(job.args, job.kwargs)
+        got = self._parameters.bind(job.args, job.kwargs)
         found = []
         for key, wanted in self._arguments.items():
             if key in got:
                 if not self._equal(wanted, got[key]):
                     found.append(f"{_shown_key(key)} is {_shown(got[key])}, not {_shown(wanted)}")
-            elif key in self._signature.defaults:
-                default = self._signature.defaults[str(key)]
+            elif key in self._parameters.defaults:
+                default = self._parameters.defaults[str(key)]
                 if not self._equal(wanted, default):
                     found.append(f"{_shown_key(key)} is {_shown(default)} by default, not {_shown(wanted)}")
             else:
@@ -98,18 +104,18 @@ class Expectation:
             return False
 
     def __str__(self) -> str:
-        return _call(self._signature.kind, self._arguments)
+        return _call(self._parameters.kind, self._arguments)
 
-    def not_pushed(self, jobs: Sequence[PushedJob], signature: Callable[[str], Signature]) -> str:
-        """The text of the error. `signature` finds that of another task."""
+    def not_pushed(self, jobs: Sequence[PushedJob], parameters_of: Callable[[str], Parameters]) -> str:
+        """The text of the error. `parameters_of` finds those of other kinds."""
         if not jobs:
             return f"{self} was not pushed; no job was pushed"
-        kind = self._signature.kind
-        nearest = sorted(jobs, key=lambda job: (job.kind != kind, len(self.differences(job)) if job.kind == kind else 0))
+        why = {job.number: self.differences(job) for job in jobs if job.kind in self._kinds}
+        nearest = sorted(jobs, key=lambda job: (job.number not in why, len(why.get(job.number, ()))))
         lines = [f"{self} was not pushed; these jobs were:"]
         for job in nearest[:_SHOWN_JOBS]:
-            why = self.differences(job) if job.kind == kind else []
-            lines.append(f"  {show(job, signature(job.kind))}" + (f"  ({'; '.join(why)})" if why else ""))
+            shown = show(job, self._parameters if job.number in why else parameters_of(job.kind))
+            lines.append(f"  {shown}" + (f"  ({'; '.join(why[job.number])})" if job.number in why else ""))
         if len(jobs) > _SHOWN_JOBS:
             lines.append(f"  … and {len(jobs) - _SHOWN_JOBS} more")
         return "\n".join(lines)
@@ -117,17 +123,17 @@ class Expectation:
     def unwanted(self, jobs: Sequence[PushedJob]) -> str:
         """The text of the error if these jobs should not have been pushed."""
         lines = [f"{self} should not be pushed; these jobs were:"]
-        lines += [f"  {show(job, self._signature)}" for job in jobs[:_SHOWN_JOBS]]
+        lines += [f"  {show(job, self._parameters)}" for job in jobs[:_SHOWN_JOBS]]
         if len(jobs) > _SHOWN_JOBS:
             lines.append(f"  … and {len(jobs) - _SHOWN_JOBS} more")
         return "\n".join(lines)
 
 
-def show(job: PushedJob, signature: Signature) -> str:
+def show(job: PushedJob, parameters: Parameters) -> str:
     """A pushed job in one line, as a call."""
     where = "" if job.queue == "default" else f" on queue {job.queue}"
     when = "" if job.at is None else f" at {job.at.isoformat(sep=' ', timespec='seconds')}"
-    return _call(job.kind, signature.bind(job.args, job.kwargs)) + where + when
+    return _call(job.kind, parameters.bind(job.args, job.kwargs)) + where + when
 
 
 def _call(kind: str, arguments: Mapping[Key, Any]) -> str:

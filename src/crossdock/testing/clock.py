@@ -11,9 +11,10 @@ from crossdock.testing.server import LocalServer
 class Clock:
     """The time of the server in a test. It starts at the real time and then stands still."""
 
-    def __init__(self, server: LocalServer, passed: Callable[[], None]) -> None:
-        """`passed` is called after each moment at which something was due."""
+    def __init__(self, server: LocalServer, begins: Callable[[], None], passed: Callable[[], None]) -> None:
+        """`begins` is called before time passes, and `passed` after each moment at which something was due."""
         self._server = server
+        self._begins = begins
         self._passed = passed
 
     def time(self) -> float:
@@ -31,7 +32,9 @@ class Clock:
         schedules push jobs, leases expire, kept results and unique locks end. Jobs that become ready wait for
         `drain`, or run at once in inline mode.
         """
-        goal = self._server.now.steady + seconds(duration)
+        passing = seconds(duration)
+        self._begins()
+        goal = self._server.now.steady + passing
         while self._server.reach_deadline(goal):
             self._passed()
 

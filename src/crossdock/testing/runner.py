@@ -1,11 +1,11 @@
 """Executes jobs of a test as a worker does: takes a lease, calls the task and reports the outcome to the server."""
 
 import asyncio
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from math import inf
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -63,18 +63,18 @@ class Runner:
     def close(self) -> None:
         self._worker.close()
 
-    def lease(self, kind: str | None = None) -> FetchedJob | None:
-        """Lease the next ready job, of any kind or of this one, and do not run it."""
+    def lease(self, kinds: Sequence[str] | None = None) -> FetchedJob | None:
+        """Lease the next ready job, of any kind or of these, and do not run it."""
         passed: list[FetchedJob] = []
         try:
             while (job := self._next()) is not None:
-                if kind is None or job.kind == kind:
+                if kinds is None or job.kind in kinds:
                     return job
                 passed.append(job)
             return None
         finally:
             for each in passed:
-                self._worker.snooze(each.jid, 0.0)
+                self._server.give_back(each.number)
 
     def _next(self) -> FetchedJob | None:
         with self._server.lock:
@@ -105,7 +105,7 @@ class Runner:
     def _next_within(self, limit: int, executed: Sequence[ExecutedJob]) -> FetchedJob | None:
         job = self._next()
         if job is not None and len(executed) >= limit:
-            self._worker.snooze(job.jid, 0.0)
+            self._server.give_back(job.number)
             kinds = Counter(each.kind for each in executed).most_common(_SHOWN)
             ran = ", ".join(f"{kind} {times} times" for kind, times in kinds)
             raise EndlessChain(
@@ -139,7 +139,7 @@ class Runner:
             except UnknownTask:
                 continue
             return app
-        self._worker.snooze(job.jid, 0.0)
+        self._server.give_back(job.number)
         if not self._apps:
             raise TestingError(
                 f"no app is known that could run {job.kind}; set crossdock_app = MODULE:APP in the settings of pytest, "
@@ -185,9 +185,19 @@ def perform(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None
     return settlement, context.ended_by
 
 
+async def perform_async(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None]:
+    """As `perform`, in this event loop."""
+    context = JobContext(job)
+    is_async = app.task_of(job).is_async
+    settlement = await execute_async(app, job, context) if is_async else execute(app, job, context)
+    return settlement, context.ended_by
+
+
 def _raise_error(executed: ExecutedJob, raises: bool) -> None:
-    if raises and executed.error is not None:
-        raise executed.error
+    """An endless chain of inline jobs is raised in any case."""
+    error = executed.error
+    if error is not None and (raises or isinstance(error, EndlessChain)):
+        raise error
 
 
 def _outside_loop(act: Callable[[], T]) -> T:
@@ -196,18 +206,5 @@ def _outside_loop(act: Callable[[], T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return act()
-    found: list[T] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(act())
-        except BaseException as error:  # noqa: BLE001 raised again in the thread that waits
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, act).result()

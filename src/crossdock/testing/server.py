@@ -7,9 +7,13 @@ from typing import Final
 
 from crossdock.client.address import Address
 from crossdock.engine.engine import Engine
+from crossdock.engine.queries.jobs import newest_job
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent
+from crossdock.model.job import Number
+from crossdock.model.states import State
+from crossdock.protocols.base import give_back
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.testing.connection import LocalConnection
 from crossdock.testing.dispatcher import LocalDispatcher
@@ -52,6 +56,19 @@ class LocalServer:
         """A connection to this server, whatever the address is."""
         with self.lock:
             return LocalTransport(LocalConnection(self._dispatcher, self._protocol), self.lock)
+
+    def state_of(self, jid: str) -> str:
+        """The state of the newest job with this ID; "gone" if there is none."""
+        with self.lock:
+            job = newest_job(self.state, jid)
+            return (State.GONE if job is None else job.state).name.lower()
+
+    def give_back(self, number: Number) -> None:
+        """End the lease of a job as if it had never been granted."""
+        with self.lock:
+            lease = self.state.jobs[number].lease
+            if lease is not None:
+                give_back(self._dispatcher, lease.via, [(number, lease.token)])
 
     def reach_deadline(self, goal: float) -> bool:
         """Advance the clock to the next deadline and handle what is due then. If the next one is later than `goal`

@@ -1,5 +1,6 @@
 """Calls that a test expects, compared with those that were pushed, and the texts of failed assertions."""
 
+import itertools
 from datetime import UTC, date, datetime
 from typing import Any
 from unittest.mock import ANY
@@ -7,7 +8,7 @@ from unittest.mock import ANY
 import msgspec
 import pytest
 
-from crossdock.testing.calls import Expectation, Signature, show
+from crossdock.testing.calls import Expectation, Parameters, show
 from crossdock.testing.pushed import PushedJob
 
 
@@ -17,10 +18,15 @@ def welcome(user_id: int, name: str = "", *, lang: str = "en") -> None: ...
 def anything(*args: Any, **kwargs: Any) -> None: ...
 
 
-WELCOME = Signature.of("welcome", welcome)
+WELCOME = Parameters.of("welcome", welcome)
 
 
-def pushed(*args: Any, kind: str = "welcome", at: datetime | None = None, queue: str = "default", **kwargs: Any) -> PushedJob:
+numbers = itertools.count(1)
+
+
+def pushed(
+    *args: Any, kind: str = "welcome", at: datetime | None = None, queue: str = "default", **kwargs: Any
+) -> PushedJob:
     return PushedJob(
         jid="00000001",
         kind=kind,
@@ -34,12 +40,12 @@ def pushed(*args: Any, kind: str = "welcome", at: datetime | None = None, queue:
         batch="",
         custom={},
         source="push",
-        number=1,
+        number=next(numbers),
     )
 
 
-def expect(*args: Any, signature: Signature = WELCOME, **kwargs: Any) -> Expectation:
-    return Expectation(signature, args, kwargs, msgspec.json.encode)
+def expect(*args: Any, task: Parameters = WELCOME, **kwargs: Any) -> Expectation:
+    return Expectation(task, [task.kind], args, kwargs, msgspec.json.encode)
 
 
 @pytest.mark.parametrize(
@@ -74,22 +80,22 @@ def test_differences_name_the_argument_and_both_values(expected: Expectation, wh
 
 
 def test_values_are_compared_as_json() -> None:
-    day = Signature.of("day", lambda on: None)
-    assert expect(date(2027, 1, 2), signature=day).matches(pushed("2027-01-02", kind="day"))
-    assert expect((1, 2), signature=day).matches(pushed([1, 2], kind="day"))
-    assert not expect(object(), signature=day).matches(pushed("x", kind="day"))
+    day = Parameters.of("day", lambda on: None)
+    assert expect(date(2027, 1, 2), task=day).matches(pushed("2027-01-02", kind="day"))
+    assert expect((1, 2), task=day).matches(pushed([1, 2], kind="day"))
+    assert not expect(object(), task=day).matches(pushed("x", kind="day"))
 
 
 def test_a_kind_without_a_task_is_compared_by_position_and_name() -> None:
-    foreign = Signature("Mail")
-    assert expect(1, to="ada", signature=foreign).matches(pushed(1, 2, kind="Mail", to="ada"))
-    assert expect(1, 3, signature=foreign).differences(pushed(1, 2, kind="Mail")) == ["argument 2 is 2, not 3"]
-    assert expect(to="ada", signature=foreign).differences(pushed(1, kind="Mail")) == ["it has no to"]
+    foreign = Parameters("Mail")
+    assert expect(1, to="ada", task=foreign).matches(pushed(1, 2, kind="Mail", to="ada"))
+    assert expect(1, 3, task=foreign).differences(pushed(1, 2, kind="Mail")) == ["argument 2 is 2, not 3"]
+    assert expect(to="ada", task=foreign).differences(pushed(1, kind="Mail")) == ["it has no to"]
 
 
 def test_a_task_with_any_arguments_takes_any_expectation() -> None:
-    signature = Signature.of("anything", anything)
-    assert expect(1, 2, x=3, signature=signature).matches(pushed(1, 2, kind="anything", x=3))
+    task = Parameters.of("anything", anything)
+    assert expect(1, 2, x=3, task=task).matches(pushed(1, 2, kind="anything", x=3))
 
 
 def test_an_expectation_of_an_unknown_argument_is_a_mistake_of_the_test() -> None:
@@ -107,7 +113,7 @@ def test_the_nearest_jobs_are_shown_first() -> None:
         pushed(41, lang="de", queue="mail"),
         pushed(42, lang="fr"),
     ]
-    text = expect(42, lang="de").not_pushed(jobs, lambda kind: WELCOME if kind == "welcome" else Signature(kind))
+    text = expect(42, lang="de").not_pushed(jobs, lambda kind: WELCOME if kind == "welcome" else Parameters(kind))
     assert text.splitlines() == [
         "welcome(user_id=42, lang='de') was not pushed; these jobs were:",
         "  welcome(user_id=41, lang='de') on queue mail  (user_id is 41, not 42)",
@@ -117,13 +123,13 @@ def test_the_nearest_jobs_are_shown_first() -> None:
 
 
 def test_of_very_many_jobs_the_first_are_shown() -> None:
-    text = expect(1).not_pushed([pushed(2)] * 25, Signature)
+    text = expect(1).not_pushed([pushed(2) for _ in range(25)], Parameters)
     assert len(text.splitlines()) == 12 and text.endswith("\n  … and 15 more")
-    assert expect(2).unwanted([pushed(2)] * 25).endswith("\n  … and 15 more")
+    assert expect(2).unwanted([pushed(2) for _ in range(25)]).endswith("\n  … and 15 more")
 
 
 def test_no_job_at_all_is_said() -> None:
-    assert expect(42).not_pushed([], Signature) == "welcome(user_id=42) was not pushed; no job was pushed"
+    assert expect(42).not_pushed([], Parameters) == "welcome(user_id=42) was not pushed; no job was pushed"
 
 
 def test_an_unwanted_job_is_shown() -> None:
@@ -134,4 +140,4 @@ def test_an_unwanted_job_is_shown() -> None:
 
 
 def test_a_job_is_shown_as_a_call() -> None:
-    assert show(pushed(42, kind="x", to="ada"), Signature("x")) == "x(42, to='ada')"
+    assert show(pushed(42, kind="x", to="ada"), Parameters("x")) == "x(42, to='ada')"

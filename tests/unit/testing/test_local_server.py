@@ -30,7 +30,7 @@ def server(events: list[AnyEvent]) -> LocalServer:
 
 @pytest.fixture
 def clock(server: LocalServer) -> Clock:
-    return Clock(server, lambda: None)
+    return Clock(server, lambda: None, lambda: None)
 
 
 def connected(server: LocalServer) -> LocalTransport:
