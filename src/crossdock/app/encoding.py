@@ -29,11 +29,17 @@ class Encoded(NamedTuple):
     kwargs: msgspec.Raw | None  #: an object; None: there are none
 
 
-class Bound(NamedTuple):
-    """Arguments by parameter. Names of `*args` are like `rest[0]`."""
+class Argument(NamedTuple):
+    """An argument that was matched with a parameter."""
 
-    positional: list[tuple[str, Any]]
-    keywords: dict[str, Any]
+    parameter: str
+    label: str  #: for errors: the parameter's name, `rest[0]`, or the name that `**kwargs` has for it
+    value: Any
+
+
+class Bound(NamedTuple):
+    positional: list[Argument]
+    keywords: list[Argument]
 
 
 # Values.
@@ -177,25 +183,31 @@ class Signature:
         names, left = self.positional, dict(kwargs)
         if len(args) > len(names) and self._rest is None:
             raise self._wrong(f"{len(args)} positional arguments were given, at most {len(names)} are taken")
-        positional = list(zip(names, args, strict=False))
-        if len(args) > len(names):
-            positional += ((f"{self._rest}[{at}]", each) for at, each in enumerate(args[len(names) :]))
+        positional = [Argument(name, name, value) for name, value in zip(names, args, strict=False)]
+        if self._rest is not None:
+            more = enumerate(args[len(names) :])
+            positional += (Argument(self._rest, f"{self._rest}[{at}]", value) for at, value in more)
         for name in names[: len(args)]:
             if name in left and name in self._named_or_not:
                 raise self._wrong(f'argument "{name}" was given twice')
         for name in names[len(args) :]:
             if name not in left or name not in self._named_or_not:
                 break
-            positional.append((name, left.pop(name)))
-        if self._any_named is None:
-            for name in left:
-                if name not in self._named_or_not and name not in self._only_named:
-                    raise self._unexpected(name)
-        given = {name for name, _ in positional}
+            positional.append(Argument(name, name, left.pop(name)))
+        keywords = [Argument(self._parameter(name), name, value) for name, value in left.items()]
+        given = {each.parameter for each in (*positional, *keywords)}
         for name in self._required:
-            if name not in given and (name not in left or name not in self._named_or_not | self._only_named):
+            if name not in given:
                 raise self._wrong(f'argument "{name}" is missing')
-        return Bound(positional, left)
+        return Bound(positional, keywords)
+
+    def _parameter(self, name: str) -> str:
+        """The parameter that takes a keyword argument. Raises BadArgument."""
+        if name in self._named_or_not or name in self._only_named:
+            return name
+        if self._any_named is None:
+            raise self._unexpected(name)
+        return self._any_named
 
     def _unexpected(self, name: str) -> BadArgument:
         takes = self._named_or_not | self._only_named
@@ -209,23 +221,23 @@ class Signature:
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Encoded:
         """Raises BadArgument, which names the argument."""
         bound = self.bind(args, kwargs)
-        texts = [self._encoded(name, value) for name, value in bound.positional]
-        named = {name: msgspec.Raw(self._encoded(name, value)) for name, value in bound.keywords.items()}
+        texts = [self._encoded(each) for each in bound.positional]
+        named = {each.label: msgspec.Raw(self._encoded(each)) for each in bound.keywords}
         return Encoded(
             msgspec.Raw(b"[%b]" % b",".join(texts)), msgspec.Raw(msgspec.json.encode(named)) if named else None
         )
 
-    def _encoded(self, name: str, value: Any) -> bytes:
-        reader = self._reader(name)
+    def _encoded(self, argument: Argument) -> bytes:
+        reader = self._reader(argument.parameter)
         try:
-            text = encode(value)
+            text = encode(argument.value)
         except Exception as error:
-            raise self._wrong(f'argument "{name}" cannot be encoded: {reason(error)}') from error
+            raise self._wrong(f'argument "{argument.label}" cannot be encoded: {reason(error)}') from error
         if reader.wanted is not Any:
             try:
                 reader.decode(text)
             except Exception as error:
-                raise self._wrong(f'argument "{name}" does not match its type: {reason(error)}') from error
+                raise self._wrong(f'argument "{argument.label}" does not match its type: {reason(error)}') from error
         return text
 
     def decode(
@@ -237,23 +249,22 @@ class Signature:
         """
         bound = self.bind(args, kwargs)
         return (
-            [self._decoded(name, value, raw) for name, value in bound.positional],
-            {name: self._decoded(name, value, raw) for name, value in bound.keywords.items()},
+            [self._decoded(each, raw) for each in bound.positional],
+            {each.label: self._decoded(each, raw) for each in bound.keywords},
         )
 
-    def _decoded(self, name: str, value: Any, raw: Callable[[bytes], bytes] | None) -> Any:
-        reader = self._reader(name)
+    def _decoded(self, argument: Argument, raw: Callable[[bytes], bytes] | None = None) -> Any:
+        reader, value = self._reader(argument.parameter), argument.value
         try:
             text = bytes(value) if isinstance(value, msgspec.Raw) else msgspec.json.encode(value)
             return raw(text) if raw is not None and reader.wanted is bytes else reader.decode(text)
         except Exception as error:
-            raise self._wrong(f'argument "{name}" cannot be decoded: {reason(error)}') from error
+            raise self._wrong(f'argument "{argument.label}" cannot be decoded: {reason(error)}') from error
 
     def arguments(self, args: Sequence[msgspec.Raw], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments by name, decoded, with the defaults of those that are missing. Raises BadArgument."""
         bound = self.bind(args, kwargs)
-        given = bound.positional + list(bound.keywords.items())
-        return self.defaults | {name: self._decoded(name, value, None) for name, value in given}
+        return self.defaults | {each.label: self._decoded(each) for each in bound.positional + bound.keywords}
 
     def key(self, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> bytes:
         """Canonical JSON of the values of some arguments, or of all without `names`. Defaults count as given.
@@ -261,7 +272,7 @@ class Signature:
         Raises BadArgument.
         """
         bound = self.bind(args, kwargs)
-        values = self.defaults | dict(bound.positional) | bound.keywords
+        values = self.defaults | {each.label: each.value for each in bound.positional + bound.keywords}
         chosen = [values[name] for name in names] if names else sorted(values.items())
         try:
             return _sorting_encoder.encode(chosen)
@@ -275,16 +286,10 @@ class Signature:
             if name not in known:
                 raise BadTask(f'{self._task}: {what} names the argument "{name}"; {suggestion(name, known)}')
 
-    def _reader(self, name: str) -> _Reader:
-        reader = self._readers.get(name)
+    def _reader(self, parameter: str) -> _Reader:
+        reader = self._readers.get(parameter)
         if reader is None:
-            parameter = name.partition("[")[0]
-            if parameter not in self.positional and parameter not in self._only_named and parameter != self._rest:
-                parameter = self._any_named or parameter
-            reader = self._new_reader(parameter, f'argument "{parameter}"')
-            # Names of **kwargs and numbers of *args come from callers: they are not kept.
-            if name in self.positional or name in self._only_named:
-                self._readers[name] = reader
+            reader = self._readers[parameter] = self._new_reader(parameter, f'argument "{parameter}"')
         return reader
 
     def _new_reader(self, name: str, what: str) -> _Reader:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypedDict, Typ
 import msgspec
 
 from crossdock.app.encoding import Signature
-from crossdock.app.errors import BadArgument, BadTask
+from crossdock.app.errors import BadArgument, BadTask, suggestion
 from crossdock.app.handle import Handle
 from crossdock.app.limits import TaskRate, UniqueLike, UniqueTerms, rate_of, unique_key, unique_of
 from crossdock.client.durations import Duration, seconds
@@ -25,6 +25,7 @@ R = TypeVar("R")
 
 #: How long results are kept, if a task returns something and does not say how long.
 KEEP_RESULT_S: Final = 3_600.0
+LONGEST_KEEP_S: Final = 604_800.0
 RETRIES: Final = 25
 _NAME_BYTES: Final = 255
 
@@ -307,17 +308,27 @@ def make_task(app: App, function: Callable[..., Any], given: TaskKeywords) -> Ta
             raise BadTask(f"{name[:_NAME_BYTES]!r}: the name of a task has 1 to {_NAME_BYTES} printable bytes")
     if name == "<lambda>":
         raise BadTask("a lambda has no name; pass name=…")
+    for option in given:
+        if option not in TaskKeywords.__annotations__:
+            raise BadTask(
+                f'{name}: a task has no option "{option}"; {suggestion(option, TaskKeywords.__annotations__)}'
+            )
     rate = rate_of(name, given.get("rate"), given.get("rate_key"))
     if rate is not None:
         signature.check_names(rate.by, "rate_key")
     keep_s = _seconds(name, "keep_result", given.get("keep_result"))
     if keep_s is None:
         keep_s = 0.0 if signature.returns_nothing else KEEP_RESULT_S
+    if keep_s > LONGEST_KEEP_S:
+        raise BadTask(f"{name}: keep_result: results are kept for 7 days at most")
+    priority = given.get("priority")
+    if priority is not None and priority not in range(1, 10):
+        raise BadTask(f"{name}: priority is a number from 1 to 9, not {priority!r}")
     settings = TaskOptions(
         queue=given.get("queue", app.queue),
         retries=given.get("retries", RETRIES),
         timeout_s=_seconds(name, "timeout", given.get("timeout")),
-        priority=given.get("priority"),
+        priority=priority,
         tags=_texts(given.get("tags", ())),
         keep_result_s=keep_s,
         track=given.get("track", False),

@@ -1,6 +1,5 @@
 """The blocking client: a pool of connections that threads share."""
 
-import math
 import os
 import threading
 import time
@@ -20,7 +19,7 @@ from crossdock.client.calls import Call, result_of
 from crossdock.client.errors import Broken, ClientError, Closed, ResultTimeout, ServerFull
 from crossdock.client.jobs import BatchStatus, FetchedJob, NewJob, Progress, RateLimit, Schedule
 from crossdock.client.link import Link
-from crossdock.client.retries import Patience
+from crossdock.client.retries import PATIENCE_S, TIMEOUT_S, Patience, deadline, left, not_repeated
 from crossdock.client.transport import Connect
 from crossdock.client.transport import connect as connect_socket
 from crossdock.client.wire import PLAIN, Features, Identity, Reply
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TIMEOUT_S: Final = 30.0
-PATIENCE_S: Final = 10.0
+#: Connections that are kept open. More threads than that open and close their own.
 POOL_SIZE: Final = 16
 
 
@@ -120,7 +118,7 @@ class Client(Closes):
                 if link is not None:
                     self._drop(link)
                 if not work.lost():
-                    raise _unknown(failed) from failed
+                    raise not_repeated(failed) from failed
                 error = failed
             except BaseException:
                 if link is not None:
@@ -170,9 +168,9 @@ class Client(Closes):
     def result(self, jid: str, timeout_s: float | None = None) -> bytes:
         """Wait until a job has ended and return its result, as JSON. The job must have been pushed with
         `keep_result_s`. Raises JobFailed, JobCancelled, ResultTimeout or UnknownJob."""
-        until = _deadline(timeout_s)
+        until = deadline(timeout_s)
         while True:
-            found = calls.result_in(self._run(calls.outcome(jid, _left(until))))
+            found = calls.result_in(self._run(calls.outcome(jid, left(until))))
             if found is not None:
                 return found
             if time.monotonic() >= until:
@@ -185,7 +183,7 @@ class Client(Closes):
     def follow(self, jid: str, timeout_s: float | None = None) -> Iterator[Progress]:
         """Yield the progress of a job now and at each change, until it has ended. Raises ResultTimeout or
         UnknownJob."""
-        until = _deadline(timeout_s)
+        until = deadline(timeout_s)
         found = self.progress(jid)
         while True:
             yield calls.tracked(found)
@@ -195,7 +193,7 @@ class Client(Closes):
             while found.updated_at == before:
                 if time.monotonic() >= until:
                     raise ResultTimeout(f"job {jid} has not ended after {timeout_s:g} s; it may still run")
-                found = self._run(calls.next_progress(jid, before, _left(until)))
+                found = self._run(calls.next_progress(jid, before, left(until)))
 
     # Working
 
@@ -210,7 +208,7 @@ class Client(Closes):
         """Lease up to `count` jobs. Returns as soon as there is one, and an empty list after `wait_s` without one."""
         until = time.monotonic() + wait_s
         while True:
-            jobs = self._run(calls.fetch(queues, count, _left(until), lease_s, order))
+            jobs = self._run(calls.fetch(queues, count, left(until), lease_s, order))
             if jobs or time.monotonic() >= until:
                 return jobs
 
@@ -297,7 +295,7 @@ class Client(Closes):
                 if self._closed.is_set():
                     raise Closed("the client was closed") from error
                 if not call.repeatable(link.features):
-                    raise _unknown(error) from error
+                    raise not_repeated(error) from error
                 repeated = True
                 if stale:  # the server may have been restarted since; the others are as old
                     self._drop_idle()
@@ -420,20 +418,6 @@ class Batch:
 
     def status(self) -> BatchStatus:
         return self._client.batch_status(self.bid)
-
-
-def _deadline(timeout_s: float | None) -> float:
-    return math.inf if timeout_s is None else time.monotonic() + timeout_s
-
-
-def _left(until: float) -> float:
-    return max(until - time.monotonic(), 0.0)
-
-
-def _unknown(error: ClientError) -> Broken:
-    return Broken(
-        f"{error}; it is not known whether the request was executed, and this server cannot recognize a repeated push"
-    )
 
 
 def _forget_all() -> None:

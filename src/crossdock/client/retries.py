@@ -1,5 +1,6 @@
 """When a call is repeated, and how long after: shared by the blocking client and the asyncio client."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from typing import Final
 
 from crossdock.client.errors import Broken, ClientError, NoServer, ServerFull
 
+TIMEOUT_S: Final = 30.0
+PATIENCE_S: Final = 10.0
 #: The first pause, and the longest. Each is twice the one before, less a random part.
 FIRST_S: Final = 0.05
 LONGEST_S: Final = 2.0
@@ -53,3 +56,18 @@ class Patience:
         if isinstance(error, ServerFull):
             return ServerFull(f"{error}{tried}")
         return Broken(f"{error}{tried}{unknown}")
+
+
+def not_repeated(error: ClientError) -> Broken:
+    """The error of a push that must not be repeated, because the server would push a second job."""
+    return Broken(
+        f"{error}; it is not known whether the request was executed, and this server cannot recognize a repeated push"
+    )
+
+
+def deadline(timeout_s: float | None) -> float:
+    return math.inf if timeout_s is None else time.monotonic() + timeout_s
+
+
+def left(until: float) -> float:
+    return max(until - time.monotonic(), 0.0)

@@ -93,6 +93,14 @@ def tls_context(address: Address) -> "ssl.SSLContext":
         ) from error
 
 
+def unreachable(address: Address, error: OSError) -> NoServer:
+    return NoServer(f"no server answers at {address}: {reason(error)}")
+
+
+def no_unix_sockets(address: Address) -> NoServer:
+    return NoServer(f"cannot connect to {address}: this system has no UNIX sockets; use crossdock://HOST:PORT")
+
+
 def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
@@ -100,7 +108,7 @@ def reason(error: OSError) -> str:
 def connect(address: Address, timeout_s: float, *, context: "ssl.SSLContext | None" = None) -> Transport:
     """Open a connection. Raises NoServer."""
     if address.path and not hasattr(socket, "AF_UNIX"):
-        raise NoServer(f"cannot connect to {address}: this system has no UNIX sockets; use crossdock://HOST:PORT")
+        raise no_unix_sockets(address)
     if address.tls and context is None:
         context = tls_context(address)
     sock = None
@@ -120,7 +128,7 @@ def connect(address: Address, timeout_s: float, *, context: "ssl.SSLContext | No
     except OSError as error:  # also a TLS handshake that failed
         if sock is not None:
             sock.close()
-        raise NoServer(f"no server answers at {address}: {reason(error)}") from error
+        raise unreachable(address, error) from error
     except BaseException:
         if sock is not None:
             sock.close()
