@@ -48,7 +48,9 @@ class Parameters(NamedTuple):
     def expected(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[Key, Any]:
         """The arguments that a test expects. Raises TypeError for those that the task does not have."""
         if len(args) > len(self.names) and not self.any_number:
-            raise TypeError(f"{self.kind} takes {len(self.names)} positional arguments, and the test expects {len(args)}")
+            raise TypeError(
+                f"{self.kind} takes {len(self.names)} positional arguments, and the test expects {len(args)}"
+            )
         known = (*self.names, *self.keywords)
         for name in kwargs:
             if name not in known and not self.any_name:

@@ -147,10 +147,12 @@ class Jobs:
         rest runs as well. Jobs that are scheduled, or wait to be retried, wait for the clock. Raises EndlessChain if
         more than `limit` jobs run.
         """
+        self._sync_apps()
         return self._runner.run_ready(raises=raises, limit=limit)
 
     async def adrain(self, *, raises: bool = True, limit: int = LIMIT) -> list[ExecutedJob]:
         """As `drain`, for asyncio. `async def` tasks run in the test's event loop."""
+        self._sync_apps()
         return await self._runner.run_ready_async(raises=raises, limit=limit)
 
     def perform(self, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R | OutcomeBase:
@@ -203,10 +205,13 @@ class Jobs:
     # Schedules
 
     def _sync_apps(self) -> None:
-        """Before time passes: the server gets the schedules and rate limits of the apps, as from a worker that
-        starts."""
+        """The server gets the schedules and rate limits of the apps, as from a worker that starts. Tasks may have been
+        added since the last time. Not by an app's own client, which would run jobs in inline mode."""
         for app in self._apps:
-            app.sync()
+            schedules, rates = app.schedules, app.rates
+            if schedules or rates:
+                self.client.sync_schedules(app.name, schedules)
+                self.client.sync_rates(app.name, rates)
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -19,8 +19,6 @@ from crossdock.client.jobs import FetchedJob
 from crossdock.engine.queries.queues import queues_by_name
 from crossdock.testing.errors import EndlessChain, TestingError
 from crossdock.testing.server import LocalServer
-
-T = TypeVar("T")
 
 #: Jobs that one call runs before it counts as endless.
 LIMIT: Final = 1_000
@@ -117,16 +115,13 @@ class Runner:
     # Running one
 
     def run(self, job: FetchedJob) -> ExecutedJob:
-        """Execute a leased job and report the outcome. A coroutine runs in a thread of its own if this one has a running
-        event loop."""
+        """Execute a leased job and report the outcome."""
         app, context = self._app_of(job), self._context(job)
-        return self._settled(job, context, _outside_loop(lambda: execute(app, job, context)))
+        return self._settled(job, context, _execute(app, job, context))
 
     async def run_async(self, job: FetchedJob) -> ExecutedJob:
         app, context = self._app_of(job), self._context(job)
-        if not app.task_of(job).is_async:  # in this thread, because the order of jobs and of their output is fixed
-            return self._settled(job, context, execute(app, job, context))
-        return self._settled(job, context, await execute_async(app, job, context))
+        return self._settled(job, context, await _execute_async(app, job, context))
 
     def _context(self, job: FetchedJob) -> JobContext:
         return JobContext(job, report=lambda percent, text: self._worker.set_progress(job.jid, percent, text))
@@ -179,18 +174,15 @@ class Runner:
 
 
 def perform(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None]:
-    """Execute a job that is on no server. Returns the settlement, and what the task raised or which outcome it chose."""
+    """Execute a job that is on no server. Returns the settlement, and what the task raised or the outcome it chose."""
     context = JobContext(job)
-    settlement = _outside_loop(lambda: execute(app, job, context))
-    return settlement, context.ended_by
+    return _execute(app, job, context), context.ended_by
 
 
 async def perform_async(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None]:
     """As `perform`, in this event loop."""
     context = JobContext(job)
-    is_async = app.task_of(job).is_async
-    settlement = await execute_async(app, job, context) if is_async else execute(app, job, context)
-    return settlement, context.ended_by
+    return await _execute_async(app, job, context), context.ended_by
 
 
 def _raise_error(executed: ExecutedJob, raises: bool) -> None:
@@ -200,11 +192,22 @@ def _raise_error(executed: ExecutedJob, raises: bool) -> None:
         raise error
 
 
-def _outside_loop(act: Callable[[], T]) -> T:
-    """Call it in this thread, or in another one if this thread runs an event loop: a task may start its own."""
+def _execute(app: App, job: FetchedJob, context: JobContext) -> Settlement:
+    """A coroutine needs an event loop of its own, hence another thread if this one runs a loop."""
+    if not (_is_in_loop() and app.task_of(job).is_async):
+        return execute(app, job, context)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, execute, app, job, context).result()
+
+
+async def _execute_async(app: App, job: FetchedJob, context: JobContext) -> Settlement:
+    """A `def` task runs in this thread: what it shares with the test may belong to the thread."""
+    return await execute_async(app, job, context) if app.task_of(job).is_async else execute(app, job, context)
+
+
+def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return act()
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, act).result()
+        return False
+    return True

@@ -99,7 +99,7 @@ def test_a_task_with_any_arguments_takes_any_expectation() -> None:
 
 
 def test_an_expectation_of_an_unknown_argument_is_a_mistake_of_the_test() -> None:
-    with pytest.raises(TypeError, match=r"^welcome has no parameter 'userid'; did you mean 'user_id'\? It takes: user_id"):
+    with pytest.raises(TypeError, match=r"^welcome has no parameter 'userid'; did you mean 'user_id'\? It takes: "):
         expect(userid=42)
     with pytest.raises(TypeError, match=r"^welcome has no parameter 'x'\. It takes: user_id, name, lang$"):
         expect(x=1)
