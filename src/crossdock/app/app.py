@@ -109,7 +109,7 @@ class App:
         except KeyError:
             raise UnknownBundle(
                 f'no bundle is registered for the include path "{path[:_SHOWN_CHARS]}"; '
-                f"{suggestion(path, self.bundles)} A worker opens no files that a job names: use app.bundle(…)"
+                f"{_ended(suggestion(path, self.bundles))} A worker opens no files that a job names: use app.bundle(…)"
             ) from None
 
     def task_of(self, job: FetchedJob) -> Task[..., Any]:
@@ -121,7 +121,8 @@ class App:
                     return task
         near = suggestion(job.kind, [*self._kinds, *(() if bundle is None else bundle.kinds)])
         raise UnknownTask(
-            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {near} Has the worker imported the module that defines it?'
+            f'no task named "{job.kind[:_SHOWN_CHARS]}"; {_ended(near)} '
+            "Has the worker imported the module that defines it?"
         )
 
     # Schedules and limits
@@ -274,3 +275,7 @@ class App:
             self.close()
             with self._lock:
                 self._url, self._connect, self.now, self._client, self._async_client = before
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith("?") else f"{sentence}."

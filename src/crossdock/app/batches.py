@@ -35,8 +35,8 @@ class AppBatch:
         self._batch.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._batch.__exit__(*error)
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._batch.__exit__(kind, *error)
 
     @overload
     def push(self, work: PreparedJob[R], /) -> Handle[R]: ...
@@ -84,8 +84,8 @@ class AsyncAppBatch:
         await self._batch.__aenter__()
         return self
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._batch.__aexit__(*error)
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        await self._batch.__aexit__(kind, *error)
 
     @overload
     async def push(self, work: PreparedJob[R], /) -> Handle[R]: ...

@@ -152,11 +152,11 @@ def _ended(app: App, job: FetchedJob, error: BaseException) -> Settlement:
     except Exception as failure:  # noqa: BLE001 - of the arguments of a rescheduled job
         error = failure
     current_job().ended_by = error
-    ours = isinstance(error, AppError)
+    ours = isinstance(error, AppError)  # its frames are ours, but its cause may come from the task's types
     return Failed(
         type=type(error).__name__ if ours else type_of(error),
         message=message_of(error),
-        backtrace=backtrace_of(error),
+        backtrace=backtrace_of(error.__cause__ if ours else error),
         # The task is not executed 25 times for a result that cannot be encoded.
         final=isinstance(error, BadResult),
     )

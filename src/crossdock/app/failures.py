@@ -7,6 +7,7 @@ import linecache
 import os
 import traceback
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import TracebackType
 from typing import Final
 
@@ -18,8 +19,8 @@ LINE_CHARS: Final = 500
 _CHAIN: Final = 5
 #: Frames that are read of one exception.
 _FRAMES: Final = 10_000
-#: Frames of this folder are ours: they tell nothing about the task.
-_OURS: Final = os.path.dirname(__file__) + os.sep
+#: The module that calls tasks. Frames up to its last one say nothing about the task.
+_CALLER: Final = os.path.join(os.path.dirname(__file__), "execute.py")
 
 
 def type_of(error: BaseException) -> str:
@@ -51,11 +52,11 @@ def _valid(text: str, chars: int) -> str:
     return cut.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def backtrace_of(error: BaseException) -> tuple[str, ...]:
+def backtrace_of(error: BaseException | None) -> tuple[str, ...]:
     """A line for each frame, the innermost last, then the exceptions that caused it."""
     lines: list[str] = []
     seen: set[int] = set()
-    each: BaseException | None = error
+    each = error
     while each is not None and id(each) not in seen and len(seen) < _CHAIN:
         if seen:
             lines.append(f"caused by {type_of(each)}: {message_of(each)}")
@@ -70,11 +71,8 @@ def backtrace_of(error: BaseException) -> tuple[str, ...]:
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:
-    for number, (frame, line) in enumerate(traceback.walk_tb(trace)):
-        if number >= _FRAMES:
-            yield "…"
-            return
-        code = frame.f_code
-        if not code.co_filename.startswith(_OURS):
-            source = linecache.getline(code.co_filename, line).strip()
-            yield f"{code.co_filename}:{line} in {code.co_qualname}{f': {source}' if source else ''}"
+    frames = [(frame.f_code, line) for frame, line in islice(traceback.walk_tb(trace), _FRAMES)]
+    called = max((at + 1 for at, (code, _) in enumerate(frames) if code.co_filename == _CALLER), default=0)
+    for code, line in frames[called:]:
+        source = linecache.getline(code.co_filename, line).strip()
+        yield f"{code.co_filename}:{line} in {code.co_qualname}{f': {source}' if source else ''}"

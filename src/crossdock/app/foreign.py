@@ -54,15 +54,20 @@ def raw_bytes(value: bytes) -> bytes:
         raise ValueError("expected a text, or an object with base64") from None
 
 
+def _payload(job: FetchedJob) -> dict[str, Any]:
+    """What a Resqu job has beside its arguments."""
+    return job.resqu if isinstance(job.resqu, dict) else {}
+
+
 def environment_of(job: FetchedJob) -> Mapping[str, Any]:
     """The `environment` of a Resqu job; empty for others."""
-    found = job.custom.get("environment") if job.origin == _RESQU else None
+    found = _payload(job).get("environment")  # PHP writes an empty one as []
     return found if isinstance(found, dict) else {}
 
 
 def include_path_of(job: FetchedJob) -> str:
     """The `includePath` of a Resqu job; empty for others."""
-    found = job.custom.get("includePath") if job.origin == _RESQU else None
+    found = _payload(job).get("includePath")
     return found if isinstance(found, str) else ""
 
 
@@ -70,7 +75,7 @@ def kinds_of(job: FetchedJob) -> list[str]:
     """The names under which a task is looked up, best first. PHP treats `\\A\\B` and `A\\B` as the same class."""
     names = [job.kind]
     if job.origin == _RESQU:
-        named = job.custom.get("name")
+        named = _payload(job).get("name")
         if isinstance(named, str) and named:
             names.append(named)
         names += [each.removeprefix("\\") for each in names if each.startswith("\\")]

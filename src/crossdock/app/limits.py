@@ -13,8 +13,8 @@ from crossdock.client.durations import Duration, seconds
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _RATE: Final = re.compile(r"\s*(\d{1,9})\s*/\s*(.{1,50}?)\s*")
-#: Longer values are replaced by their digest.
-_READABLE_BYTES: Final = 120
+#: Longer keys are replaced by their digest.
+_KEY_BYTES: Final = 200
 
 
 class Unique(msgspec.Struct, frozen=True):
@@ -63,10 +63,10 @@ def unique_of(task: str, given: UniqueLike | None) -> UniqueTerms | None:
     return UniqueTerms(for_s=for_s, until=found.until, by=_names(found.by))
 
 
-def unique_key(task: str, values: bytes) -> str:
-    """The name of a lock: readable if the values are short."""
-    text = values.decode()
-    return f"{task}:{text if len(values) <= _READABLE_BYTES else hashlib.sha256(values).hexdigest()}"
+def key_of(values: bytes, task: str = "") -> str:
+    """A name made of the values of arguments, and of a task if there is one. It is readable if it is short."""
+    key = b"%b:%b" % (task.encode(), values) if task else values
+    return key.decode() if len(key) <= _KEY_BYTES else hashlib.sha256(key).hexdigest()
 
 
 class TaskRate(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ import msgspec
 from crossdock.app.encoding import Signature
 from crossdock.app.errors import BadArgument, BadTask, suggestion
 from crossdock.app.handle import Handle
-from crossdock.app.limits import TaskRate, UniqueLike, UniqueTerms, rate_of, unique_key, unique_of
+from crossdock.app.limits import TaskRate, UniqueLike, UniqueTerms, key_of, rate_of, unique_of
 from crossdock.client.durations import Duration, seconds
 from crossdock.client.jobs import NewJob, Rate, new_id
 
@@ -369,7 +369,7 @@ def new_job(task: Task[..., Any], options: PushOptions, args: Sequence[Any], kwa
     rate = None
     if settings.rate is not None and settings.rate.by:
         values = task.signature.key(args, kwargs, settings.rate.by)
-        rate = Rate(name=unique_key(task.name, values), count=settings.rate.count, per_s=settings.rate.per_s)
+        rate = Rate(name=key_of(values, task.name), count=settings.rate.count, per_s=settings.rate.per_s)
     return NewJob(
         kind=task.name,
         args=encoded.args,
@@ -385,7 +385,7 @@ def new_job(task: Task[..., Any], options: PushOptions, args: Sequence[Any], kwa
         track=settings.track if options.track is None else options.track,
         unique_for_s=None if unique is None else unique.for_s,
         unique_until=None if unique is None else unique.until,
-        unique_key=None if unique is None else unique_key(task.name, task.signature.key(args, kwargs, unique.by)),
+        unique_key=None if unique is None else key_of(task.signature.key(args, kwargs, unique.by)),
         custom=options.custom,
         rate=rate,
     )

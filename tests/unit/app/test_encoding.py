@@ -136,8 +136,8 @@ def _welcome(user: Address, *, lang: str = "en") -> str:
             (Plain(),),
             {},
             (
-                'welcome: argument "user" cannot be encoded: Plain has no JSON form; use a dataclass, a msgspec struct or '
-                "a pydantic model, or push an ID"
+                'welcome: argument "user" cannot be encoded: Plain has no JSON form; '
+                "use a dataclass, a msgspec struct or a pydantic model, or push an ID"
             ),
         ),
         ((42,), {}, 'welcome: argument "user" does not match its type: Expected `object`, got `int`'),

@@ -23,6 +23,7 @@ _INNER: Final = {
     "pipeline": {"model", "lake", "client", "pipeline"},
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
+    "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
     "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
