@@ -19,7 +19,7 @@ from crossdock.client.jobs import BatchStatus, FetchedJob, NewJob, Progress, Rat
 from crossdock.client.lane import Lane, open_lane
 from crossdock.client.retries import PATIENCE_S, TIMEOUT_S, Patience, deadline, left, not_repeated
 from crossdock.client.transport import Connect
-from crossdock.client.wire import PLAIN, Features, Identity, Reply
+from crossdock.client.wire import Features, Identity, Reply
 
 if TYPE_CHECKING:
     import ssl
@@ -256,7 +256,7 @@ class AsyncClient:
 
     async def extend(self, jids: Sequence[str], lease_s: float) -> list[str]:
         """Renew leases. Returns the IDs whose lease is lost: it has expired, or the job was cancelled or deleted."""
-        return [jid for some in calls.portions(jids) for jid in await self._run(calls.extend(some, lease_s))]
+        return [jid for some in calls.portions(jids) for jid in await self._run(calls.extend(self._wid, some, lease_s))]
 
     async def beat(self, state: str = "", rss_kb: int = 0) -> str:
         """Send a worker's heartbeat. Returns the state that an operator has asked for: "", quiet or terminate."""
@@ -281,10 +281,14 @@ class AsyncClient:
         return await self._run(calls.info())
 
     async def features(self) -> Features:
-        """What the server has announced, such as its extensions."""
-        if self._features is None:
-            await self.info()  # any request; the first connection knows
-        return self._features or PLAIN
+        """Connect if that was not done yet, and return what the server has announced, such as its extensions."""
+        patience = Patience(self._patience_s)
+        while self._features is None:
+            try:
+                await self._share()
+            except ClientError as error:
+                await asyncio.sleep(patience.after(error))
+        return self._features
 
     # Connections
 

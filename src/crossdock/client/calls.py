@@ -51,8 +51,8 @@ class Call(NamedTuple, Generic[T]):
     wait_s: float = 0.0  #: how long the server may take on purpose
     #: Whether the request may be repeated after its reply was lost.
     repeatable: Callable[[Features], bool] = lambda features: True
-    #: The value if the request was repeated and the server refuses it, because the first try was executed.
-    settled: T | None = None
+    #: The value if this client has no lease of the job. `repeated`: perhaps because an earlier try was executed.
+    no_lease: Callable[[bool], T] | None = None
 
 
 def refusal(body: bytes) -> ClientError:
@@ -77,8 +77,8 @@ def result_of(call: Call[T], reply: Reply, repeated: bool) -> T:
     if reply.mark != "-":
         return call.read(reply, repeated)
     error = refusal(reply.body or b"")
-    if repeated and call.settled is not None and isinstance(error, Refused):
-        return call.settled
+    if call.no_lease is not None and isinstance(error, Refused) and str(error).startswith("Job not found"):
+        return call.no_lease(repeated)
     raise error
 
 
@@ -293,7 +293,7 @@ def fetch(
 ) -> Call[list[FetchedJob]]:
     """On a plain server one job at a time, which waits for up to 2 s."""
     if not queues:
-        raise InvalidJob("fetch needs the name of a queue")
+        raise ValueError("fetch needs the name of a queue")
     wait_s = min(wait_s, WAIT_S)
 
     def line(features: Features) -> bytes:
@@ -389,19 +389,22 @@ def fail(jid: str, kind: str, message: str, backtrace: Sequence[str], final: boo
         body["delay_s"] = delay_s
     line = _json(b"FAIL", body)
     how = _needing("settle-many", "fail with final or delay_s", line) if final or delay_s is not None else _fixed(line)
-    return Call(how, _true, settled=True)
+    return Call(how, _true, no_lease=bool)
 
 
 def snooze(jid: str, delay_s: float, reason: str) -> Call[bool]:
     line = _json(b"SNOOZE", {"jid": jid, "delay_s": delay_s, "reason": reason})
-    return Call(_needing("leases", "snooze", line), _true, settled=True)
+    return Call(_needing("leases", "snooze", line), _true, no_lease=bool)
 
 
 class _Extended(msgspec.Struct):
     lost: list[str] = []
 
 
-def extend(jids: Sequence[str], lease_s: float) -> Call[list[str]]:
+def extend(wid: str, jids: Sequence[str], lease_s: float) -> Call[list[str]]:
+    """Without a wid only the connection that has fetched a job could renew its lease."""
+    if not wid:
+        raise ValueError("extend is for workers; give the client a wid")
     line = _json(b"EXTEND", {"jids": jids, "lease_s": lease_s})
     return Call(_needing("leases", "extend", line), lambda reply, _: _value(reply, _Extended).lost)
 
@@ -412,7 +415,7 @@ class _State(msgspec.Struct):
 
 def beat(wid: str, state: str, rss_kb: int) -> Call[str]:
     if not wid:
-        raise InvalidJob("beat is for workers; give the client a wid")
+        raise ValueError("beat is for workers; give the client a wid")
     body: dict[str, Any] = {"wid": wid}
     if state:
         body["current_state"] = state

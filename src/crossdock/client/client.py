@@ -22,7 +22,7 @@ from crossdock.client.link import Link
 from crossdock.client.retries import PATIENCE_S, TIMEOUT_S, Patience, deadline, left, not_repeated
 from crossdock.client.transport import Connect
 from crossdock.client.transport import connect as connect_socket
-from crossdock.client.wire import PLAIN, Features, Identity, Reply
+from crossdock.client.wire import Features, Identity, Reply
 
 if TYPE_CHECKING:
     import ssl
@@ -244,7 +244,7 @@ class Client(Closes):
 
     def extend(self, jids: Sequence[str], lease_s: float) -> list[str]:
         """Renew leases. Returns the IDs whose lease is lost: it has expired, or the job was cancelled or deleted."""
-        return [lost for some in calls.portions(jids) for lost in self._run(calls.extend(some, lease_s))]
+        return [lost for some in calls.portions(jids) for lost in self._run(calls.extend(self._wid, some, lease_s))]
 
     def beat(self, state: str = "", rss_kb: int = 0) -> str:
         """Send a worker's heartbeat. Returns the state that an operator has asked for: "", quiet or terminate."""
@@ -269,10 +269,14 @@ class Client(Closes):
         return self._run(calls.info())
 
     def features(self) -> Features:
-        """What the server has announced, such as its extensions."""
-        if self._features is None:
-            self.info()  # any request; the first connection knows
-        return self._features or PLAIN
+        """Connect if that was not done yet, and return what the server has announced, such as its extensions."""
+        patience = Patience(self._patience_s)
+        while self._features is None:
+            try:
+                self._give(self._take())
+            except ClientError as error:
+                self._pause(patience.after(error))
+        return self._features
 
     # Connections
 
@@ -343,7 +347,7 @@ class Client(Closes):
         return link
 
     def _give(self, link: Link) -> None:
-        link.used = True
+        link.used = True  # its age is not known when it is taken again
         if len(self._idle) >= self._pool_size or link not in self._links or self._closed.is_set():
             self._drop(link)
         else:

@@ -1,6 +1,7 @@
 """The JSON text of a job to push, for a server with or without extensions."""
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ _EXTENDED: Final[tuple[tuple[str, str, Any], ...]] = (
     ("rate", "rates", None),
     ("unique_key", "once", None),
 )
-_ENCODING: Final = (TypeError, ValueError, OverflowError, RecursionError)
+_ENCODING: Final = (TypeError, ValueError, OverflowError, RecursionError)  # also msgspec.DecodeError
 
 
 def job_text(job: NewJob, features: Features) -> bytes:
@@ -66,7 +67,8 @@ def job_members(job: NewJob, features: Features) -> dict[str, Any]:
         made["priority"] = job.priority
     if job.lease_s is not None:
         made["reserve_for"] = math.ceil(job.lease_s)
-    if custom := _custom(job):
+    custom = _custom(job)
+    if custom is not None:
         made["custom"] = custom
     extensions = features.extensions
     for field, extension, default in _EXTENDED:
@@ -81,21 +83,25 @@ def job_members(job: NewJob, features: Features) -> dict[str, Any]:
     return made
 
 
-def _custom(job: NewJob) -> dict[str, Any]:
-    made = dict(job.custom) if job.custom is not None else {}
+def _custom(job: NewJob) -> dict[str, Any] | msgspec.Raw | None:
+    own: dict[str, Any] = {}
     if job.kwargs is not None:
-        made["kwargs"] = job.kwargs
+        own["kwargs"] = job.kwargs
     if job.batch:
-        made["bid"] = job.batch
+        own["bid"] = job.batch
     if job.track:
-        made["track"] = 1
+        own["track"] = 1
     if job.unique_for_s is not None:
-        made["unique_for"] = job.unique_for_s
+        own["unique_for"] = job.unique_for_s
     if job.unique_until is not None:
-        made["unique_until"] = job.unique_until
+        own["unique_until"] = job.unique_until
     if job.unique_key is not None:
-        made["unique_key"] = job.unique_key
-    return made
+        own["unique_key"] = job.unique_key
+    if not own or job.custom is None:
+        return own or (dict(job.custom) if isinstance(job.custom, Mapping) else job.custom)
+    if isinstance(job.custom, msgspec.Raw):
+        return msgspec.json.decode(job.custom, type=dict[str, msgspec.Raw]) | own
+    return {**job.custom, **own}
 
 
 def timestamp(at: datetime | float | str) -> str:

@@ -60,7 +60,7 @@ class NewJob(
     unique_until: Literal["success", "start"] | None = None  #: what frees the lock before its time; success if not set
     unique_key: str | None = None  #: makes the lock instead of kind, arguments and queue
     batch: str = ""  #: the ID of the batch that the job belongs to
-    custom: Mapping[str, Any] | None = None  #: any other data for the worker
+    custom: Mapping[str, Any] | msgspec.Raw | None = None  #: any other data for the worker
     rate: Rate | None = None
 
 

@@ -43,7 +43,7 @@ class Patience:
             raise error
         left = self._until - self._clock()
         if left <= 0:
-            raise self._final(error, sent)
+            raise self._final(error, sent) from error
         pause = self._pause_s * (0.5 + 0.5 * self._draw())
         self._pause_s = min(2 * self._pause_s, LONGEST_S)
         return min(pause, left)

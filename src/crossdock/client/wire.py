@@ -232,7 +232,7 @@ class Wire:
         if reply.mark == "-":
             text = error_text(body)
             if text == "Invalid password":
-                raise WrongPassword(f"wrong password for {where}; write the server's faktory.password into the URL")
+                raise WrongPassword(f"wrong password for {where}; write the server's faktory.password in the URL")
             raise Refused(text)
         if reply.mark != "$":
             raise _foreign(where)

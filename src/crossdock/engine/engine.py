@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from crossdock.engine import follow_ups, hooks, timers
-from crossdock.engine.decision import Decision, FollowUps, Topic
+from crossdock.engine.decision import Decision, FollowUps, ProgressOf, Topic
 from crossdock.engine.jobs import admin as jobs_admin
 from crossdock.engine.jobs import complete, enqueue, fail, keep_lease, lease, release
 from crossdock.engine.keyspace import commands
@@ -22,6 +22,7 @@ from crossdock.engine.qless import hooks as qless_hooks
 from crossdock.engine.qless import throttles as qless_throttles
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import (
+    app_schedules,
     audit,
     batches,
     bulk_load,
@@ -48,7 +49,7 @@ from crossdock.model.commands import extensions as x
 from crossdock.model.commands import keyspace as k
 from crossdock.model.commands import qless as m
 from crossdock.model.errors import HalfDone, UsageError
-from crossdock.model.events.extensions import OnceConfigured, OutcomesDated, Snoozed
+from crossdock.model.events.extensions import AppSchedulesSet, OnceConfigured, OutcomesDated, Snoozed
 from crossdock.model.events.keyspace import (
     KeyKept,
     KeysDropped,
@@ -174,6 +175,7 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.JobsLoaded: bulk_load.jobs_loaded,
     e.LoadClosed: bulk_load.load_closed,
     e.Audited: audit.audited,
+    AppSchedulesSet: app_schedules.app_schedules_set,
     OnceConfigured: once.once_configured,
     OutcomesDated: outcomes.outcomes_dated,
     **resqu.APPLY,
@@ -234,6 +236,7 @@ class Engine:
             x.ConfigureOnce: once.configure_once,
             x.ExtendLeases: keep_lease.extend_leases,
             x.Snooze: keep_lease.snooze,
+            x.SetAppSchedules: app_schedules.set_app_schedules,
             k.SetKey: commands.set_key,
             k.DropKeys: commands.drop_keys,
             k.KeepKey: commands.keep_key,
@@ -340,6 +343,8 @@ class Engine:
         """Whether clients that wait on this queue or key may get something."""
         if isinstance(topic, bytes):
             return self.state.keys.live(topic, now) is not None
+        if isinstance(topic, ProgressOf):
+            return topic.jid in self.state.progress
         return queues.has_work(self.state, topic, now)
 
     def due_in(self, now: Now) -> float | None:

@@ -146,7 +146,7 @@ class EngineState:
             self.once.jids,
             self.outcomes,
         )
-        self.schedules = {name: each for name, each in self.schedules.items() if not each.plan}
+        self.schedules = {name: each for name, each in self.schedules.items() if not (each.plan or each.app)}
         self.next_runs = SortedList((each.next, name) for name, each in self.schedules.items())
         self._empty()
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.queries.jobs import has_jid, newest_job
 from crossdock.engine.queries.records import pushed_once
+from crossdock.model.clock import Now
 from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.commands.extensions import EnqueueOnce
 from crossdock.model.job import Extra, Links, Spec
@@ -139,9 +140,9 @@ def _enqueue(dispatcher: Dispatcher, pairs: list[tuple[bool, Spec]], refused: Re
             note_refused(refused, specs, dispatcher.do(EnqueueOnce(VIA, specs) if once else Enqueue(VIA, specs)))
 
 
-def extended_spec(body: ExtendedBody, dispatcher: Dispatcher) -> Spec:
-    """Raises InvalidJob."""
-    one = spec(body, dispatcher.now)
+def extended_spec(body: ExtendedBody, dispatcher: Dispatcher, now: Now | None = None) -> Spec:
+    """`now` is another time than the current one, for a job of a schedule. Raises InvalidJob."""
+    one = spec(body, now or dispatcher.now)
     extra = one.extra
     if extra is not None and extra.custom and b'"unique_key"' in extra.custom:
         extra = _with_unique_key(one, extra)

@@ -12,7 +12,7 @@ import msgspec
 
 from crossdock import __version__
 from crossdock.protocols.base import Answer
-from crossdock.protocols.faktory import extended_push, results, settle
+from crossdock.protocols.faktory import app_schedules, extended_push, progress, results, settle
 from crossdock.protocols.faktory.fetch_many import FETCH_AT_MOST, fetch_many
 from crossdock.protocols.faktory.messages import bulk, error
 
@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 #: The member `extensions` of HELLO.
 ANNOUNCED: Final = msgspec.Raw(b"1")
 
-NAMES: Final = ("once", "dependencies", "tags", "results", "fetch-many", "settle-many", "leases", "cancel")
+NAMES: Final = (
+    "once",
+    "dependencies",
+    "tags",
+    "results",
+    "fetch-many",
+    "settle-many",
+    "leases",
+    "cancel",
+    "waits",
+    "schedules",
+)
 
 
 @lru_cache(maxsize=16)
@@ -54,6 +65,10 @@ def _checked(act: "Callable[[FaktorySession, Any], Answer]") -> "Callable[[Fakto
     return acted
 
 
+def _track(session: "FaktorySession", body: bytes) -> Answer:
+    return progress.track_or_wait(session.dispatcher, body)
+
+
 VERBS: "Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]]" = {
     b"PUSH": extended_push.push,
     b"PUSHB": extended_push.push_bulk,
@@ -65,6 +80,8 @@ VERBS: "Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]]" = {
     b"EXTEND": _checked(settle.extend),
     b"CANCEL": _checked(settle.cancel),
     b"RESULT": _checked(results.result),
+    b"TRACK": _track,
+    b"SCHEDULE": _checked(app_schedules.schedule),
 }
 
 #: Bodies that may be as long as a line.

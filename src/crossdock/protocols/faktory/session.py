@@ -57,7 +57,7 @@ _mutate_body = msgspec.json.Decoder(MutateBody).decode
 class FaktorySession:
     def __init__(self, protocol: "FaktoryProtocol", dispatcher: Dispatcher, hang_up: Callable[[], None]) -> None:
         self.protocol = protocol
-        self.dispatcher = dispatcher
+        self.dispatcher: Dispatcher = dispatcher
         self._hang_up = hang_up
         self._lines = Lines(protocol.line_bytes, first=BEFORE_HELLO)
         self.receive = self._lines.receive
