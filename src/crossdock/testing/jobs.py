@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, Self
 
 import msgspec
 
@@ -27,7 +27,6 @@ from crossdock.testing.runner import LIMIT, ExecutedJob, Runner, perform, perfor
 from crossdock.testing.server import LocalServer
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 #: Inline jobs inside inline jobs. More of them count as endless.
 _DEEPEST: Final = 20
@@ -48,7 +47,8 @@ class Jobs:
 
     def __init__(self) -> None:
         self._record = PushRecord()
-        self._server = LocalServer(time.time(), self._observe)
+        # Whole seconds: the times of jobs are exact to the microsecond, and a float is not.
+        self._server = LocalServer(float(int(time.time())), self._observe)
         self._apps: list[App] = []
         self._runner = Runner(self._server, self._apps)
         self._restore = ExitStack()
@@ -98,6 +98,7 @@ class Jobs:
     def assert_pushed(self, task: Task[..., Any] | str, /, *args: Any, **kwargs: Any) -> PushedJob:
         """A job of this task with these arguments was pushed. Arguments that are not named may have any value. Returns
         the newest such job."""
+        __tracebackhide__ = True
         expected = self._expected(task, args, kwargs)
         found = [job for job in self.pushed(task) if expected.matches(job)]
         if not found:
@@ -106,6 +107,7 @@ class Jobs:
 
     def refute_pushed(self, task: Task[..., Any] | str, /, *args: Any, **kwargs: Any) -> None:
         """No job of this task with these arguments was pushed."""
+        __tracebackhide__ = True
         expected = self._expected(task, args, kwargs)
         found = [job for job in self.pushed(task) if expected.matches(job)]
         if found:
@@ -147,28 +149,33 @@ class Jobs:
         rest runs as well. Jobs that are scheduled, or wait to be retried, wait for the clock. Raises EndlessChain if
         more than `limit` jobs run.
         """
+        __tracebackhide__ = True
         self._sync_apps()
         return self._runner.run_ready(raises=raises, limit=limit)
 
     async def adrain(self, *, raises: bool = True, limit: int = LIMIT) -> list[ExecutedJob]:
         """As `drain`, for asyncio. `async def` tasks run in the test's event loop."""
+        __tracebackhide__ = True
         self._sync_apps()
         return await self._runner.run_ready_async(raises=raises, limit=limit)
 
-    def perform(self, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R | OutcomeBase:
+    def perform(self, task: Task[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Execute a task as a worker would, without a queue. Returns its result, decoded from JSON, or its outcome,
         such as Snooze. Raises what the task raises."""
+        __tracebackhide__ = True
         self._must_use(task)
         return _returned(task, *perform(task.app, _fetched(task.job(*args, **kwargs).new_job)))
 
-    async def aperform(self, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R | OutcomeBase:
+    async def aperform(self, task: Task[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """As `perform`, for asyncio."""
+        __tracebackhide__ = True
         self._must_use(task)
         return _returned(task, *await perform_async(task.app, _fetched(task.job(*args, **kwargs).new_job)))
 
     def lease(self, task: Task[..., Any] | str | None = None) -> FetchedJob:
         """Take the next job, or the next one of a task, and do not run it, as a worker that dies. The lease expires by
         the clock after half an hour. Raises AssertionError if no such job is ready."""
+        __tracebackhide__ = True
         kinds = None if task is None else self._kinds(task)
         job = self._runner.lease(kinds)
         if job is None:
@@ -193,11 +200,13 @@ class Jobs:
 
     def _called(self) -> None:
         """After a call of a client, and after each step of the clock."""
+        __tracebackhide__ = True
         if self._inline is not None:
             with _deeper():
                 self._runner.run_ready(raises=self._inline.raises, limit=LIMIT)
 
     async def _async_called(self) -> None:
+        __tracebackhide__ = True
         if self._inline is not None:
             with _deeper():
                 await self._runner.run_ready_async(raises=self._inline.raises, limit=LIMIT)
@@ -208,9 +217,9 @@ class Jobs:
         """The server gets the schedules and rate limits of the apps, as from a worker that starts. Tasks may have been
         added since the last time. Not by an app's own client, which would run jobs in inline mode."""
         for app in self._apps:
-            schedules, rates = app.schedules, app.rates
-            if schedules or rates:
+            if schedules := app.schedules:
                 self.client.sync_schedules(app.name, schedules)
+            if rates := app.rates:
                 self.client.sync_rates(app.name, rates)
 
 
@@ -235,26 +244,27 @@ def _parameters_of(task: Task[..., Any]) -> Parameters:
 
 def _fetched(job: NewJob) -> FetchedJob:
     """The job as a worker receives it: all of it has passed through JSON."""
-    kwargs = job.kwargs
-    custom = dict(job.custom or {}) | ({} if kwargs is None else {"kwargs": kwargs})
+    custom: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(job.custom or {}))
+    if job.kwargs is not None:
+        custom["kwargs"] = msgspec.json.decode(msgspec.json.encode(job.kwargs))
     args = job.args if isinstance(job.args, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(job.args))
     return FetchedJob(
         jid=job.jid,
         kind=job.kind,
         queue=job.queue,
         args=args,
-        custom=msgspec.json.decode(msgspec.json.encode(custom)),
+        custom=custom,
         tags=tuple(job.tags),
         keep_result=True,
         retry=job.retries,
     )
 
 
-def _returned(task: Task[..., R], settlement: Settlement, ended_by: BaseException | None) -> R | OutcomeBase:
+def _returned(task: Task[..., Any], settlement: Settlement, ended_by: BaseException | None) -> Any:
+    __tracebackhide__ = True
     if isinstance(ended_by, OutcomeBase):
         return ended_by
     if ended_by is not None:
         raise ended_by
     text = settlement.result if isinstance(settlement, Ack) else None
-    found: R = task.signature.decode_result(text or b"null")
-    return found
+    return task.signature.decode_result(text or b"null")

@@ -87,6 +87,7 @@ class Runner:
 
     def run_ready(self, *, raises: bool, limit: int) -> list[ExecutedJob]:
         """Run jobs until none is ready. Raises EndlessChain, or what the first task raises."""
+        __tracebackhide__ = True
         executed: list[ExecutedJob] = []
         while (job := self._next_within(limit, executed)) is not None:
             executed.append(self.run(job))
@@ -94,6 +95,7 @@ class Runner:
         return executed
 
     async def run_ready_async(self, *, raises: bool, limit: int) -> list[ExecutedJob]:
+        __tracebackhide__ = True
         executed: list[ExecutedJob] = []
         while (job := self._next_within(limit, executed)) is not None:
             executed.append(await self.run_async(job))
@@ -101,6 +103,7 @@ class Runner:
         return executed
 
     def _next_within(self, limit: int, executed: Sequence[ExecutedJob]) -> FetchedJob | None:
+        __tracebackhide__ = True
         job = self._next()
         if job is not None and len(executed) >= limit:
             self._server.give_back(job.number)
@@ -164,13 +167,9 @@ class Runner:
             case Snoozed():
                 self._worker.snooze(job.jid, settlement.delay_s, settlement.reason)
         ended_by = context.ended_by
-        is_outcome = isinstance(ended_by, OutcomeBase)
-        return ExecutedJob(
-            job=job,
-            settlement=settlement,
-            error=None if is_outcome else ended_by,
-            outcome=ended_by if is_outcome else None,
-        )
+        if isinstance(ended_by, OutcomeBase):
+            return ExecutedJob(job=job, settlement=settlement, error=None, outcome=ended_by)
+        return ExecutedJob(job=job, settlement=settlement, error=ended_by, outcome=None)
 
 
 def perform(app: App, job: FetchedJob) -> tuple[Settlement, BaseException | None]:
@@ -187,6 +186,7 @@ async def perform_async(app: App, job: FetchedJob) -> tuple[Settlement, BaseExce
 
 def _raise_error(executed: ExecutedJob, raises: bool) -> None:
     """An endless chain of inline jobs is raised in any case."""
+    __tracebackhide__ = True
     error = executed.error
     if error is not None and (raises or isinstance(error, EndlessChain)):
         raise error

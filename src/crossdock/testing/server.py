@@ -85,7 +85,7 @@ class LocalServer:
 class LocalTransport:
     """A client's connection to a server in this process. Requests are executed while they are sent."""
 
-    def __init__(self, connection: LocalConnection, lock: RLock) -> None:  # type: ignore[valid-type]
+    def __init__(self, connection: LocalConnection, lock: RLock) -> None:
         self._connection = connection
         self._lock = lock
         self._request = b""

@@ -324,7 +324,8 @@ def test_perform_returns_outcomes(app: App, jobs: Jobs) -> None:
     def task(how: str) -> Outcome | None:
         if how == "raise":
             raise Snooze("1h", "later")
-        return {"retry": Retry("10s", "busy"), "cancel": Cancel("gone"), "again": Reschedule()}[how]
+        outcomes: dict[str, Outcome] = {"retry": Retry("10s", "busy"), "cancel": Cancel("gone"), "again": Reschedule()}
+        return outcomes[how]
 
     snoozed, retried, cancelled = (jobs.perform(task, how) for how in ("raise", "retry", "cancel"))
     assert isinstance(snoozed, Snooze) and (snoozed.delay_s, snoozed.why) == (3_600, "later")

@@ -99,8 +99,8 @@ def test_failed_tests_show_what_happened(application: pytest.Pytester) -> None:
             "E * AssertionError: welcome() should not be pushed; these jobs were:",
             "E * welcome(user_id=41, lang='de') on queue mail",
             "E * ValueError: no such user",
-            "E * EndlessChain: 1000 jobs were run and again is ready again; *again 1000 times*",
-            "E * WouldWait: the request waits, and in a test nothing happens meanwhile: RESULT *jobs.drain()*",
+            "E *EndlessChain: 1000 jobs were run and again is ready again; *again 1000 times*",
+            "E *WouldWait: the request waits, and in a test nothing happens meanwhile: RESULT *jobs.drain()*",
         ]
     )
 
