@@ -222,6 +222,15 @@ class App:
     # Clients
 
     @property
+    def url(self) -> str | None:
+        """URL of the server; None: that of the environment, or the local server. Set it before the first push."""
+        return self._url
+
+    @url.setter
+    def url(self, url: str | None) -> None:
+        self._url = url
+
+    @property
     def client(self) -> Client:
         """The client that all threads share."""
         if self._client is None:
