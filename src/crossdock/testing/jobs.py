@@ -77,11 +77,13 @@ class Jobs:
         """Take the jobs of this app until the test ends. Nothing reaches its real server. The plugin does this for the
         apps that `crossdock_app` names."""
         if app not in self._apps:
-            clients = (
-                ObservedClient(self._server.connect, self._called),
-                ObservedAsyncClient(self._server.connect, self._async_called),
+            connect = self._server.connect
+            rerouted = app.using(
+                now=self.clock.time,
+                new_client=lambda: ObservedClient(connect, self._called),
+                new_async_client=lambda: ObservedAsyncClient(connect, self._async_called),
             )
-            self._restore.enter_context(app.using(now=self.clock.time, client=clients[0], async_client=clients[1]))
+            self._restore.enter_context(rerouted)
             self._apps.append(app)
         return app
 

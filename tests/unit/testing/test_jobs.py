@@ -142,6 +142,18 @@ def test_the_app_gets_its_own_connection_back(app: App) -> None:
     assert app.now == now
 
 
+def test_an_application_that_closes_its_client_stays_in_the_test(app: App, jobs: Jobs) -> None:
+    @app.task
+    def task() -> int:
+        return 1
+
+    task.push()
+    app.close()
+    with jobs.inline():
+        assert task.push().result() == 1
+    assert len(jobs.pushed(task)) == 2
+
+
 def test_each_fixture_has_a_server_of_its_own(app: App) -> None:
     @app.task
     def task() -> None: ...
