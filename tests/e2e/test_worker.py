@@ -101,7 +101,7 @@ def test_a_failure_is_reported_with_its_backtrace(server: Server, tmp_path: Path
         worker.wait_for_log("a job failed: ValueError: it broke")
         wait_until(lambda: shown(server, handle.id)["job"]["state"] == "retrying", "the failure")
         assert f"jid={handle.id} kind=fail attempt=1" in worker.log()
-    failure = shown(server, handle.id)["job"]["failure"]
+    failure = shown(server, handle.id)["job"]["error"]
     assert (failure["group"], failure["message"]) == ("ValueError", "it broke")
     assert "worker_tasks.py" in "".join(failure["backtrace"])
 

@@ -88,7 +88,7 @@ def test_a_killed_process_fails_its_job_with_the_reason(server: Server, tmp_path
         [[*_, pid]] = worker.wait_for("start", "victim")
         os.kill(int(pid), signal.SIGKILL)
         wait_until(lambda: shown(server, handle.id)["state"] == "retrying", "the failure")
-        failure = shown(server, handle.id)["failure"]
+        failure = shown(server, handle.id)["error"]
         assert failure["group"] == "ProcessDied"
         assert failure["message"].startswith("the process was killed by SIGKILL (out of memory, or killed by someone)")
         assert worker_tasks.add.push(1, 2).result(timeout=60) == 3
@@ -115,7 +115,7 @@ def test_a_crash_fails_only_the_job_that_caused_it(server: Server, tmp_path: Pat
         guilty = worker_tasks.crash.push("guilty")
         worker.wait_for("start", "innocent", times=2)
         wait_until(lambda: shown(server, guilty.id)["state"] == "retrying", "the failure")
-        failure = shown(server, guilty.id)["failure"]
+        failure = shown(server, guilty.id)["error"]
         assert "killed by SIGSEGV" in failure["message"]
         assert "in crash" in "\n".join(failure["backtrace"])
         worker.open_gate("innocent")
@@ -129,14 +129,16 @@ def test_a_job_that_always_ends_its_process_is_quarantined(server: Server, tmp_p
         for time in (1, 2):
             worker.wait_for("start", "poison", times=time)
             wait_until(lambda: shown(server, poison.id)["state"] == "retrying", "the failure")
-            message = shown(server, poison.id)["failure"]["message"]
+            message = shown(server, poison.id)["error"]["message"]
             assert message.startswith("the process ended with exit code 7 while this job was running; the job has lost")
             assert f"{time} time" in message
             retry_now(server)
         wait_until(lambda: shown(server, poison.id)["state"] == "dead", "the end of its tries")
-        failure = shown(server, poison.id)["failure"]
+        failure = shown(server, poison.id)["error"]
         assert failure["group"] == "Quarantined"
-        assert "it is not tried again; correct the task, then retry the job with crossdock job retry" in failure["message"]
+        assert (
+            "it is not tried again; correct the task, then retry the job with crossdock job retry" in failure["message"]
+        )
         assert worker_tasks.add.push(1, 2).result(timeout=60) == 3
 
 
@@ -148,7 +150,10 @@ def test_a_suspect_runs_alone(server: Server, tmp_path: Path) -> None:
         guilty = worker_tasks.leave.push("guilty", 3)
         for handle in (innocent, guilty):
             wait_until(lambda jid=handle.id: shown(server, jid)["state"] == "retrying", "the failures")
-            assert "other jobs were running in it, so the next try runs alone" in shown(server, handle.id)["failure"]["message"]
+            assert (
+                "other jobs were running in it, so the next try runs alone"
+                in shown(server, handle.id)["error"]["message"]
+            )
         worker.open_gate("innocent")
         retry_now(server)
         worker.wait_for("end", "innocent")
@@ -160,13 +165,15 @@ def test_a_suspect_runs_alone(server: Server, tmp_path: Path) -> None:
 # Limits.
 
 
-@pytest.mark.parametrize(("task", "way"), [("too_long", "--threads"), ("stuck", "--threads"), ("too_long_async", "--asyncio")])
+@pytest.mark.parametrize(
+    ("task", "way"), [("too_long", "--threads"), ("stuck", "--threads"), ("too_long_async", "--asyncio")]
+)
 def test_a_task_is_stopped_after_its_timeout(server: Server, tmp_path: Path, task: str, way: str) -> None:
     with WorkerProcess.on(server, tmp_path, way, "2", "--grace", "1s") as worker:
         handle = getattr(worker_tasks, task).push("slow")
         [[*_, pid]] = worker.wait_for("start", "slow")
         wait_until(lambda: shown(server, handle.id)["state"] == "retrying", "the failure")
-        failure = shown(server, handle.id)["failure"]
+        failure = shown(server, handle.id)["error"]
         assert (failure["group"], failure["message"]) == (
             "Timeout",
             "the task did not end within its timeout of 0.3 s",
@@ -279,7 +286,7 @@ def test_changed_code_is_reloaded(server: Server, tmp_path: Path) -> None:
             return client.result(client.push(job), timeout_s=60)
 
         assert run() == b"1"
-        file.write_text("this is not Python")
+        file.write_text("this is no Python")
         worker.wait_for_log("reloaded.py has changed; starting new processes")
         worker.wait_for_log("cannot import reloaded: SyntaxError")
         file.write_text(source.format(22))
