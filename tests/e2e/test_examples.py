@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crossdock.client.client import Client
 from tests.support.command_line import Operator
 from tests.support.examples import EXAMPLES, environment, need, run_own_tests
 from tests.support.patience import PATIENCE_S, wait_until
@@ -23,7 +24,7 @@ SHOP = EXAMPLES / "shop"
     ("example", "packages"),
     [
         ("shop", ()),
-        ("fastapi", ("fastapi", "httpx")),
+        ("fastapi", ("fastapi", "httpx2")),
         ("django", ("django",)),
         ("flask", ("flask",)),
     ],
@@ -91,3 +92,56 @@ def test_the_schedule_is_on_the_server_and_can_be_run_at_once(shop: Shop) -> Non
     assert (schedule["name"], schedule["source"]) == ("shop:report", "app")
     shop.operator.output("schedule", "run", "shop:report")
     shop.wait_for("report")
+
+
+#: Signs a user up in the web application and prints the ID of the job.
+SIGN_UP = {
+    "fastapi": """
+from fastapi.testclient import TestClient
+from webapp.main import api
+
+with TestClient(api) as web:
+    print(web.post("/users", json={"name": "Ada"}).json()["job"])
+""",
+    "flask": """
+from webapp.web import web
+
+print(web.test_client().post("/users", json={"name": "Ada"}).json["job"])
+""",
+    "django": """
+from mysite import worker
+from django.core.management import call_command
+from django.test import Client
+
+call_command("migrate", run_syncdb=True, verbosity=0)
+print(Client().post("/users", {"name": "Ada"}, content_type="application/json").json()["job"])
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("example", "packages", "target"),
+    [
+        ("fastapi", ("fastapi", "httpx2"), "webapp.tasks"),
+        ("flask", ("flask",), "webapp.tasks"),
+        ("django", ("django",), "mysite.worker"),
+    ],
+    ids=lambda value: value if value in SIGN_UP else "",
+)
+def test_a_web_application_pushes_to_a_server_and_a_worker_runs_its_job(
+    tmp_path: Path, example: str, packages: tuple[str, ...], target: str
+) -> None:
+    need(*packages)
+    database = {name: str(tmp_path / "app.db") for name in ("WEBAPP_DATABASE", "MYSITE_DATABASE")}
+    with Server(tmp_path / "data") as server:
+        variables = environment(CROSSDOCK_URL=server.url, **database)
+        jid = subprocess.run(
+            [sys.executable, "-c", SIGN_UP[example]],
+            cwd=EXAMPLES / example, env=variables, check=True, capture_output=True, text=True, timeout=PATIENCE_S,
+        ).stdout.strip()  # fmt: skip
+        worker = WorkerProcess(
+            tmp_path / "worker", server.url, target=target, app_dir=EXAMPLES / example, environment=variables
+        )
+        with worker, Client(server.url) as client:
+            assert client.result(jid, PATIENCE_S) == b'"welcome, Ada"'
+            assert worker.stop() == 0
