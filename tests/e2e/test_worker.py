@@ -251,7 +251,7 @@ def test_the_check_tells_whether_a_worker_works(server: Server, tmp_path: Path) 
     assert (checked.code, checked.out) == (1, "")
     assert "no worker runs with the status file" in checked.err
     with worker:
-        wait_until(lambda: worker.status.exists(), "the status file")
+        wait_until(worker.status.exists, "the status file")
         wait_until(lambda: operator.run("worker", "check", "--status", str(worker.status)).code == 0, "a good check")
         found = operator.json("worker", "check", "--status", str(worker.status))["workers"]
         assert [(each["state"], each["processes"], each["problem"]) for each in found] == [("running", 1, "")]
