@@ -132,6 +132,16 @@ Examples:
     },
 )
 
+_RATE: Final = Noun(
+    "List rate limits.",
+    """\b
+Examples:
+  crossdock rate list
+  crossdock rate list --json
+""",
+    {"list": Entry("List the rate limits with what is left of them.", "rate:list_rates")},
+)
+
 _AUDIT: Final = Noun(
     "List what operators changed.",
     """\b
@@ -213,6 +223,7 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "batch": _BATCH,
     "tag": _TAG,
     "failure": _FAILURE,
+    "rate": _RATE,
     "audit": _AUDIT,
     "lake": _LAKE,
     "pipeline": _PIPELINE,

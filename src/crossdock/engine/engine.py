@@ -32,6 +32,7 @@ from crossdock.engine.records import (
     postponed,
     progress,
     queues,
+    rates,
     schedules,
     throttles,
     transaction,
@@ -178,6 +179,9 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     AppSchedulesSet: app_schedules.app_schedules_set,
     OnceConfigured: once.once_configured,
     OutcomesDated: outcomes.outcomes_dated,
+    e.RatesSet: rates.rates_set,
+    e.RateHeld: rates.rate_held,
+    e.RatesOpened: rates.rates_opened,
     **resqu.APPLY,
 }
 
@@ -231,6 +235,7 @@ class Engine:
             c.DrawNumbers: transaction.draw_numbers,
             c.SetProgress: progress.set_progress,
             c.SetThrottles: throttles.set_throttles,
+            c.SetRates: rates.set_rates,
             c.SetSchedules: schedules.set_schedules,
             x.EnqueueOnce: once.enqueue_once,
             x.ConfigureOnce: once.configure_once,

@@ -39,7 +39,8 @@ def running_warnings(loaded: Loaded) -> list[str]:
 def bad_settings(settings: Settings) -> list[str]:
     """Settings that are each valid but that `crossdock up` refuses."""
     found = []
-    for read in (addresses, static_config.throttles, static_config.schedules, static_config.mapping):
+    reads = (static_config.throttles, static_config.rates, static_config.schedules, static_config.mapping)
+    for read in (addresses, *reads):
         try:
             read(settings)
         except BadSetting as error:

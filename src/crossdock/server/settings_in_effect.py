@@ -34,6 +34,7 @@ def _entries(value: object) -> int:
 _LISTS = {
     "cron": "Jobs that are pushed by a schedule",
     "mapping": "Pools of Resqu jobs and batches",
+    "rate": "Queues and kinds that start a limited number of jobs in a time",
     "slo": "Objectives of queues, for reports",
     "throttles": "Queues that run a limited number of jobs at a time",
 }

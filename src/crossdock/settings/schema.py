@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from crossdock.model import rate_text
+
 
 def _secret(description: str) -> Meta:
     return Meta(description=description, extra={"secret": True})
@@ -292,6 +294,20 @@ class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(ge=0)] = 0.0
 
 
+class RateEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[rate.NAME]`: how many jobs of a queue or of a kind may start in a time, as text: `10/m`."""
+
+    rate: str
+    queue: str | None = None
+    kind: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            rate_text.parse(self.rate)
+        except ValueError as error:
+            raise ValueError(f"rate = {error}") from error
+
+
 class PoolMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[mapping.static]` and `[mapping.batch]`: the pool of a Resqu job or batch.
 
@@ -383,6 +399,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
+    rate: dict[str, RateEntry] = {}  #: by name; in the file only
     cron: list[CronEntry] = []  #: in the file only
     mapping: PoolMapping = PoolMapping()  #: in the file only
     slo: dict[str, SloEntry] = {}  #: by queue; in the file only

@@ -202,6 +202,12 @@ def test_a_readable_file_without_a_password_is_not_warned_of() -> None:
     assert warned(file) == []
 
 
+def test_invalid_rate_limits_are_warned_of() -> None:
+    file = Path("some.toml")
+    file.write_text('[rate.mail]\nrate = "10/m"\n', "utf-8")
+    assert warned(file) == ['the server will not start: rate.mail: set either queue = "NAME" or kind = "NAME"']
+
+
 def test_invalid_throttles_and_cron_entries_are_warned_of() -> None:
     file = Path("some.toml")
     file.write_text(

@@ -26,9 +26,12 @@ Examples:
   crossdock up --config /etc/crossdock.toml --server-log warning
   CROSSDOCK_FAKTORY_PASSWORD=… crossdock up --listen faktory=0.0.0.0:7419
 \b
-Throttles, cron, mapping and objectives can be set in the file only:
+Throttles, rate limits, cron, mapping and objectives can be set in the file only:
   [throttles]
   mail = { concurrency = 10, timeout = 60 }
+  [rate.welcome]
+  kind = "welcome"
+  rate = "10/m"
   [[cron]]
   schedule = "*/5 * * * *"
   job = { type = "sweep", queue = "chores" }

@@ -279,6 +279,10 @@ class Throttles(Page, tag="throttles"):
     pass
 
 
+class RateLimits(Page, tag="rate_limits"):
+    pass
+
+
 class Overview(Request, tag="overview"):
     pass
 
@@ -366,6 +370,7 @@ AnyRequest = (
     | Cancel
     | Push
     | Throttles
+    | RateLimits
     | Overview
     | Metrics
     | RateHistory

@@ -369,7 +369,7 @@ class ScheduleRun(Model):
     kind: str
 
 
-# Failures, throttles, tags.
+# Failures, throttles, rate limits, tags.
 
 
 class FailureGroup(Model):
@@ -401,6 +401,24 @@ class Throttle(Model):
 
 class Throttles(Model):
     throttles: list[Throttle]
+    after: str | None
+
+
+class RateLimit(Model):
+    rate: str
+    source: str  #: `settings`, `app:NAME`, or `jobs`: the name is carried by jobs
+    queue: str | None
+    kind: str | None
+    count: int
+    per_s: float
+    allows: str
+    left: int
+    next_at: str | None  #: null: now
+    waiting: int
+
+
+class RateLimits(Model):
+    rate_limits: list[RateLimit]
     after: str | None
 
 

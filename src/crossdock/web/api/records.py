@@ -1,4 +1,4 @@
-"""Batches, schedules, failures, throttles, tags and tracked jobs."""
+"""Batches, schedules, failures, throttles, rate limits, tags and tracked jobs."""
 
 from typing import Annotated, Any, Literal
 
@@ -142,6 +142,12 @@ async def throttles(state: State, limit: Limit = 50, after: After = None) -> mod
     return await ask(state, models.Throttles, "throttles", limit=limit, after=after)
 
 
+@get("/rate-limits", responses=ERRORS, tags=["throttles"])
+async def rate_limits(state: State, limit: Limit = 50, after: After = None) -> models.RateLimits:
+    """Rate limits with what is left of them, and the number of jobs that wait."""
+    return await ask(state, models.RateLimits, "rate_limits", limit=limit, after=after)
+
+
 @get("/tags", responses=ERRORS, tags=["tags"])
 async def tags(
     state: State,
@@ -177,6 +183,7 @@ router = Router(
         run_schedule,
         failures,
         throttles,
+        rate_limits,
         tags,
         tracked,
     ],

@@ -79,7 +79,9 @@ async def protocols(request: WebRequest) -> Template:
 @get("/throttles", include_in_schema=False)
 async def throttles(request: WebRequest) -> Template:
     after = text_of(request, "after", 4_096)
+    rates_after = text_of(request, "rates_after", 4_096)
     found = await ask(request, "throttles", after=after or None, limit=ROWS)
+    rates = await ask(request, "rate_limits", after=rates_after or None, limit=ROWS)
     return await render(
         request,
         "throttles.html",
@@ -88,6 +90,10 @@ async def throttles(request: WebRequest) -> Template:
         after=found["after"],
         next_url=links.with_query("/throttles", after=found["after"]),
         first_url="/throttles" if after else "",
+        rates=rates["rate_limits"],
+        rates_after=rates["after"],
+        rates_next_url=links.with_query("/throttles", rates_after=rates["after"]),
+        rates_first_url="/throttles" if rates_after else "",
     )
 
 
