@@ -30,6 +30,7 @@ _INNER: Final = {
     "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
     "__init__": {"app", "client"},  # imported when a name is first used
