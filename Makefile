@@ -18,8 +18,9 @@ RELEASE := .venv/.release-$(call hash,pyproject.toml requirements/server.txt req
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 UV := uv==0.13.7
+UPGRADE := --upgrade
 COMPILE := .venv/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
-	--custom-compile-command 'make lock'
+	--custom-compile-command 'make lock' $(UPGRADE)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
@@ -87,15 +88,15 @@ build: $(RELEASE) ## build the source distribution and the wheel into dist/ and 
 	.venv/bin/python -m build --no-isolation
 	.venv/bin/python -m twine check --strict dist/*
 
-lock: $(SERVER) ## write requirements/*.txt with the newest versions of all dependencies
+lock: $(SERVER) ## write requirements/*.txt with the newest versions of all dependencies; UPGRADE= keeps those that fit
 	test -d .venv/lock || .venv/bin/python -m venv .venv/lock
 	.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install '$(UV)'
-	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
-	$(COMPILE) --upgrade --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
-	$(COMPILE) --upgrade --extra test --extra pipeline -c requirements/server.txt -c requirements/pipeline.txt \
-		pyproject.toml -o requirements/test.txt > /dev/null
-	for extra in docs release; do $(COMPILE) --upgrade --extra $$extra -c requirements/server.txt -c requirements/test.txt \
-		pyproject.toml -o requirements/$$extra.txt > /dev/null; done
+	$(COMPILE) --extra server pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
+	$(COMPILE) --extra server --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
+	$(COMPILE) --extra test -c requirements/server.txt -c requirements/pipeline.txt pyproject.toml \
+		-o requirements/test.txt > /dev/null
+	for extra in docs release; do $(COMPILE) --extra server --extra $$extra -c requirements/server.txt \
+		-c requirements/test.txt pyproject.toml -o requirements/$$extra.txt > /dev/null; done
 
 clean: ## remove .venv, caches and everything that was built; keep the data
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* coverage.xml htmlcov site dist build \
