@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
-from crossdock.client.faktory import FaktoryClient
+from crossdock.client.client import Client
+from crossdock.client.errors import Refused
+from crossdock.client.jobs import NewJob
 from tests.support.command_line import Operator
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
@@ -60,9 +61,9 @@ def test_reload_applies_cron_throttles_passwords_and_the_log(server: Server, con
         assert client.fetch("mail") is not None
         assert client.fetch("mail") is None, "the throttle lets one job run"
     with pytest.raises(Refused, match="requires a password"):
-        FaktoryClient(*server.address)
-    with FaktoryClient(*server.address, password="new") as client:
-        client.push({"jid": "job-0003", "jobtype": "T", "args": []})
+        Client(server.url).push(NewJob(kind="T"))
+    with Client(server.url.replace("//", "//:new@")) as client:
+        client.push(NewJob(kind="T"))
     assert '"event": "command"' in server.log(), "the level is debug, also for the connection that was open"
 
 
@@ -82,8 +83,8 @@ def test_an_invalid_file_changes_nothing(server: Server, config: Path, operator:
     assert ended.err.startswith('crossdock: nothing was changed: cron "x": schedule "every day"')
     wait_until(lambda: "event=reload-failed" in server.log(), server.log)
     assert schedules(server) == []
-    with FaktoryClient(*server.address) as client:
-        client.push({"jid": "job-0001", "jobtype": "T", "args": []})
+    with Client(server.url) as client:
+        client.push(NewJob(kind="T"))
 
 
 def test_a_reload_without_changes_says_so_and_is_not_audited(server: Server, operator: Operator) -> None:

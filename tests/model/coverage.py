@@ -25,9 +25,14 @@ KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 #: Events of Resqu's commands. They have a reference of their own, as keys and bulk loads have.
 RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 
-#: Events about jobs. The audit trail concerns none.
+#: Events about jobs. The audit trail concerns none. Extensions of Faktory have tests of their own.
 JOB_KINDS: Final = (
-    frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS - {e.Audited}
+    frozenset(KINDS)
+    - frozenset(get_args(KeyEvent))
+    - frozenset(get_args(LoadEvent))
+    - frozenset(get_args(e.ExtensionEvent))
+    - RESQU_KINDS
+    - {e.Audited}
 )
 
 #: States in which a claim without a lease can settle a job

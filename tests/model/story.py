@@ -8,6 +8,7 @@ import msgspec
 from crossdock.engine.index import dependents
 from crossdock.model.commands import admin, bulk
 from crossdock.model.commands import core as c
+from crossdock.model.commands import extensions as x
 from crossdock.model.commands import keyspace as k
 from crossdock.model.commands import qless as m
 from crossdock.model.job import Callback, Extra, FaktoryData, Form, Links, LockRelease, LockTerms, Spec
@@ -225,6 +226,22 @@ def story_of_operators(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_extensions(bench: Bench) -> Bench:
+    """Remembered pushes, a kept result, a snoozed job, the outcome of a cancelled one, and schedules of an app."""
+    bench.do(x.ConfigureOnce(7_200.0, 500_000))
+    kept = Policy(25, success=Disposition.COMPLETE)
+    bench.do(x.EnqueueOnce("faktory", [spec("kept", "own", policy=kept, links=Links(keep_result_s=9e6))]))
+    bench.lease("own")
+    bench.do(x.ExtendLeases([x.LeaseClaim("kept", c.Claim("faktory", "w"))], 7_200.0))
+    bench.do(c.Succeed("kept", c.Claim("faktory", "w"), b"[1]"))
+    _, cancelled = bench.push("snoozed", "cancelled", queue="own", links=Links(keep_result_s=9e6))
+    bench.do(x.Snooze("snoozed", c.Claim("faktory", "w", held(bench.lease("own"))), 9e6, "busy"))
+    bench.do(admin.Remove("faktory", "canceled", [cancelled], frozenset({State.READY}), "not needed"))
+    every = Schedule("every", "faktory", "@every 3600", "UTC", spec("", "own"), 0.0, text=b"{}")
+    bench.do(x.SetAppSchedules("shop", [every]))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.state.named(jid)][-1]
 
@@ -232,4 +249,4 @@ def newest_number(bench: Bench, jid: str) -> int:
 def whole_story() -> Bench:
     bench = story_of_throttles(story_of_qless(story_of_keys(story_of_dependencies(story_of_records(story())))))
     bench = story_of_rerouting(story_of_loads(story_of_resqu(story_of_stray_entries(bench))))
-    return story_of_operators(story_of_postponing(bench))
+    return story_of_extensions(story_of_operators(story_of_postponing(bench)))

@@ -87,14 +87,17 @@ Examples:
 )
 
 _WORKER: Final = Noun(
-    "List workers, quiet them, terminate them.",
+    "Run a Python worker, list workers, quiet them, terminate them.",
     """\b
 Examples:
+  crossdock worker run shop.tasks -q mail:5,default
   crossdock worker list
   crossdock worker quiet --all
   crossdock worker terminate 4qpc2443vpvai
 """,
     {
+        "run": Entry("Run the tasks of a Python module.", "worker_run:run"),
+        "check": Entry("Check the Python workers on this machine, for probes.", "worker_run:check"),
         "list": Entry("List the workers.", "worker:list_workers"),
         "quiet": Entry("Give workers no new jobs.", "worker:quiet"),
         "terminate": Entry("Tell workers to stop.", "worker:terminate"),

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.base import Broken, Closes, NoServer, Refused, Stream
+from crossdock.client.base import Closes, Stream
+from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.protocols.admin.messages import CHANGING
 from crossdock.protocols.admin.socket_path import reachable
 

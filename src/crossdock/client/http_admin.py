@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from crossdock.client.admin import TIMEOUT_S, AdminClient
-from crossdock.client.base import Broken, ClientError, NoServer, Refused
+from crossdock.client.errors import Broken, ClientError, NoServer, Refused
 
 _PATH: Final = "/api/v1/admin"
 _HISTORY: Final = "/api/v1/jobs/{}/history?stream=true"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf, nextafter
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -11,8 +11,15 @@ from crossdock.model.events import AnyEvent
 
 T = TypeVar("T")
 
-#: What a client may wait on: a queue by its name, or a key of the Redis protocol by its bytes.
-Topic = str | bytes
+
+class ProgressOf(NamedTuple):
+    """The progress of a jid, as something to wait on."""
+
+    jid: str
+
+
+#: What a client may wait on: a queue by its name, a key of the Redis protocol by its bytes, or the progress of a job.
+Topic = str | bytes | ProgressOf
 
 #: (events, outcome, ready queues). A ready queue has a new ready job, or room for one. A ready key has a new value. The
 #: server offers them to the clients that wait on them.

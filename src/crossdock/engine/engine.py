@@ -12,9 +12,9 @@ from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from crossdock.engine import follow_ups, hooks, timers
-from crossdock.engine.decision import Decision, FollowUps, Topic
+from crossdock.engine.decision import Decision, FollowUps, ProgressOf, Topic
 from crossdock.engine.jobs import admin as jobs_admin
-from crossdock.engine.jobs import complete, enqueue, fail, lease, release
+from crossdock.engine.jobs import complete, enqueue, fail, keep_lease, lease, release
 from crossdock.engine.keyspace import commands
 from crossdock.engine.qless import advance, catch_up, edit, intervals, pop, put, settings
 from crossdock.engine.qless import history as qless_history
@@ -22,10 +22,13 @@ from crossdock.engine.qless import hooks as qless_hooks
 from crossdock.engine.qless import throttles as qless_throttles
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import (
+    app_schedules,
     audit,
     batches,
     bulk_load,
     dependencies,
+    once,
+    outcomes,
     postponed,
     progress,
     queues,
@@ -42,9 +45,11 @@ from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin, bulk
 from crossdock.model.commands import core as c
+from crossdock.model.commands import extensions as x
 from crossdock.model.commands import keyspace as k
 from crossdock.model.commands import qless as m
 from crossdock.model.errors import HalfDone, UsageError
+from crossdock.model.events.extensions import AppSchedulesSet, OnceConfigured, OutcomesDated, Snoozed
 from crossdock.model.events.keyspace import (
     KeyKept,
     KeysDropped,
@@ -124,6 +129,7 @@ _FOLLOWED: dict[type[e.Event], Apply] = {
     e.Recurred: intervals.recurred,
     e.Surfaced: surfacing.surfaced,
     e.ThrottleFreed: qless_throttles.throttle_freed,
+    Snoozed: keep_lease.snoozed,
     **resqu.APPLY_FOLLOWED,
 }
 
@@ -169,6 +175,9 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.JobsLoaded: bulk_load.jobs_loaded,
     e.LoadClosed: bulk_load.load_closed,
     e.Audited: audit.audited,
+    AppSchedulesSet: app_schedules.app_schedules_set,
+    OnceConfigured: once.once_configured,
+    OutcomesDated: outcomes.outcomes_dated,
     **resqu.APPLY,
 }
 
@@ -223,6 +232,11 @@ class Engine:
             c.SetProgress: progress.set_progress,
             c.SetThrottles: throttles.set_throttles,
             c.SetSchedules: schedules.set_schedules,
+            x.EnqueueOnce: once.enqueue_once,
+            x.ConfigureOnce: once.configure_once,
+            x.ExtendLeases: keep_lease.extend_leases,
+            x.Snooze: keep_lease.snooze,
+            x.SetAppSchedules: app_schedules.set_app_schedules,
             k.SetKey: commands.set_key,
             k.DropKeys: commands.drop_keys,
             k.KeepKey: commands.keep_key,
@@ -329,6 +343,8 @@ class Engine:
         """Whether clients that wait on this queue or key may get something."""
         if isinstance(topic, bytes):
             return self.state.keys.live(topic, now) is not None
+        if isinstance(topic, ProgressOf):
+            return topic.jid in self.state.progress
         return queues.has_work(self.state, topic, now)
 
     def due_in(self, now: Now) -> float | None:

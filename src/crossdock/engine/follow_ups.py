@@ -1,9 +1,9 @@
 """Decide what follows from a change: callbacks, retention, room in throttles, deferred jobs and progress."""
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, ProgressOf, Topic, later
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.qless import settings, throttles
-from crossdock.engine.records import batches, progress
+from crossdock.engine.records import batches, outcomes, progress
 from crossdock.engine.resqu import unique_ids
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
@@ -13,7 +13,7 @@ from crossdock.model.events import AnyEvent, BatchCallbackPushed
 
 def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
     at, touched = later(state, now), command.follow_ups
-    woken: dict[str, None] = {}
+    woken: dict[Topic, None] = {}
     called = batches.follow(state, dict.fromkeys(each.batch for each in touched), now)
     number = state.counters.number + 1
     for event in called:
@@ -36,5 +36,8 @@ def follow(state: EngineState, command: Follow, now: Now) -> Decision[None]:
     released, specs = unique_ids.follow(state, locks, number, now)
     events += released
     woken.update(dict.fromkeys(enqueue.ready_queues(specs, now)))
-    events += progress.date(state, touched, at, now)
+    dated = progress.date(state, touched, at, now)
+    events += dated
+    woken.update((ProgressOf(jid), None) for each in dated for jid in each.jids)
+    events += outcomes.date(state, touched, at, now)
     return events, None, tuple(woken)

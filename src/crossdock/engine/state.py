@@ -15,6 +15,7 @@ from crossdock.engine.index.dependents import Key, PostponedDependents
 from crossdock.engine.index.failures import FailureIndex
 from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, JidIndex, JobTable
 from crossdock.engine.index.lazy_deadlines import ByCaller, LazyDeadlines
+from crossdock.engine.index.once import OncePushes
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.index.tags import TagIndex
@@ -26,7 +27,7 @@ from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
 from crossdock.model.events import AnyEvent, Audited
 from crossdock.model.job import Job, Number
-from crossdock.model.records import Batch, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Outcome, Progress, Schedule, Throttle
 from crossdock.model.states import INDEXED_STATES, State
 
 #: Names (kinds, workers) that are shared between jobs. With more distinct names than this, each job keeps its own
@@ -80,6 +81,9 @@ class EngineState:
         "locks",
         "names",
         "next_runs",
+        "once",
+        "outcome_ends",
+        "outcomes",
         "owed",
         "pending",
         "progress",
@@ -110,6 +114,7 @@ class EngineState:
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script, and its dialect; a flush keeps them
         self.keys = KeyStore()
         self.resqu = ResquState()
+        self.once = OncePushes()
         self.discarded: list[Discarded] = []
         self._empty()
 
@@ -138,8 +143,10 @@ class EngineState:
             *self.resqu.lanes.values(),
             *(load.jids for load in self.loads.by_run.values()),
             self.loads.once,
+            self.once.jids,
+            self.outcomes,
         )
-        self.schedules = {name: each for name, each in self.schedules.items() if not each.plan}
+        self.schedules = {name: each for name, each in self.schedules.items() if not (each.plan or each.app)}
         self.next_runs = SortedList((each.next, name) for name, each in self.schedules.items())
         self._empty()
 
@@ -155,6 +162,9 @@ class EngineState:
         self.lock_ends: SortedList[tuple[float, Number, str]] = SortedList()
         self.batch_ends: SortedList[tuple[float, str]] = SortedList()
         self.progress_ends: SortedList[tuple[float, str]] = SortedList()  #: those that are dated
+        self.once = self.once.emptied()
+        self.outcomes: dict[str, Outcome] = {}  #: by jid, the oldest first
+        self.outcome_ends: SortedList[tuple[float, str]] = SortedList()
         self.job_ends: SortedList[tuple[float, Number]] = SortedList()
         self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():

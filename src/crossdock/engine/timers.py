@@ -18,7 +18,7 @@ from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
 from crossdock.engine.jobs.release import last_rows, undo_lease
 from crossdock.engine.records import batches as records_batches
-from crossdock.engine.records import links, progress, schedules, throttles
+from crossdock.engine.records import links, outcomes, progress, schedules, throttles
 from crossdock.engine.resqu import batches as resqu_batches
 from crossdock.engine.resqu import mapping
 from crossdock.engine.state import EngineState
@@ -35,7 +35,14 @@ def due_in(state: EngineState, now: Now) -> float | None:
     by_state = state.by_state
     wall = [each.first()[0] for each in (by_state[SCHEDULED], state.next_runs) if each]
     steady = [each.first()[0] for each in (by_state[LEASED], by_state[RETRYING], state.lock_ends) if each]
-    kept = (by_state[DEAD], state.job_ends, state.batch_ends, state.progress_ends, state.resqu.batch_ends)
+    kept = (
+        by_state[DEAD],
+        state.job_ends,
+        state.batch_ends,
+        state.progress_ends,
+        state.outcome_ends,
+        state.resqu.batch_ends,
+    )
     if any(kept):
         end = min([each.first()[0] for each in kept if each])
         steady.append(end if state.counters.held_until <= now.steady else _purged_at(state, end, now))
@@ -136,7 +143,7 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
 
 
 def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
-    """Locks, batches, progress and places in throttles whose time is over."""
+    """Locks, batches, progress, places in throttles and outcomes whose time is over."""
     purge = purge_clock(state, now)
     names = (
         _names(state.lock_ends, now.steady, limit),
@@ -144,10 +151,11 @@ def _forget(state: EngineState, at: float, now: Now, limit: int, events: list[An
         _names(state.progress_ends, purge, limit),
     )
     holders = throttles.over(state, now.steady, limit)
-    if any(names) or holders:
-        events.append(Expired(at, *names, now.steady, holders))
+    ended = _names(state.outcome_ends, purge, limit)
+    if any(names) or holders or ended:
+        events.append(Expired(at, *names, now.steady, holders, ended))
         woken.update((queue, None) for queue, _ in holders)
-    return sum(map(len, names)) + len(holders)
+    return sum(map(len, names)) + len(holders) + len(ended)
 
 
 def _resqu(state: EngineState, now: Now, limit: int, events: list[AnyEvent], woken: dict[str, None]) -> int:
@@ -169,6 +177,7 @@ def expired(state: EngineState, follow_ups: FollowUps, event: Expired) -> None:
     records_batches.forget(state, follow_ups, event.batches)
     throttles.time_over(state, follow_ups, event.holders)
     progress.forget(state, event)
+    outcomes.expired(state, event)
 
 
 def start(state: EngineState, command: Start, now: Now) -> Decision[None]:

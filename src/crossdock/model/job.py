@@ -167,6 +167,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     ttl_s: float = 0.0
     foreground: bool = False  #: the client that pushed it waits for it, so it is removed at a restart
     expires_steady: float = 0.0  #: `expires` on the steady clock: the job is removed only if both clocks agree
+    keep_result_s: float = 0.0  #: seconds that its result or outcome is kept after its end
 
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -106,6 +106,22 @@ class Progress(msgspec.Struct, array_like=True):
     text: str | None = None
     until: float = inf  #: steady; forgotten then. Infinity: not dated yet
     keep_s: float = 0.0  #: seconds to keep it after its last change; 0: half an hour
+    same: int = 0  #: changes before the last one at the same time
+
+
+class Outcome(msgspec.Struct, array_like=True):
+    """How a job ended that was removed, by its jid."""
+
+    state: str  #: `dead` or `cancelled`
+    attempts: int
+    error: str  #: the type
+    message: str
+    keep_s: float
+    until: float = inf  #: steady; forgotten then. Infinity: not dated yet
+
+
+#: How the name of an app's schedule begins. No name of a configured schedule or of a plan begins like this.
+APP_PREFIX: Final = "\0app:"
 
 
 class Schedule(msgspec.Struct, array_like=True, frozen=True):
@@ -119,7 +135,8 @@ class Schedule(msgspec.Struct, array_like=True, frozen=True):
     next: float
     plan: str = ""  #: the id under which a client made it (Resqu); then `schedule` is an interval. Empty: configured
     source: str = ""  #: of a plan: the source it belongs to
-    text: bytes = b""  #: of a plan: JSON as the client sent it
+    text: bytes = b""  #: of a plan, or of an app's schedule its job: JSON as the client sent it
+    app: str = ""  #: the app that set it; then `schedule` may also be `@every SECONDS`
 
 
 class Phase(IntEnum):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checka
 
 import msgspec
 
+from crossdock.engine.decision import Topic
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, GiveBack, Ticked
@@ -41,7 +42,7 @@ class Wait(NamedTuple):
     """The request waits. `ask(late)` is called when one of the queues has work, and with late=True at the deadline.
     `on_result` is called in the step that ends the job."""
 
-    queues: tuple[str | bytes, ...]  #: a key of the Redis protocol is bytes
+    queues: tuple[Topic, ...]  #: queues, or other things to wait on
     until: float  #: steady
     ask: "Callable[[bool], Answer]"
     job: Number = 0

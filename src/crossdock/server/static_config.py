@@ -8,6 +8,7 @@ import msgspec
 from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, SetSchedules, SetThrottles
+from crossdock.model.commands.extensions import ConfigureOnce
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Schedule
@@ -26,7 +27,12 @@ class InvalidEntry(BadSetting):
 
 def commands(settings: Settings) -> dict[str, Command[None]]:
     """By the name of the setting. Raises InvalidEntry."""
-    return {"throttles": throttles(settings), "cron": schedules(settings), "mapping": mapping(settings)}
+    return {
+        "throttles": throttles(settings),
+        "cron": schedules(settings),
+        "mapping": mapping(settings),
+        "faktory.once_s": ConfigureOnce(settings.faktory.once_s, settings.faktory.once_max),
+    }
 
 
 def throttles(settings: Settings) -> SetThrottles:

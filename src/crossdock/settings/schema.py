@@ -159,6 +159,14 @@ class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = True
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="Time limit for HELLO")] = 2.0
+    once_s: Annotated[
+        float,
+        Meta(ge=1, le=604_800, description="Time for which the jid of a push with `once` is remembered"),
+    ] = 3_600.0
+    once_max: Annotated[
+        int,
+        Meta(ge=1, le=100_000_000, description="Number of these jids. Above it, the oldest are forgotten"),
+    ] = 1_000_000
 
 
 class WorkqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -41,6 +41,7 @@ def queries_of(module: ModuleType) -> Iterator[Callable[..., Any]]:
 #: An argument for each name of a parameter.
 _ARGUMENTS: dict[str, Any] = {
     "t": BEGIN.wall,
+    "steady": BEGIN.steady,
     "now": Now(BEGIN.wall, BEGIN.steady),
     "number": 3,
     "numbers": (3,),

@@ -95,6 +95,8 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "rerouted": ("READY", 0, 0),
         "resolved": ("READY", 0, 0),
         "unresolved": ("BLOCKED", 0, 0),
+        "kept": ("COMPLETE", 1, 0),
+        "snoozed": ("SCHEDULED", 1, 0),
         **{job.jid: ("READY", 0, 0) for job in state.jobs.values() if job.kind == "spawned"},
     }
     assert [(load.run, load.new, load.known) for load in state.loads.by_run.values()] == [("run", 1, 1)]
@@ -119,6 +121,7 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "from": False,
         "to": True,
         "postponed": False,
+        "own": False,
     }
     assert {name: queue.pause for name, queue in state.queues.items() if queue.pause is not None} == {
         "paused": Pause(1794767145.5),
@@ -158,6 +161,7 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
     assert [(each.name, each.schedule, each.zone) for each in state.schedules.values()] == [
         ("again", "0 * * * *", "Europe/Berlin"),
         ("\0plan:acc_plan", "P1M", "UTC"),
+        ("\0app:shop:every", "@every 3600", "UTC"),
     ]
     assert visible(state, Now(0.0, 0.0)) == {
         b"string": (k.Kind.STRING, b"value", 0.0),
@@ -167,8 +171,12 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         b"sorted": (k.Kind.SORTED, {b"member": 1.5}, 0.0),
     }
     assert state.scripts == {"0123": "dialect"}
+    assert (state.once.keep_s, state.once.at_most, list(state.once.jids)) == (7_200.0, 500_000, ["kept"])
+    assert {jid: (each.state, each.message) for jid, each in state.outcomes.items()} == {
+        "cancelled": ("cancelled", "not needed")
+    }
     counters = state.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (52, 2, 17, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (55, 2, 18, 5)
 
 
 def test_an_unknown_field_at_the_end_is_ignored() -> None:

@@ -14,7 +14,7 @@ from crossdock.cli.parameters import Name
 from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, clean, lasting, number, some
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.client.http_admin import HttpAdminClient
 from crossdock.lake.event_notes import note
 from crossdock.model.errors import CrossdockError

@@ -1,4 +1,4 @@
-"""`crossdock schedule`: cron entries of the settings file, Resqu plans and qless recurring jobs."""
+"""`crossdock schedule`: cron entries of the settings file, schedules of apps, Resqu plans and qless recurring jobs."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from crossdock.cli.render import times
 from crossdock.cli.render.tables import age, clean, columns, cut
 from crossdock.protocols.admin.filter_language import read_span
 
-_SOURCES: Final = ("settings", "resqu", "qless")
+_SOURCES: Final = ("settings", "app", "resqu", "qless")
 
 _name = click.argument("name", type=Name(), metavar="NAME", shell_complete=completion.schedules)
 _source = click.option(
@@ -33,8 +33,9 @@ Examples:
 def list_schedules(source: str | None, source_id: str | None, as_json: bool, **values: Any) -> None:
     """List the schedules with their next run.
 
-    SOURCE is where a schedule is defined: "settings" is the settings file (cron entries), "resqu" are plans, "qless"
-    are recurring jobs. The job of a qless schedule is pushed when its time has come and a worker asks its queue.
+    SOURCE is where a schedule is defined: "settings" is the settings file (cron entries), "app" is the code of an app
+    (its name is APP:NAME), "resqu" are plans, "qless" are recurring jobs. The job of a qless schedule is pushed when
+    its time has come and a worker asks its queue.
     """
     with server(values) as client:
         rows = list(client.rows("schedules", source=source, source_id=source_id))
@@ -157,7 +158,7 @@ def edit(name: str, source: str | None, no_tags: bool, as_json: bool, **values: 
     """Change a schedule.
 
     What is not given stays as it is. Jobs already pushed are not changed. Another interval of a qless schedule counts
-    from its last run, of a Resqu plan from now. A schedule of the settings file is changed there.
+    from its last run, of a Resqu plan from now. A schedule of the settings file or of an app is changed there.
     """
     fields = _fields(values)
     if no_tags and fields["tags"]:
@@ -185,7 +186,8 @@ Examples:
 def remove(names: tuple[str, ...], source: str | None, as_json: bool, **values: Any) -> None:
     """Remove schedules.
 
-    Jobs already pushed stay. A schedule of the settings file is removed there.
+    Jobs already pushed stay. A schedule of the settings file is removed there. A schedule of an app comes back when the
+    app sets its schedules again.
     """
     with server(values) as client:
         answer = client.ask("schedule-remove", names=names, source=source)

@@ -14,7 +14,7 @@ from crossdock.engine.index.sort_keys import due_sort_key, stamped
 from crossdock.engine.job_view import row, without_dependencies
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.release import last_rows
-from crossdock.engine.records import dependencies, job_history, links, throttles
+from crossdock.engine.records import dependencies, job_history, links, outcomes, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Bury, Remove, Requeue, Reroute
@@ -94,7 +94,7 @@ def remove(state: EngineState, command: Remove, now: Now) -> Decision[int]:
     if not jobs:
         return (), 0, ()
     at = later(state, now)
-    event = Removed(at, command.why, command.via, last_rows(jobs, at))
+    event = Removed(at, command.why, command.via, last_rows(jobs, at), reason=command.reason)
     room = {job.queue: None for job in jobs if job.lease is not None} if state.throttles or state.limits else {}
     return (event,), len(jobs), tuple(room)
 
@@ -117,6 +117,8 @@ def removed(state: EngineState, follow_ups: FollowUps, event: Removed) -> None:
             )
         if not kept and job.extra is not None and job.extra.links is not None:
             links.ended(state, follow_ups, job, job.extra.links, event.at, success=False)
+            if job.extra.links.keep_result_s:
+                outcomes.removed(state, follow_ups, job, job.extra.links.keep_result_s, event)
         if state.dependents:
             dependencies.lost(state, follow_ups, each.number)
 

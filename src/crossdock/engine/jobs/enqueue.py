@@ -14,8 +14,8 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import BAND_NORMAL, Job, Number, SortKey, Spec
-from crossdock.model.policies import intern
-from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED
+from crossdock.model.policies import DependencyLoss, intern
+from crossdock.model.states import BLOCKED, COMPLETE, OVER, READY, SCHEDULED
 
 
 def enqueue(state: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
@@ -47,6 +47,8 @@ def pushed(state: EngineState, follow_ups: FollowUps, event: Pushed) -> None:
         enter(state, follow_ups, spec, number, at, origin, event.wall or at, event.t)
         number += 1
     state.counters.number = number - 1
+    if event.once is not None:
+        state.once.remember([spec.jid for spec in event.specs], event.once)
     if event.ends:
         for behind, end in enumerate(event.ends):
             if end:
@@ -180,20 +182,24 @@ def resolved(state: EngineState, spec: Spec, number: Number, first: Number, sett
     extra = spec.extra
     if extra is None or extra.links is None or not extra.links.depends_on:
         return spec
+    waits = spec.policy.lost is DependencyLoss.WAITS_ON
     wanted = dict.fromkeys(
         number + dependency if dependency < 0 else dependency for dependency in extra.links.depends_on
     )
     depends_on = tuple(
         dependency
         for dependency in wanted
-        if first <= dependency < number or (dependency not in settled and _can_succeed(state, dependency))
+        if first <= dependency < number or (dependency not in settled and _can_succeed(state, dependency, waits=waits))
     )
     return replace(spec, extra=replace(extra, links=replace(extra.links, depends_on=depends_on)))
 
 
-def _can_succeed(state: EngineState, number: Number) -> bool:
+def _can_succeed(state: EngineState, number: Number, *, waits: bool = False) -> bool:
+    """`waits`: the dependent waits while a failed job is kept, because that may be retried."""
     job = state.jobs.get(number)
-    return job is not None and job.state not in OVER and (job.extra is None or not job.extra.spent)
+    if job is None or (job.extra is not None and job.extra.spent):
+        return False
+    return job.state not in OVER or (waits and job.state is not COMPLETE)
 
 
 def push_event(via: str, specs: list[Spec], first: Number, at: float, now: Now) -> Pushed:

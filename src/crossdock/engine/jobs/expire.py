@@ -26,9 +26,15 @@ def _not_running(job: Job) -> float:
 
 
 def end_if_kept(job: Job, then: State, now: Now) -> float:
-    """The end of a job that is settled before it was due and is kept. Its time counts from its due time."""
+    """The end of a job that is settled and kept: the time that its result is kept, or its time to live if it was
+    settled before it was due. That time counts from its due time.
+    """
+    if then not in _KEPT:
+        return 0.0
+    if job.extra is not None and job.extra.links is not None and job.extra.links.keep_result_s and not job.end:
+        return now.steady + job.extra.links.keep_result_s
     ttl_s = _not_running(job)
-    return now.steady + max(0.0, job.due - now.wall) + ttl_s if ttl_s and then in _KEPT else 0.0
+    return now.steady + max(0.0, job.due - now.wall) + ttl_s if ttl_s else 0.0
 
 
 def begun(job: Job, now: Now, looked: float = -inf) -> float:

@@ -43,7 +43,7 @@ def fail(
         message=command.message,
         backtrace=command.backtrace,
         result=command.result,
-        counted=not command.final,
+        counted=not command.final or command.counts,
         t=command.t,
         payload=command.payload,
         delay=command.delay,

@@ -3,10 +3,11 @@ audit trail."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from crossdock.engine.records.app_schedules import record_name as app_schedule_name
 from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.model.commands.bulk import BulkLoad
 from crossdock.model.events import Audited
-from crossdock.model.records import Batch, Interval, Progress, Schedule
+from crossdock.model.records import Batch, Interval, Outcome, Progress, Schedule
 
 _NOTHING: dict[str, float] = {}
 
@@ -22,6 +23,16 @@ def batches_by_name(state: EngineState) -> Mapping[str, Batch]:
 def progress_of(state: EngineState, jid: str) -> Progress | None:
     """The progress that was reported for that jid. It outlives the job for a while."""
     return state.progress.get(jid)
+
+
+def outcome_of(state: EngineState, jid: str) -> Outcome | None:
+    """How a job of that jid ended that was removed."""
+    return state.outcomes.get(jid)
+
+
+def pushed_once(state: EngineState, jid: str, steady: float) -> bool:
+    """Whether a push of that jid with `once` is remembered."""
+    return state.once.has(jid, steady)
 
 
 def lock_named(state: EngineState, name: str) -> Lock | None:
@@ -74,6 +85,16 @@ def schedules_due(state: EngineState, start: float, stop: float) -> Iterator[Sch
     runs = state.next_runs
     due = runs.islice(runs.bisect_left((start, "")), runs.bisect_left((stop, "")))
     return (state.schedules[name] for _, name in due)
+
+
+def app_schedules(state: EngineState, app: str) -> list[tuple[str, Schedule]]:
+    """The schedules that this app has set, by the names that it gave them."""
+    prefix = app_schedule_name(app, "")
+    return [(name.removeprefix(prefix), each) for name, each in state.schedules.items() if each.app == app]
+
+
+def app_schedule_count(state: EngineState) -> int:
+    return sum(1 for each in state.schedules.values() if each.app)
 
 
 def recurring_job(state: EngineState, jid: str) -> Interval | None:

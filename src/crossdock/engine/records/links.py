@@ -162,8 +162,10 @@ def write_progress(
     progress = state.progress.get(jid)
     if progress is None:
         progress = state.progress[jid] = Progress(job_state or "unknown", at)
-    elif progress.until < inf:
-        state.progress_ends.remove((progress.until, jid))
+    else:
+        progress.same = progress.same + 1 if progress.updated == at else 0
+        if progress.until < inf:
+            state.progress_ends.remove((progress.until, jid))
     progress.state = job_state or progress.state
     progress.updated = at
     progress.keep_s = keep_s or progress.keep_s

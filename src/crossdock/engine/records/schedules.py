@@ -8,7 +8,9 @@ clients (Resqu) each missed run is made up for.
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from math import floor
 from random import Random
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -24,6 +26,9 @@ from crossdock.model.commands.core import SetSchedules
 from crossdock.model.events import AnyEvent, SchedulesSet, Spawned
 from crossdock.model.job import Spec
 from crossdock.model.records import Schedule
+
+#: How the schedule of an app begins that is an interval in seconds.
+EVERY: Final = "@every "
 
 
 def next_run(schedule: str, zone: str, after: float) -> float:
@@ -41,27 +46,46 @@ def next_run(schedule: str, zone: str, after: float) -> float:
 
 def set_schedules(state: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
     known = state.schedules
-    wanted = [_with_next_run(each, known.get(each.name), now) for each in command.schedules]
-    if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
+    wanted = [with_next_run(each, known.get(each.name), now) for each in command.schedules]
+    if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not _of_client(each)}:
         return (), None, ()
     return (SchedulesSet(later(state, now), wanted),), None, ()
 
 
-def _with_next_run(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
+def _of_client(schedule: Schedule) -> bool:
+    """Whether a client set it. Others are configured."""
+    return bool(schedule.plan or schedule.app)
+
+
+def with_next_run(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
     """New times count from now. A new job at the same times keeps the next run, even if it is due."""
     if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
         return msgspec.structs.replace(wanted, next=known.next)
+    if wanted.schedule.startswith(EVERY):
+        return msgspec.structs.replace(wanted, next=now.wall + _seconds(wanted))
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 
+def _seconds(schedule: Schedule) -> float:
+    return float(schedule.schedule.removeprefix(EVERY))
+
+
+def _run_after(schedule: Schedule, wall: float) -> float:
+    """The run after the one that is due. An interval counts from its runs, so a late timer does not shift it."""
+    if not schedule.schedule.startswith(EVERY):
+        return next_run(schedule.schedule, schedule.zone, wall)
+    seconds = _seconds(schedule)
+    return max(schedule.next + (floor((wall - schedule.next) / seconds) + 1) * seconds, wall)
+
+
 def schedules_set(state: EngineState, event: SchedulesSet) -> None:
-    plans = {name: each for name, each in state.schedules.items() if each.plan}
-    state.schedules = plans | {each.name: each for each in event.schedules}
+    of_clients = {name: each for name, each in state.schedules.items() if _of_client(each)}
+    state.schedules = of_clients | {each.name: each for each in event.schedules}
     state.next_runs = SortedList((each.next, name) for name, each in state.schedules.items())
 
 
 def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[AnyEvent]:
-    """The events of due schedules. Plans of clients push no more jobs than there is room for."""
+    """The events of due schedules. Those of clients push no more jobs than there is room for."""
     at, number = later(state, now), state.counters.number + 1
     full = number + room
     due = [state.schedules[name] for name in names]
@@ -71,8 +95,8 @@ def spawn(state: EngineState, names: Iterable[str], room: float, now: Now, rando
     for each, spec, why in zip(due, specs, refused, strict=True):
         data = spec.extra.protocol_data if spec.extra is not None and each.plan else None
         next_of = hooks.NEXT_RUN.get(type(data)) if data is not None else None
-        after = next_run(each.schedule, each.zone, now.wall) if next_of is None else next_of(each, now.wall)
-        goes_in = why is None and (not each.plan or number < full)
+        after = _run_after(each, now.wall) if next_of is None else next_of(each, now.wall)
+        goes_in = why is None and (not _of_client(each) or number < full)
         events.append(Spawned(at, each.name, each.via, number=number if goes_in else 0, spec=spec, next=after))
         number += goes_in
         if why is not None and data is not None and (refused_run := hooks.RUN_REFUSED.get(type(data))) is not None:

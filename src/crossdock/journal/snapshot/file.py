@@ -21,6 +21,7 @@ import msgspec
 from crossdock.engine.index import lists
 from crossdock.engine.index.dependents import PostponedDependents
 from crossdock.engine.index.lazy_deadlines import ByCaller
+from crossdock.engine.index.once import AT_MOST, KEEP_S, OncePushes
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.keyspace.store import Stored
@@ -39,7 +40,7 @@ from crossdock.model.events import Audited
 from crossdock.model.events.codec import EVENT_VERSION
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.policies import Ending
-from crossdock.model.records import Batch, Interval, Pause, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Interval, Outcome, Pause, Progress, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 1
@@ -105,6 +106,9 @@ class Records(msgspec.Struct, array_like=True, frozen=True):
     owed: dict[str, tuple[int, float]] = {}
     pauses: dict[str, Pause] = {}  #: of the paused queues
     audit: list[Audited] = []
+    once_pushes: dict[str, float] = {}
+    once_terms: tuple[float, int] = (KEEP_S, AT_MOST)  #: seconds, number
+    outcomes: dict[str, Outcome] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -170,6 +174,9 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             owed=state.owed,
             pauses={queue.name: queue.pause for queue in state.queues.values() if queue.pause is not None},
             audit=list(state.audit),
+            once_pushes=state.once.jids,
+            once_terms=(state.once.keep_s, state.once.at_most),
+            outcomes=state.outcomes,
         )
     )
     yield _block(Footer(len(state.jobs)))
@@ -269,6 +276,9 @@ def _restore_records(state: EngineState, records: Records) -> None:
     state.batch_ends = SortedList((group.end, group.name) for group in records.batches)
     state.progress = records.progress
     state.progress_ends = SortedList((track.until, jid) for jid, track in records.progress.items() if track.until < inf)
+    state.once = OncePushes(*records.once_terms, records.once_pushes)
+    state.outcomes = records.outcomes
+    state.outcome_ends = SortedList((each.until, jid) for jid, each in records.outcomes.items() if each.until < inf)
     state.throttles = {throttle.name: throttle for throttle in records.throttles}
     state.configured = [throttle.name for throttle in records.throttles if throttle.queue]
     for throttle in records.throttles:

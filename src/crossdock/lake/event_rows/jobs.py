@@ -9,7 +9,9 @@ from typing import Any, Final
 from crossdock.lake.event_rows.columns import STATES, Part, day_of
 from crossdock.lake.event_rows.rows import NO_BOOKING, NO_LEASE, Others, Rows, of_lease
 from crossdock.model import events as e
+from crossdock.model.events.extensions import Snoozed
 from crossdock.model.protocol_data import QlessDialect
+from crossdock.model.records import APP_PREFIX
 from crossdock.model.states import State
 
 READY: Final = "ready"
@@ -36,7 +38,7 @@ def spawned(rows: Rows, seq: int, event: e.Spawned) -> int:
         return seq
     rows.pushes.add(seq, event.at, None, event.via, event.number, event.spec, event.at)
     rows.pushes.beside("why", "cron")
-    rows.pushes.beside("spawned_from", event.name)
+    rows.pushes.beside("spawned_from", event.name.removeprefix(APP_PREFIX))
     return seq + 1
 
 
@@ -74,8 +76,8 @@ def succeeded(rows: Rows, seq: int, event: e.Succeeded) -> int:
     return seq + 1
 
 
-#: Events that end a lease. A Returned has no `t`.
-_Closing = e.Succeeded | e.Failed | e.LeaseExpired | e.Returned | e.Advanced | e.Stalled
+#: Events that end a lease. Returned and Snoozed have no `t`.
+_Closing = e.Succeeded | e.Failed | e.LeaseExpired | e.Returned | e.Advanced | e.Stalled | Snoozed
 
 
 def _closed(
@@ -138,6 +140,14 @@ def returned(date: Rows, seq: int, event: e.Returned) -> int:
     return seq + 1
 
 
+def snoozed(date: Rows, seq: int, event: Snoozed) -> int:
+    rows = date.others
+    _closed(rows, seq, event, None, "snoozed", "snoozed", "scheduled")
+    rows.beside("due", event.due)
+    rows.beside("why", event.reason or None)
+    return seq + 1
+
+
 def stalled(date: Rows, seq: int, event: e.Stalled) -> int:
     rows = date.others
     _closed(rows, seq, event, event.t, "stalled", "stalled", READY)
@@ -187,6 +197,7 @@ def removed(date: Rows, seq: int, event: e.Removed) -> int:
         booked = NO_BOOKING if since is None else (row.queue, day_of(since))
         rows.job(seq, event.at, event.t, "removed", "gone", event.via, row, "removed", booked)
         rows.beside("why", event.why)
+        rows.beside("detail", event.reason or None)
         if since is not None:
             rows.beside("failed_at", since)
             rows.book(failed=-1)
@@ -201,6 +212,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Failed: failed,
     e.LeaseExpired: lease_expired,
     e.Returned: returned,
+    Snoozed: snoozed,
     e.Stalled: stalled,
     e.Advanced: advanced,
     e.Moved: moved,

@@ -36,6 +36,7 @@ class Remove(Command[int], frozen=True, gc=False):
     why: str
     numbers: Sequence[Number]
     states: frozenset[State]
+    reason: str = ""  #: as the client gave it
 
 
 class ForgetProgress(Command[None], frozen=True, gc=False):

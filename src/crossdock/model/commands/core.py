@@ -121,9 +121,10 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     result: bytes = b""  #: kept if the failure ends the job and its policy keeps results
     t: float | None = None
     payload: bytes | None = None  #: replaces the payload of the job
-    final: bool = False  #: the job is not tried again, and this failure is not counted
+    final: bool = False  #: the job is not tried again, and this failure is not counted unless `counts`
     delay: float | None = None  #: seconds until the next try, in place of the backoff; 0 or less: ready at once
     qless: QlessDialect | None = None
+    counts: bool = False  #: a final failure is counted, too
 
     def caller_time(self) -> float | None:
         return self.t
@@ -198,6 +199,7 @@ class FollowUp(NamedTuple):
     left: tuple[float, str] | None = None
     own: bool = False  #: `retire` is by the server's wall clock, which may be wrong
     dependents: Sequence[tuple[Number, bool]] = ()  #: as in `Resolve`
+    outcome: str = ""  #: the jid of an outcome that was written
 
 
 class Follow(Command[None], frozen=True, gc=False):

@@ -15,6 +15,7 @@ from crossdock.model.events.base import EndedLease as EndedLease
 from crossdock.model.events.base import Event as Event
 from crossdock.model.events.base import JobEvent as JobEvent
 from crossdock.model.events.base import JobRow as JobRow
+from crossdock.model.events.extensions import ExtensionEvent as ExtensionEvent
 from crossdock.model.events.jobs import Buried as Buried
 from crossdock.model.events.jobs import DependentsPostponed as DependentsPostponed
 from crossdock.model.events.jobs import DependentsResolved as DependentsResolved
@@ -135,6 +136,7 @@ AnyEvent = (
     | DependentsPostponed
     | DependentsResolved
     | Audited
+    | ExtensionEvent
 )
 
 #: Soft events are written with the next journal entry. No reply waits for them.

@@ -18,6 +18,7 @@ class Pushed(Event, tag="pushed"):
     #: steady, one per spec: the job is removed then in any state, 0: never. Empty: none is
     ends: tuple[float, ...] = ()
     t: float | None = None  #: the caller's time
+    once: float | None = None  #: steady; set if these jobs were pushed with `once`: their jids are remembered
 
 
 class Leased(JobEvent, tag="leased"):
@@ -164,6 +165,7 @@ class Removed(Event, tag="removed"):
     rows: list[JobRow]
     t: float | None = None
     qless: QlessDialect | None = None
+    reason: str = ""  #: as the client gave it
 
 
 class Rerouted(Event, tag="rerouted"):

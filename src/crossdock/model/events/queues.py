@@ -58,7 +58,7 @@ class Started(Event, tag="started"):
 
 
 class Expired(Event, tag="expired"):
-    """Locks, batches, progress and places in throttles whose time is over."""
+    """Locks, batches, progress, places in throttles and outcomes whose time is over."""
 
     locks: list[str]
     batches: list[str]
@@ -66,6 +66,7 @@ class Expired(Event, tag="expired"):
     steady: float = 0.0  #: a lock that ends later was taken again by an event of the same tick
     #: Queue and lease: the lease continues, but does not count for the throttle any more.
     holders: list[tuple[str, Token]] = msgspec.field(default_factory=list)
+    outcomes: list[str] = msgspec.field(default_factory=list)  #: by jid
 
 
 class NumbersDrawn(Event, tag="numbers-drawn"):

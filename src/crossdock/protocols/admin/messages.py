@@ -89,7 +89,7 @@ class Failures(Page, tag="failures"):
     by: Literal["name", "jobs"] = "name"  #: jobs: one page, the largest groups first
 
 
-ScheduleSource = Literal["settings", "resqu", "qless"]
+ScheduleSource = Literal["settings", "app", "resqu", "qless"]
 
 
 class Schedules(Page, tag="schedules"):

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from crossdock.engine.qless.intervals import every
 from crossdock.engine.qless.put import RETRIES
-from crossdock.engine.queries.records import schedule_count, schedules_by_name
+from crossdock.engine.queries.records import app_schedules, schedule_count, schedules_by_name
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu.plans import record_name
 from crossdock.model.clock import Now
+from crossdock.model.commands.extensions import SetAppSchedules
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.commands.resqu import ClearPlan, SetPlan
 from crossdock.model.job import Form, Spec
@@ -65,6 +66,8 @@ def edit(dispatcher: Dispatcher, plan_spec: PlanSpec, settings_file: str, reques
             raise Invalid("start is only for a new qless schedule; a changed interval counts from its last run")
         changed = known if request.every is None else every(known, _seconds(request.every))
         return _set_interval(dispatcher, known, changed, request)
+    if known.app:
+        raise Invalid(f"schedule {request.name} is set by the app {known.app}; change it in the app's code")
     if not known.plan:
         raise Invalid(_in_settings(known.name, settings_file))
     _refuse_fields(request, "resqu")
@@ -210,6 +213,9 @@ def remove(dispatcher: Dispatcher, settings_file: str, request: messages.Schedul
             dispatcher.do(ClearInterval(name))
         elif known.plan:
             dispatcher.do(ClearPlan(name))
+        elif known.app:
+            kept = [(own, one) for own, one in app_schedules(dispatcher.state, known.app) if one.name != known.name]
+            dispatcher.do(SetAppSchedules(known.app, [replace(one, name=own) for own, one in kept]))
         else:
             refused.append({"name": name, "why": _in_settings(name, settings_file)})
             continue

@@ -13,24 +13,31 @@ from typing import Any, Final
 import msgspec
 
 from crossdock.engine.index.tags import name as tag_name
-from crossdock.engine.queries.records import recurring_job, recurring_jobs, schedule_count, schedules_by_name
-from crossdock.engine.records.schedules import spec_of_run
+from crossdock.engine.queries.records import (
+    app_schedule_count,
+    recurring_job,
+    recurring_jobs,
+    schedule_count,
+    schedules_by_name,
+)
+from crossdock.engine.records.schedules import EVERY, spec_of_run
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.commands.qless import Put
-from crossdock.model.records import Interval, Schedule
+from crossdock.model.records import APP_PREFIX, Interval, Schedule
 from crossdock.protocols.admin import messages, views
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.pages import PAUSE_S, first_names
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 #: In the order of the list.
-SOURCES: Final = ("settings", "resqu", "qless")
+SOURCES: Final = ("settings", "app", "resqu", "qless")
 
 _PLANS: Final = record_name("")
+_PREFIXES: Final = {"resqu": _PLANS, "app": APP_PREFIX}
 #: Sorts after the names of all plans.
 _AFTER_PLANS: Final = _PLANS[:-1] + ";"
 
@@ -40,7 +47,13 @@ Record = Schedule | Interval
 def counts(state: EngineState) -> dict[str, int]:
     """The number of schedules by source."""
     plans = queries.plan_count(state)
-    return {"settings": schedule_count(state) - plans, "resqu": plans, "qless": len(recurring_jobs(state))}
+    apps = app_schedule_count(state)
+    return {
+        "settings": schedule_count(state) - plans - apps,
+        "app": apps,
+        "resqu": plans,
+        "qless": len(recurring_jobs(state)),
+    }
 
 
 def schedules(dispatcher: Dispatcher, request: messages.Schedules) -> Answer:
@@ -80,8 +93,9 @@ def _names(
         after = max(after, _AFTER_PLANS)
     elif source == "resqu" and source_id is not None:
         known = list(queries.plans_of(state, source_id))
-    elif source == "resqu":
-        prefix, after = _PLANS, _PLANS + after
+    elif source in _PREFIXES:
+        prefix = _PREFIXES[source]
+        after = prefix + after
     names: list[str] = []
     for best in first_names(known, after, limit):
         names = best
@@ -92,8 +106,12 @@ def _names(
 def find(state: EngineState, source: str, name: str) -> Record | None:
     if source == "qless":
         return recurring_job(state, name)
-    found = schedules_by_name(state).get(record_name(name) if source == "resqu" else name)
-    return None if found is None or bool(found.plan) is not (source == "resqu") else found
+    found = schedules_by_name(state).get(_PREFIXES.get(source, "") + name)
+    return None if found is None or _source(found) != source else found
+
+
+def _source(one: Schedule) -> str:
+    return "resqu" if one.plan else "app" if one.app else "settings"
 
 
 def _row(one: Record, state: EngineState, now: Now) -> views.View:
@@ -109,17 +127,22 @@ def _row(one: Record, state: EngineState, now: Now) -> views.View:
             "next": views.when(one.next_at),
             "next_s": max(0.0, one.next_at - now.wall),
         }
+    every = one.schedule.removeprefix(EVERY) if one.app and one.schedule.startswith(EVERY) else ""
     return {
-        "name": one.plan or one.name,
-        "source": "resqu" if one.plan else "settings",
-        "schedule": one.schedule,
-        "interval_s": None,
+        "name": shown_name(one),
+        "source": _source(one),
+        "schedule": None if every else one.schedule,
+        "interval_s": float(every) if every else None,
         "zone": one.zone,
         "queue": queries.queue_of(state, one.spec) if one.plan else one.spec.queue,  # by the current mapping
         "kind": one.spec.kind,
         "next": views.when(one.next),
         "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
     }
+
+
+def shown_name(one: Schedule) -> str:
+    return one.plan or one.name.removeprefix(APP_PREFIX)
 
 
 def schedule(dispatcher: Dispatcher, request: messages.ScheduleShow) -> bytes:

@@ -24,6 +24,9 @@ _ECHO: Final = 4_096
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
+_NULL: Final = msgspec.Raw(b"null")
+
+
 class HelloBody(msgspec.Struct):
     v: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None
     wid: str | None = None
@@ -33,6 +36,7 @@ class HelloBody(msgspec.Struct):
     pwdhash: str | None = None
     username: str | None = None
     rss_kb: Int64 | None = None
+    extensions: msgspec.Raw = _NULL  #: not decoded: a client that knows no extensions may send anything
 
 
 class BeatBody(msgspec.Struct):

@@ -3,10 +3,11 @@
 import codecs
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -34,6 +35,10 @@ _TEXT: Final = 512 * 1024
 
 _encode = msgspec.json.Encoder().encode
 
+B = TypeVar("B", bound=PushBody)
+
+Refusals: TypeAlias = dict[str, str]  #: the reason by jid
+
 
 def push(dispatcher: Dispatcher, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
     try:
@@ -46,13 +51,13 @@ def push(dispatcher: Dispatcher, via: str, body: Any, read: Callable[[Any], Push
     outcome = dispatcher.do(Enqueue(via, [one]))
     if not outcome:
         return OK
-    code, _, text = _refusal(one, outcome[0]).partition(" ")
+    code, _, text = refusal(one, outcome[0]).partition(" ")
     return error(text, code.encode())
 
 
 def push_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
-        yield from _check_text(body)
+        yield from check_text(body)
     except InvalidJob as refused:
         return error(str(refused))
     return push(dispatcher, via, body, read_checked)
@@ -63,20 +68,20 @@ def push_bulk(dispatcher: Dispatcher, via: str, body: bytes) -> Answer:
         bodies = read_many(body)
     except InvalidJob as refused:
         return error(str(refused))
-    return _slices(dispatcher, via, iter(bodies))
+    return slices(dispatcher, iter(bodies), partial(_take, dispatcher, via))
 
 
 def push_bulk_large(dispatcher: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
-        yield from _check_text(body)
-        bodies = yield from read_pieces(body)
+        yield from check_text(body)
+        bodies = yield from read_pieces(body, decode_many)
     except InvalidJob as refused:
         return error(str(refused))
     del body  # the pieces hold what is still needed
-    return (yield from _slices(dispatcher, via, bodies))
+    return (yield from slices(dispatcher, bodies, partial(_take, dispatcher, via)))
 
 
-def _check_text(body: memoryview) -> Iterator[None]:
+def check_text(body: memoryview) -> Iterator[None]:
     """Raises InvalidJob if it is not UTF-8. The JSON decoder does not check args and custom."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, len(body), _TEXT):
@@ -88,29 +93,38 @@ def _check_text(body: memoryview) -> Iterator[None]:
             raise InvalidJob(f"invalid JSON: {wrong}") from wrong
 
 
-def _slices(dispatcher: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
-    """The reply maps the jid of each refused job to the reason."""
-    refused: dict[str, str] = {}
+def _take(dispatcher: Dispatcher, via: str, some: list[PushBody], refused: Refusals) -> int:
+    """Push some jobs of a list. Returns the number of jobs that are valid."""
+    specs: list[Spec] = []
+    for each in some:
+        try:
+            specs.append(spec(each, dispatcher.now))
+        except InvalidJob as wrong:
+            refused[each.jid or ""] = str(wrong)
+    no_room = dispatcher.no_room(len(specs))
+    if no_room is not None:
+        refused.update((each.jid, no_room) for each in specs)
+    elif specs:
+        note_refused(refused, specs, dispatcher.do(Enqueue(via, specs)))
+    return len(specs)
+
+
+def note_refused(refused: Refusals, specs: list[Spec], outcome: Sequence[Refused | None]) -> None:
+    """Add the reasons why the engine refused some of these jobs."""
+    refused.update(
+        (one.jid, refusal(one, why).removeprefix("ERR "))
+        for one, why in zip(specs, outcome, strict=False)
+        if why is not None and why is not Refused.DUPLICATE
+    )
+
+
+def slices(dispatcher: Dispatcher, bodies: Iterator[B], take: Callable[[list[B], Refusals], int]) -> Slices:
+    """Push a list of jobs slice by slice with `take`. The reply maps the jid of each refused job to the reason."""
+    refused: Refusals = {}
     some = list(islice(bodies, _SLICE))
     while some:
         began, before = dispatcher.held_up(), len(refused)
-        specs: list[Spec] = []
-        for each in some:
-            try:
-                specs.append(spec(each, dispatcher.now))
-            except InvalidJob as wrong:
-                refused[each.jid or ""] = str(wrong)
-        no_room = dispatcher.no_room(len(specs))
-        if no_room is not None:
-            refused.update((each.jid, no_room) for each in specs)
-        elif specs:
-            outcome = dispatcher.do(Enqueue(via, specs))
-            refused.update(
-                (one.jid, _refusal(one, why).removeprefix("ERR "))
-                for one, why in zip(specs, outcome, strict=False)
-                if why is not None
-            )
-        wasted = 1 - len(specs) / len(some)
+        wasted = 1 - take(some, refused) / len(some)
         some = list(islice(bodies, _SLICE if wasted < 0.5 else _FEW))
         held_up = dispatcher.held_up() - began
         if len(refused) > before:
@@ -138,7 +152,7 @@ def _refusals_reply(refused: dict[str, str]) -> Slices:
     return parts[-1] + b"}\r\n"
 
 
-def _refusal(one: Spec, why: Refused | None) -> str:
+def refusal(one: Spec, why: Refused | None) -> str:
     """The error code and text of a job that the engine refused."""
     if why is Refused.NOT_UNIQUE:
         return "NOTUNIQUE Job not unique"
@@ -166,12 +180,12 @@ _BEGIN: Final = re.compile(rb"[ \t\r\n]*\[")
 _CUT: Final = re.compile(rb"\}[ \t\r\n]*,")
 
 
-def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
+def read_pieces(body: memoryview, decode: Callable[[bytes], list[B]]) -> Generator[None, None, Iterator[B]]:
     """Check the whole list before the first job is pushed: an invalid list is refused as a whole. Raises InvalidJob."""
     begin = _BEGIN.match(body)
     if begin is None:
         raise InvalidJob("invalid JSON: Expected `array` of jobs")
-    pieces: deque[list[PushBody] | bytes] = deque()
+    pieces: deque[list[B] | bytes] = deque()
     kept, at = 0, begin.end()
     jobs, stepped = 0, at
     while True:
@@ -181,7 +195,7 @@ def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
             end = len(body) if cut is None else cut.start() + 1
             text = b"".join((b"[", body[at:end], b"" if cut is None else b"]"))
             try:
-                found = decode_many(text)
+                found = decode(text)
                 break
             except UNREADABLE as error:
                 if cut is None:
@@ -193,7 +207,7 @@ def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
         kept += len(found)
         pieces.append(found if kept <= KEPT else text)
         if cut is None:
-            return _jobs(pieces)
+            return _jobs(pieces, decode)
         at = cut.end()
         jobs += len(found)
         if jobs >= JOBS_A_STEP or at - stepped >= BYTES_A_STEP:
@@ -201,8 +215,8 @@ def read_pieces(body: memoryview) -> Generator[None, None, Iterator[PushBody]]:
             yield
 
 
-def _jobs(pieces: deque[list[PushBody] | bytes]) -> Iterator[PushBody]:
+def _jobs(pieces: deque[list[B] | bytes], decode: Callable[[bytes], list[B]]) -> Iterator[B]:
     """Free each piece with its last job."""
     while pieces:
         piece = pieces.popleft()
-        yield from decode_many(piece) if isinstance(piece, bytes) else piece
+        yield from decode(piece) if isinstance(piece, bytes) else piece

@@ -11,8 +11,10 @@ from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
 from crossdock.protocols.base import Answer, Close, Dispatcher, Grant, Report, Wait, ask_again, give_back, unreported
+from crossdock.protocols.faktory import extensions
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
+from crossdock.protocols.faktory.extensions import ANNOUNCED, welcome
 from crossdock.protocols.faktory.failure import FailBody, fail_command
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.messages import (
@@ -54,17 +56,18 @@ _mutate_body = msgspec.json.Decoder(MutateBody).decode
 
 class FaktorySession:
     def __init__(self, protocol: "FaktoryProtocol", dispatcher: Dispatcher, hang_up: Callable[[], None]) -> None:
-        self._protocol = protocol
-        self._dispatcher = dispatcher
+        self.protocol = protocol
+        self.dispatcher: Dispatcher = dispatcher
         self._hang_up = hang_up
         self._lines = Lines(protocol.line_bytes, first=BEFORE_HELLO)
         self.receive = self._lines.receive
         self.report: Report = unreported
         self._challenge = protocol.challenge()
-        self._worker: Worker | None = None
-        self._leases = IssuedLeases()
-        self._wid = ""
+        self.worker: Worker | None = None
+        self.leases = IssuedLeases()
+        self.wid = ""
         self.identified = False
+        self._verbs, self._large = _VERBS, _LARGE
 
     def greeting(self) -> bytes:
         if self._challenge is None:
@@ -75,12 +78,12 @@ class FaktorySession:
         if not self.identified:
             return self._hello(line)
         if len(line) > LARGE:
-            return answer_long(self._dispatcher, self._handle_large, Long(line, gathered(len(line))))
+            return answer_long(self.dispatcher, self._handle_large, Long(line, gathered(len(line))))
         verb, blank, body = line.partition(b" ")
-        act = _VERBS.get(verb)
+        act = self._verbs.get(verb)
         if act is None:
             return self._unknown(verb)
-        self._protocol.commands += 1
+        self.protocol.commands += 1
         if not blank and verb in _NO_ARGUMENT:
             return _NO_ARGUMENT[verb]
         return act(self, body)
@@ -88,15 +91,14 @@ class FaktorySession:
     def _handle_large(self, line: bytes) -> Answer:
         """Avoids copies, and does not decode bodies over their command's limit."""
         verb = line[:LARGE].partition(b" ")[0]
-        act = _VERBS.get(verb)
+        act = self._verbs.get(verb)
         if act is None:
             return self._unknown(verb)
-        self._protocol.commands += 1
+        self.protocol.commands += 1
         body = memoryview(line)[len(verb) + 1 :]
-        if verb == b"PUSH":
-            return push_large(self._dispatcher, VIA, body)
-        if verb == b"PUSHB":
-            return push_bulk_large(self._dispatcher, VIA, body)
+        act_large = self._large.get(verb)
+        if act_large is not None:
+            return act_large(self, body)
         most = SMALL_BYTES if verb in _SMALL else OTHERS_BYTES
         if len(body) > most:
             return error(b"%b takes at most %d bytes" % (verb, most))
@@ -110,7 +112,7 @@ class FaktorySession:
         if not self._lines.overrun:
             return None
         self.report("protocol-error", TOO_LONG)
-        return close_delayed(Close(error(TOO_LONG)), self._protocol.line_bytes) if self.identified else SILENT
+        return close_delayed(Close(error(TOO_LONG)), self.protocol.line_bytes) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Close:
         return Close(error(f"too many connections: {connections}"))
@@ -121,69 +123,78 @@ class FaktorySession:
     def closed(self) -> None:
         if self.identified:
             self.identified = False
-            self._protocol.connections -= 1
-            if self._worker is not None:
-                self._protocol.workers.leave(self._worker, self._hang_up)
+            self.protocol.connections -= 1
+            if self.worker is not None:
+                self.protocol.workers.leave(self.worker, self._hang_up)
 
     def _hello(self, line: bytes) -> Answer:
-        hello = read_hello(self._protocol, self._challenge, line)
+        hello = read_hello(self.protocol, self._challenge, line)
         if isinstance(hello, Close):
             wrong = hello is WRONG_PASSWORD
             self.report("wrong-password", "wrong password") if wrong else self.report("protocol-error", "invalid HELLO")
             return hello
         self.identified = True
-        self._protocol.connections += 1
+        self.protocol.connections += 1
         if hello.wid:
-            self._worker = self._protocol.workers.join(newcomer(hello, self._dispatcher.now), self._hang_up)
-            self._leases = self._worker.leases
-            self._wid = hello.wid
-        return OK
+            self.worker = self.protocol.workers.join(newcomer(hello, self.dispatcher.now), self._hang_up)
+            self.leases = self.worker.leases
+            self.wid = hello.wid
+        if hello.extensions != ANNOUNCED:
+            return OK
+        self._verbs, self._large = _EXTENDED_VERBS, _EXTENDED_LARGE
+        return welcome(self.protocol.line_bytes)
 
     def _end(self, body: bytes) -> Answer:
         return Close(OK)
 
     def _push(self, body: bytes) -> Answer:
-        return push(self._dispatcher, VIA, body)
+        return push(self.dispatcher, VIA, body)
 
     def _push_bulk(self, body: bytes) -> Answer:
-        return push_bulk(self._dispatcher, VIA, body)
+        return push_bulk(self.dispatcher, VIA, body)
+
+    def _push_large(self, body: memoryview) -> Answer:
+        return push_large(self.dispatcher, VIA, body)
+
+    def _push_bulk_large(self, body: memoryview) -> Answer:
+        return push_bulk_large(self.dispatcher, VIA, body)
 
     def _fetch(self, body: bytes) -> Answer:
         if body.count(b" ") >= QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
         queues = names(body) if len(body) <= 1_024 else names.__wrapped__(body)
-        return self._try_fetch(queues, self._dispatcher.now.steady + BLOCK_S)
+        return self._try_fetch(queues, self.dispatcher.now.steady + BLOCK_S)
 
     def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
-        worker = self._worker
+        worker = self.worker
         if worker is not None and worker.state != RUNNING:
             return NULL if late else Wait((), until, partial(self._try_fetch, queues, until))
-        command = LeaseNext(VIA, queues, self._wid, TERMS)
-        job = self._dispatcher.do(command)
+        command = LeaseNext(VIA, queues, self.wid, TERMS)
+        job = self.dispatcher.do(command)
         if job is not None and job.lease is not None:
-            self._leases.remember(job.jid, job, self._dispatcher)
+            self.leases.remember(job.jid, job, self.dispatcher)
             leases = [(job.number, job.lease.token)]
             try:
                 return Grant(bulk(show(job)), leases)
             except Exception:
-                give_back(self._dispatcher, VIA, leases)
+                give_back(self.dispatcher, VIA, leases)
                 raise
         if late:
             return NULL
-        if more_candidates(self._dispatcher.state, command, self._dispatcher.now):
-            return ask_again(self._dispatcher, until, partial(self._try_fetch, queues, until))
+        if more_candidates(self.dispatcher.state, command, self.dispatcher.now):
+            return ask_again(self.dispatcher, until, partial(self._try_fetch, queues, until))
         return Wait(queues, until, partial(self._try_fetch, queues, until))
 
-    def _claim(self, jid: str) -> Claim:
-        return Claim(VIA, self._wid, self._leases.newest(jid))
+    def claim(self, jid: str) -> Claim:
+        return Claim(VIA, self.wid, self.leases.newest(jid))
 
     def _ack(self, body: bytes) -> Answer:
         try:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             return error(b"invalid ACK " + body)
-        if self._dispatcher.do(Succeed(jid, self._claim(jid))):
-            self._leases.forget(jid)
+        if self.dispatcher.do(Succeed(jid, self.claim(jid))):
+            self.leases.forget(jid)
         return OK  # for an unknown jid, too: clients rely on it (faktory.md section 14, Q12)
 
     def _fail(self, body: bytes) -> Answer:
@@ -194,9 +205,9 @@ class FaktorySession:
         jid = failure.jid
         if not jid:
             return error("missing JID")
-        if not self._dispatcher.do(fail_command(failure, jid, self._claim(jid))):
+        if not self.dispatcher.do(fail_command(failure, jid, self.claim(jid))):
             return error(f"Job not found {jid}")
-        self._leases.forget(jid)
+        self.leases.forget(jid)
         return OK
 
     def _beat(self, body: bytes) -> Answer:
@@ -204,21 +215,21 @@ class FaktorySession:
             beat = _beat_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return error(b"invalid BEAT " + body)
-        worker = self._protocol.workers.by_wid.get(beat.wid or "")
+        worker = self.protocol.workers.by_wid.get(beat.wid or "")
         if worker is None:
             return error(f"unknown worker {beat.wid or ''}")
-        worker.beat_at = self._dispatcher.now.steady
+        worker.beat_at = self.dispatcher.now.steady
         worker.rss_kb = beat.rss_kb or worker.rss_kb
         worker.signal(beat.current_state or "")
         return OK if worker.state == RUNNING else bulk(b'{"state":"%b"}' % worker.state.encode())
 
     def _info(self, body: bytes) -> Answer:
-        return bulk(info(self._protocol, self._dispatcher))
+        return bulk(info(self.protocol, self.dispatcher))
 
     def _flush(self, body: bytes) -> Answer:
-        if not self._protocol.may_flush:
+        if not self.protocol.may_flush:
             return error("FLUSH is disabled while a listener is reachable from other hosts; set server.flush = true")
-        self._dispatcher.do(Flush(VIA))
+        self.dispatcher.do(Flush(VIA))
         return OK
 
     def _mutate(self, body: bytes) -> Answer:
@@ -226,17 +237,17 @@ class FaktorySession:
             request = _mutate_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return error("invalid format")
-        work = mutate(self._dispatcher, VIA, request)
+        work = mutate(self.dispatcher, VIA, request)
         return error(work) if isinstance(work, str) else work
 
     def _queue(self, body: bytes) -> Answer:
-        return queue(self._dispatcher, VIA, body)
+        return queue(self.dispatcher, VIA, body)
 
     def _batch(self, body: bytes) -> Answer:
-        return batch(self._dispatcher, VIA, body)
+        return batch(self.dispatcher, VIA, body)
 
     def _track(self, body: bytes) -> Answer:
-        return track(self._dispatcher, body)
+        return track(self.dispatcher, body)
 
 
 _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
@@ -254,6 +265,14 @@ _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
     b"TRACK": FaktorySession._track,
     b"QUEUE": FaktorySession._queue,
 }
+#: The same for bodies that may be as long as a line.
+_LARGE: Final[dict[bytes, Callable[[FaktorySession, memoryview], Answer]]] = {
+    b"PUSH": FaktorySession._push_large,
+    b"PUSHB": FaktorySession._push_bulk_large,
+}
+#: The same for a session that announced the extensions. Other sessions do not know these verbs.
+_EXTENDED_VERBS: Final = {**_VERBS, **extensions.VERBS}
+_EXTENDED_LARGE: Final = {**_LARGE, **extensions.LARGE}
 _SMALL: Final = frozenset({b"ACK", b"BEAT", b"INFO", b"FLUSH", b"END"})
 #: The error of a verb that needs an argument and has none (faktory.md section 3.3).
 _NO_ARGUMENT: Final = {

@@ -26,7 +26,7 @@ from crossdock.web.api.base import (
 from crossdock.web.caller import WebRequest
 from crossdock.web.context import by
 
-Source = Literal["settings", "resqu", "qless"]
+Source = Literal["settings", "app", "resqu", "qless"]
 SourceName = Annotated[Source | None, QueryParameter(description="Required if several sources have this name.")]
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 

@@ -54,7 +54,7 @@ def next_runs(row: dict[str, Any]) -> list[str]:
     later: list[datetime] = []
     if row["interval_s"]:
         later = [first + timedelta(seconds=row["interval_s"] * number) for number in range(1, _RUNS)]
-    elif row["source"] == "settings":
+    elif row["source"] in ("settings", "app"):
         later = list(islice(_cron_runs(row["schedule"], row["zone"], first), _RUNS - 1))
     return [at.isoformat() for at in (first, *later)]
 

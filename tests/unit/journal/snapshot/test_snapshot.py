@@ -46,12 +46,13 @@ def test_a_snapshot_without_pauses_and_audit_trail_loads(story: Story, file: Pat
     data = file.read_bytes()
     end = len(data) - len(snapshot_file._block(snapshot_file.Footer(len(story.state.jobs))))
     start = last_block(data, end)
-    older = msgspec.msgpack.encode(msgspec.msgpack.decode(data[start + 8 : end], strict=False)[:-2])
+    older = msgspec.msgpack.encode(msgspec.msgpack.decode(data[start + 8 : end], strict=False)[:-5])
     block = struct.pack("<II", len(older), zlib.crc32(older)) + older
     file.write_bytes(data[:start] + block + data[end:])
     state = snapshot_file.load(file).state
     assert state.queues["other"].pause == Pause(state.counters.at)
     assert not state.audit
+    assert (state.once.keep_s, state.once.at_most, state.outcomes) == (3_600.0, 1_000_000, {})
 
 
 def last_block(data: bytes, end: int) -> int:

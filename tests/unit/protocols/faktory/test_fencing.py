@@ -48,7 +48,7 @@ def beat_and_advance(dispatcher: PlainDispatcher, seconds: float, *peers: Conver
         dispatcher.advance(min(left, 30.0))
         left -= 30.0
         for peer in peers:
-            assert peer.ask(f'BEAT {{"wid":"{peer.session._wid}"}}') == OK
+            assert peer.ask(f'BEAT {{"wid":"{peer.session.wid}"}}') == OK
 
 
 @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])

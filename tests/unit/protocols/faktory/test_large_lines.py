@@ -38,7 +38,7 @@ spellings: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"indent": 1
 
 def read(text: bytes) -> list[Any] | None:
     """The jobs, None if the list was refused."""
-    work = read_pieces(memoryview(text))
+    work = read_pieces(memoryview(text), decode_many)
     try:
         while True:
             next(work)
