@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from crossdock.client.address import Address
@@ -35,6 +35,7 @@ class FakeServer:
         self.unreachable = unreachable  #: attempts to connect that fail
         self.answers = answers or {}  #: replies by verb
         self.pushed: list[dict[str, Any]] = []
+        self._known: set[str] = set()
         self.lines: list[bytes] = []
         self.transports: list[FakeTransport] = []
 
@@ -72,8 +73,9 @@ class FakeServer:
         return bulk(about | {"unknown": None})
 
     def _push(self, job: dict[str, Any]) -> None:
-        if not (job.get("once") and "once" in self.extensions and job["jid"] in self.jids()):
+        if not (job.get("once") and "once" in self.extensions and job["jid"] in self._known):
             self.pushed.append(job)
+            self._known.add(job["jid"])
 
 
 class FakeTransport:
@@ -83,7 +85,6 @@ class FakeTransport:
         self._replies = deque([b'+HI {"v":2}\r\n'])
         self.is_open = True
         self.timeouts: list[float] = []
-        self.waiting: Callable[[], None] = lambda: None
 
     def send(self, data: bytes) -> None:
         if not self.is_open:

@@ -200,7 +200,7 @@ class AsyncClient:
         """Yield the progress of a job now and at each change, until it has ended. Raises ResultTimeout or
         UnknownJob."""
         until = deadline(timeout_s)
-        found = await self.progress(jid)
+        found = await self._run(calls.next_progress(jid, "", 0.0))
         while True:
             yield calls.tracked(found)
             if found.ended:

@@ -188,7 +188,7 @@ class Client(Closes):
         """Yield the progress of a job now and at each change, until it has ended. Raises ResultTimeout or
         UnknownJob."""
         until = deadline(timeout_s)
-        found = self.progress(jid)
+        found = self._run(calls.next_progress(jid, "", 0.0))
         while True:
             yield calls.tracked(found)
             if found.ended:

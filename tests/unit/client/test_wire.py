@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ def test_any_chunking_gives_the_same_replies(replies: list[Reply], cuts: list[in
     stream = b"".join(map(written, replies))
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     parser = Parser()
-    found = [reply for begin, end in zip(places, places[1:], strict=False) for reply in parser.feed(stream[begin:end])]
+    found = [reply for begin, end in pairwise(places) for reply in parser.feed(stream[begin:end])]
     assert found == replies
     assert parser.empty
 
