@@ -24,14 +24,19 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+_WORKER: Final = ("python", "-m", "crossdock", "worker", "run", "peer_crossdock:app", "--log-level", "error")
+
 OURS: Final = Peer(
     name="Crossdock",
     program="peer_crossdock",
     packages=(),
     service="crossdock",
-    workers={},
+    workers={
+        "asyncio": (*_WORKER, "--asyncio", "100"),
+        "threads": (*_WORKER, "--threads", "10"),
+    },
     has_bulk=True,
-    note="every job synced to disk before its reply",
+    note="every job synced to disk before its reply; 100 jobs at a time, or ten threads",
 )
 
 PEERS: Final = (
