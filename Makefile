@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up demo test test-long test-quick coverage lint bench bench-pipeline docs pictures build lock \
+.PHONY: help install install-pipeline up demo test test-long test-quick coverage lint bench bench-pipeline bench-worker docs pictures build lock \
 	clean
 
 # The name of a stamp file contains a hash of everything its step depends on. A second run is quick, and a changed lock file
@@ -70,6 +70,9 @@ bench: $(TESTS) ## measure the load; PROTOCOL=faktory|workq|masenko|qless|resqu 
 
 bench-pipeline: $(TESTS) ## measure Spark and DuckDB over generated lakes of 5 and 20 million events; ARGS='--millions 1 --segments 3000'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
+
+bench-worker: $(TESTS) ## measure the Python worker beside Oban, taskiq, Huey, Dramatiq, SAQ, Celery, RQ and pyfaktory; ARGS='--runs 3'
+	.venv/bin/python -m bench.worker.run $(ARGS)
 
 docs: $(DOCS) ## write the generated references and build the documentation site into site/
 	.venv/bin/python -m crossdock.settings.reference docs/reference/settings.md

@@ -1,4 +1,4 @@
-"""Measures one library: pushes, the drain of a full queue by one worker process, and push to start on an idle server."""
+"""Measures one library: pushes, the drain of a full queue by one worker process, and push to start when idle."""
 
 import json
 import os
@@ -46,6 +46,14 @@ class Result(msgspec.Struct):
     start_p99: float | None = None
 
 
+class _Numbers(msgspec.Struct):
+    """What a worker reports, in nanoseconds."""
+
+    first: int = 0  #: start of its first job
+    last: int = 0
+    waits: list[int] = []  #: from push to start
+
+
 class Measured:
     """One library with its environment and its server."""
 
@@ -80,12 +88,12 @@ class Measured:
         self._fill(count)
         with self._worker(mode, count) as report:
             found = report.wait()
-            end = found["last"]
+            end = found.last
             if self._service.done() is not None:
                 while (self._service.done() or 0) < count:
                     report.check()
                 end = time.monotonic_ns()
-        return (count - 1) / (end - found["first"]) * 1e9
+        return (count - 1) / (end - found.first) * 1e9
 
     def _fill(self, count: int) -> None:
         if self._peer.has_bulk and count % 1_000 == 0:
@@ -99,7 +107,7 @@ class Measured:
         self._service.clear()
         with self._worker(mode, count + warm) as report:
             self._call("latency", count + warm, _GAP_MS, mode=mode)
-            waits = report.wait()["waits"]
+            waits = report.wait().waits
         return sorted(each / 1e9 for each in waits[warm:])
 
     def _call(self, *words: object, mode: Mode = "threads") -> float:
@@ -144,7 +152,9 @@ class Measured:
         program, *words = self._peer.workers[mode]
         words = [str(PROGRAMS / word) if word.endswith(".py") else word for word in words]
         path = folder / "report"
-        with Process([self._path(program), *words], folder, self._environment(mode=mode, count=count, report=path)) as worker:
+        with Process(
+            [self._path(program), *words], folder, self._environment(mode=mode, count=count, report=path)
+        ) as worker:
             yield _Report(path, count, worker)
 
 
@@ -159,13 +169,13 @@ class _Report:
         self._worker.check()
         time.sleep(_POLL_S)
 
-    def wait(self) -> dict[str, object]:
+    def wait(self) -> _Numbers:
         self._worker.wait_until(self._is_whole, f"report of {self._count} jobs", _PROGRAM_S)
         if self._path.exists():
-            return json.loads(self._path.read_bytes())
+            return msgspec.json.decode(self._path.read_bytes(), type=_Numbers)
         data = self._numbers.read_bytes()
         numbers = [int.from_bytes(data[at : at + 8], "little") for at in range(0, 8 * self._count, 8)]
-        return {"first": min(numbers), "last": max(numbers), "waits": numbers}
+        return _Numbers(min(numbers), max(numbers), numbers)
 
     def _is_whole(self) -> bool:
         return self._path.exists() or (self._numbers.exists() and self._numbers.stat().st_size >= 8 * self._count)

@@ -76,7 +76,8 @@ PEERS: Final = (
         program="peer_dramatiq",
         packages=("dramatiq[redis]==2.2.1",),
         workers=dict.fromkeys(
-            ("asyncio", "threads"), ("dramatiq", "--processes", "1", "--threads", "10", "--skip-logging", "peer_dramatiq")
+            ("asyncio", "threads"),
+            ("dramatiq", "--processes", "1", "--threads", "10", "--skip-logging", "peer_dramatiq"),
         ),
         note="Redis; asyncio: coroutines that ten threads wait for",
     ),

@@ -1,12 +1,11 @@
 """`make bench-worker`: workers and pushes of Crossdock beside those of other Python libraries, in the same run.
 
-Each library is installed in an environment of its own, in a cache folder. Redis and PostgreSQL are started on free ports
-in a temporary folder. A library whose needs are not met is skipped by name.
+Each library is installed in an environment of its own, in a cache folder. Redis and PostgreSQL are started on free
+ports in a temporary folder. A library whose needs are not met is skipped by name.
 """
 
 import argparse
 import signal
-import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,18 +14,13 @@ from typing import Final
 
 from bench.machine import describe
 from bench.process import ServerFailed
-from bench.table import Goal, ms, show, show_goals
+from bench.table import show, show_goals
 from bench.worker.measure import Failed, Measured, Result, Sizes
 from bench.worker.peers import OURS, PEERS, Peer
+from bench.worker.report import HEADS, goals, median, row
 from bench.worker.services import SERVICES
 from bench.worker.venvs import NotInstalled, cache_folder, installed
 
-_HEADS: Final = (
-    "library", "drain asyncio/s", "drain threads/s", "push 1/s", "push 16/s", "push bulk/s", "start p50 ms",
-    "start p99 ms",
-)  # fmt: skip
-
-#: Each figure: its heading among the goals, and whether more is better.
 _NAMES: Final = tuple(peer.name for peer in (OURS, *PEERS))
 
 
@@ -37,7 +31,9 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=1, help="runs; the figures are medians [1]")
     parser.add_argument("--only", default="", help=f"libraries, with commas, of {', '.join(_NAMES)}")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder of the environments [%(default)s]")
-    parser.add_argument("--folder", type=Path, default=None, help="folder for data, on the disk to measure [a temporary]")
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="folder for data, on the disk to measure [a temporary]"
+    )
     found = parser.parse_args(words)
     unknown = set(filter(None, found.only.split(","))) - set(_NAMES)
     if unknown:
@@ -49,7 +45,9 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 def _measure(peer: Peer, cache: Path, folder: Path, sizes: Sizes) -> Result:
     """Raises NotInstalled, Failed or ServerFailed."""
-    programs = installed(cache, peer.program, peer.packages, peer.python) if peer.packages else Path(sys.executable).parent
+    programs = (
+        installed(cache, peer.program, peer.packages, peer.python) if peer.packages else Path(sys.executable).parent
+    )
     folder.mkdir()
     folder.chmod(0o711)  # PostgreSQL runs as another user
     with SERVICES[peer.service](folder / "server") as service:
@@ -79,66 +77,17 @@ def main(words: Sequence[str] | None = None) -> int:
                     print(f"SKIPPED {peer.name}: {error}", flush=True)
                 else:
                     runs.setdefault(peer.name, []).append(result)
-                    print(" ".join(_row(peer.name, result)), flush=True)
-    medians = {name: _median(results) for name, results in runs.items() if name not in skipped}
-    show("Python libraries", _HEADS, [_row(name, result) for name, result in medians.items()])
+                    print(" ".join(row(peer.name, result)), flush=True)
+    medians = {name: median(results) for name, results in runs.items() if name not in skipped}
+    show("Python libraries", HEADS, [row(name, result) for name, result in medians.items()])
     for peer in (OURS, *PEERS):
         if peer.name in medians and peer.note:
             print(f"* {peer.name}: {peer.note}")
     for name, why in skipped.items():
         print(f"* {name}: NOT MEASURED, because {why.splitlines()[0]}")
     if OURS.name in medians and len(medians) > 1:
-        show_goals(_goals(medians[OURS.name], {name: each for name, each in medians.items() if name != OURS.name}))
+        show_goals(goals(medians[OURS.name], {name: each for name, each in medians.items() if name != OURS.name}))
     return 1 if OURS.name in skipped else 0
-
-
-def _row(name: str, result: Result) -> tuple[str, ...]:
-    rates = (
-        result.drain.get("asyncio"), result.drain.get("threads"), result.push_one, result.push_sixteen, result.push_bulk,
-    )  # fmt: skip
-    times = (result.start_p50, result.start_p99)
-    return (
-        name,
-        *("-" if rate is None else f"{rate:,.0f}" for rate in rates),
-        *("-" if seconds is None else ms(seconds) for seconds in times),
-    )
-
-
-def _median(results: list[Result]) -> Result:
-    def of(name: str) -> float | None:
-        found = [value for each in results if (value := getattr(each, name)) is not None]
-        return statistics.median(found) if found else None
-
-    return Result(
-        push_one=of("push_one"),
-        push_sixteen=of("push_sixteen"),
-        push_bulk=of("push_bulk"),
-        drain={mode: statistics.median(each.drain[mode] for each in results) for mode in results[0].drain},
-        start_p50=of("start_p50"),
-        start_p99=of("start_p99"),
-    )
-
-
-def _goals(ours: Result, others: dict[str, Result]) -> list[Goal]:
-    """Ratios to the best of the others, which may be another library each time."""
-
-    def ratio(what: str, own: float, rates: dict[str, float], least: float) -> Goal:
-        best = max(rates, key=lambda name: rates[name])
-        return Goal(f"{what}, to {best} with {rates[best]:,.0f}/s", own / rates[best], "least", least)
-
-    drains = {name: max(each.drain.values()) for name, each in others.items() if each.drain}
-    sixteens = {name: each.push_sixteen for name, each in others.items() if each.push_sixteen is not None}
-    ones = {name: each.push_one for name, each in others.items() if each.push_one is not None}
-    bulks = {name: each.push_bulk for name, each in others.items() if each.push_bulk is not None}
-    goals = [
-        *(ratio(f"drain {mode}", rate, drains, 3.0) for mode, rate in ours.drain.items()),
-        ratio("push one by one, 16 threads", ours.push_sixteen or 0.0, sixteens, 2.0),
-        ratio("push one by one, 1 thread", ours.push_one or 0.0, ones, 1.0),
-        Goal("push to start p50, ms", (ours.start_p50 or 0.0) * 1e3, "most", 1.0),
-    ]
-    if bulks:
-        goals.append(ratio("push in bulk", ours.push_bulk or 0.0, bulks, 1.0))
-    return goals
 
 
 if __name__ == "__main__":

@@ -111,10 +111,32 @@ def postgres(folder: Path) -> Iterator[Service]:
             raise NotInstalled("PostgreSQL does not run as root, and there is no user postgres") from None
         as_user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
         os.chown(data, user.pw_uid, user.pw_gid)
-    first = [str(tools / "initdb"), "-D", str(data), "--username=postgres", "--auth=trust", "--no-locale", "--encoding=UTF8"]
-    subprocess.run([*as_user, *first], check=True, capture_output=True, timeout=_PATIENCE_S)
-    settings = ("listen_addresses=127.0.0.1", f"port={port}", f"unix_socket_directories={data}", "logging_collector=off")
-    command = [*as_user, str(tools / "postgres"), "-D", str(data), *(word for each in settings for word in ("-c", each))]
+    first = [
+        str(tools / "initdb"),
+        "-D",
+        str(data),
+        "--username=postgres",
+        "--auth=trust",
+        "--no-locale",
+        "--encoding=UTF8",
+    ]
+    try:
+        subprocess.run([*as_user, *first], check=True, capture_output=True, text=True, timeout=_PATIENCE_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotInstalled(f"initdb failed: {getattr(error, 'stderr', None) or error}") from error
+    settings = (
+        "listen_addresses=127.0.0.1",
+        f"port={port}",
+        f"unix_socket_directories={data}",
+        "logging_collector=off",
+    )
+    command = [
+        *as_user,
+        str(tools / "postgres"),
+        "-D",
+        str(data),
+        *(word for each in settings for word in ("-c", each)),
+    ]
     with Process(command, folder / "log") as process:
         service = _Postgres(tools, port)
         process.wait_until(service.answers, "answer to SELECT 1")

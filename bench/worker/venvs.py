@@ -44,10 +44,22 @@ def installed(cache: Path, name: str, packages: tuple[str, ...], least: tuple[in
         print(f"installing {' '.join(packages)}", flush=True)
         try:
             _run([python, "-m", "venv", "--clear", str(folder)])
-            _run([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+            _run(
+                [
+                    str(folder / "bin" / "python"),
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    *packages,
+                ]
+            )
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", "") or str(error)
-            raise NotInstalled(f"pip could not install it: {said.strip().splitlines()[-1] if said else error}") from error
+            raise NotInstalled(
+                f"pip could not install it: {said.strip().splitlines()[-1] if said else error}"
+            ) from error
         (folder / _READY).touch()
     return folder / "bin"
 

@@ -1,7 +1,7 @@
 """What the programs of all libraries share. Only Python's own modules: each program runs in its library's venv.
 
-A program is called as `program.py push COUNT LANES`, `bulk COUNT` or `latency COUNT GAP_MS`, and prints one line of JSON.
-Its tasks are `noop` and `stamp`. The worker counts them with a Tally and writes a report after the last one.
+A program is called as `program.py push COUNT LANES`, `bulk COUNT` or `latency COUNT GAP_MS`, and prints one line of
+JSON. Its tasks are `noop` and `stamp`. The worker counts them with a Tally and writes a report after the last one.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Huey on Redis, with its blocking queue. It has no bulk push."""
 
 from common import URL, Tally, main
-
 from huey import RedisHuey
 
 huey = RedisHuey("bench", url=URL, results=False, immediate=False)

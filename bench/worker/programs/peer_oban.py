@@ -8,10 +8,9 @@ from typing import Any
 import orjson
 import uvloop
 from common import URL, Tally, main_async
-from psycopg.types.json import set_json_dumps, set_json_loads
-
 from oban import Oban, worker
 from oban.schema import install
+from psycopg.types.json import set_json_dumps, set_json_loads
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)

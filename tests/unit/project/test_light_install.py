@@ -18,8 +18,14 @@ PACKAGES: Final = tuple(sorted(set().union(*EXTRAS.values())))
 #: Modules of the public API and of the command line.
 LIGHT: Final = (
     "crossdock",
-    "crossdock.client",
+    "crossdock.app.app",
     "crossdock.cli.main",
+    "crossdock.client.aio",
+    "crossdock.client.client",
+    "crossdock.testing.jobs",
+    "crossdock.testing.plugin",
+    "crossdock.worker.child",
+    "crossdock.worker.supervisor",
 )
 
 #: Commands whose code needs an extra. All others work with the light install.
