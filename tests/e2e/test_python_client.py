@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ from crossdock.client.errors import (
     WrongPassword,
 )
 from crossdock.client.jobs import NewJob, Schedule
+from crossdock.server.endpoints import LISTENERS
 from tests.support.certificates import authority
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.patience import PATIENCE_S, wait_until
@@ -294,6 +296,10 @@ def test_children_after_a_fork_open_connections_of_their_own(server: Server, pro
 # Servers that stop, are full or refuse
 
 
+def more_than(pushed: list[str], count: int) -> bool:
+    return len(pushed) > count
+
+
 def test_pushes_go_on_after_the_server_was_killed_and_started_again(tmp_path: Path) -> None:
     with Server(tmp_path / "data", keeps_ports=True) as server, Client(server.url, patience_s=PATIENCE_S) as client:
         stop = threading.Event()
@@ -307,11 +313,10 @@ def test_pushes_go_on_after_the_server_was_killed_and_started_again(tmp_path: Pa
         with ThreadPoolExecutor(4) as pool:
             futures = [pool.submit(push) for _ in range(4)]
             for _ in range(3):
-                before = len(pushed)
-                wait_until(lambda before=before: len(pushed) > before + 20, "some pushes")
+                enough = len(pushed) + 20
+                wait_until(partial(more_than, pushed, enough), "some pushes")
                 server.restart()
-            before = len(pushed)
-            wait_until(lambda: len(pushed) > before + 20, "pushes after the last start")
+            wait_until(partial(more_than, pushed, len(pushed) + 20), "pushes after the last start")
             stop.set()
             for future in futures:
                 future.result(PATIENCE_S)
@@ -418,7 +423,7 @@ def test_what_the_server_refuses(client: Client) -> None:
 def test_a_unix_socket(tmp_path: Path) -> None:
     path = Path("/tmp") / f"crossdock-{os.getpid()}.sock"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
-    listen = [part for name in ("workq", "masenko", "redis", "web") for part in ("--listen", f"{name}=off")]
+    listen = [part for name in LISTENERS if name != "faktory" for part in ("--listen", f"{name}=off")]
     command = [sys.executable, "-m", "crossdock", "up", "--data", str(tmp_path / "data"), *listen]
     process = subprocess.Popen(
         [*command, "--listen", f"faktory=unix:{path}"],

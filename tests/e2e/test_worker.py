@@ -101,7 +101,7 @@ def test_a_failure_is_reported_with_its_backtrace(server: Server, tmp_path: Path
         worker.wait_for_log("a job failed: ValueError: it broke")
         wait_until(lambda: shown(server, handle.id)["job"]["state"] == "retrying", "the failure")
         assert f"jid={handle.id} kind=fail attempt=1" in worker.log()
-    failure = shown(server, handle.id)["job"]["failure"]
+    failure = shown(server, handle.id)["job"]["error"]
     assert (failure["group"], failure["message"]) == ("ValueError", "it broke")
     assert "worker_tasks.py" in "".join(failure["backtrace"])
 
@@ -251,7 +251,7 @@ def test_the_check_tells_whether_a_worker_works(server: Server, tmp_path: Path) 
     assert (checked.code, checked.out) == (1, "")
     assert "no worker runs with the status file" in checked.err
     with worker:
-        wait_until(lambda: worker.status.exists(), "the status file")
+        wait_until(worker.status.exists, "the status file")
         wait_until(lambda: operator.run("worker", "check", "--status", str(worker.status)).code == 0, "a good check")
         found = operator.json("worker", "check", "--status", str(worker.status))["workers"]
         assert [(each["state"], each["processes"], each["problem"]) for each in found] == [("running", 1, "")]

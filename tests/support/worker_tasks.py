@@ -188,13 +188,13 @@ def halfway(name: str) -> None:
 
 
 @app.task
-def later(name: str) -> None | Snooze:
+def later(name: str) -> Snooze | None:
     note("later", name, current_job().attempt)
     return Snooze("0s") if current_job().attempt == 1 else None
 
 
 @app.task
-def split(number: int) -> None | Reschedule:
+def split(number: int) -> Reschedule | None:
     note("split", number)
     return Reschedule(split, number - 1) if number else None
 

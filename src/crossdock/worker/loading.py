@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from crossdock.app.app import App
 
 _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?")
+#: Files whose lines in a traceback say nothing about the user's code.
+_IMPORTING: Final = frozenset({__file__, importlib.__file__})
 #: Longest list of files that `--reload` watches.
 _FILES_AT_MOST: Final = 20_000
 
@@ -29,7 +31,7 @@ class NotLoadable(CrossdockError):
 
 def check_target(target: str) -> None:
     """Raises NotLoadable if it is not MODULE or MODULE:APP."""
-    if _TARGET.fullmatch(target):
+    if _TARGET.fullmatch(target) and not target.endswith(".py"):
         return
     hint = ""
     if target.endswith(".py") or "/" in target or "\\" in target:
@@ -67,11 +69,11 @@ def _import(name: str, folder: Path) -> object:
         raise NotLoadable(
             f"cannot import {name}: it imports {missing}, which is not installed; install it where crossdock is "
             "installed",
-            _trace(),
+            _trace(error),
         ) from error
     except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise NotLoadable(f"cannot import {name}: {text}{_where(error)}", _trace()) from error
+        raise NotLoadable(f"cannot import {name}: {text}{_where(error)}", _trace(error)) from error
 
 
 def _where(error: BaseException) -> str:
@@ -82,8 +84,17 @@ def _where(error: BaseException) -> str:
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
-def _trace() -> str:
-    return traceback.format_exc()[-8_000:]
+def _trace(error: BaseException) -> str:
+    """The traceback, without the lines of the import itself."""
+    shown = traceback.TracebackException.from_exception(error)
+    shown.stack = traceback.StackSummary.from_list(
+        [
+            frame
+            for frame in shown.stack
+            if not frame.filename.startswith("<frozen") and frame.filename not in _IMPORTING
+        ]
+    )
+    return "".join(shown.format(chain=False))[-8_000:]
 
 
 def _is_app(value: object) -> bool:

@@ -135,6 +135,9 @@ class Pool:
                 self._spawn(alone=child.alone)
             else:
                 self.recycle(child, why)
+        starting = sum(not child.alone and child.phase is Phase.STARTING for child in self.children)
+        for _ in range(starting, self._options.processes):
+            self._spawn()
 
     def drain(self, child: ChildProcess, within_s: float) -> None:
         """Let a process finish the jobs that it has started, and end."""
@@ -158,7 +161,8 @@ class Pool:
         child.forget()
         if not child.drain_by and not self.closing:
             self.failed_starts = self.failed_starts + 1 if child.loaded is None else 0
-            if not child.alone:
+            # With --reload it would fail again in the same way until a file changes.
+            if not child.alone and not (self._options.reload and child.not_loaded):
                 self._spawn(delay_s=_RESTART_DELAYS_S[min(self.failed_starts, len(_RESTART_DELAYS_S) - 1)])
         self.dispatch()
         self._owner.capacity_changed()

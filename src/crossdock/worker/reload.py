@@ -14,7 +14,7 @@ class SourceWatcher:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: set[str] = set()
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._seen = self._stamps()
 
     def watch(self, files: Iterable[str]) -> None:
         """Watch these files from now on, as well as those that were watched before."""

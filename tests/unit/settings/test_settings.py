@@ -247,6 +247,10 @@ def test_only_unknown_variables_are_warned_of() -> None:
     assert found.settings.faktory.password == "y"
 
 
+def test_variables_of_clients_and_of_the_command_line_are_no_mistakes() -> None:
+    assert load({}, {"CROSSDOCK_URL": "crossdock://host", "CROSSDOCK_SERVER": "https://host:7420"}).warnings == []
+
+
 def test_objectives_are_read_by_queue() -> None:
     text = """
         [slo.mail]
