@@ -131,7 +131,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that the server pushes again and again: at the times of a cron line, or every so many seconds."""
+    """A job that the server pushes again and again: at the times of a cron line, or every `every_s` seconds."""
 
     name: str
     job: NewJob
