@@ -289,7 +289,7 @@ def test_a_batch_is_made_from_asyncio(app: App) -> None:
     assert sorted(done) == ["a", "all", "b", "c", "inner"]
 
 
-def test_schedules_are_stored_and_run(app: App) -> None:
+def test_schedules_are_stored_and_run(app: App, server: Server) -> None:
     done: list[int] = []
 
     @app.task
@@ -298,11 +298,11 @@ def test_schedules_are_stored_and_run(app: App) -> None:
 
     app.every("1s")(tick)
     app.cron("0 3 * * *", zone="Europe/Berlin", name="nightly")(tick.job(5))
-    app.client.sync_schedules(app.name, app.schedules)
+    app.sync()
     work_one(app, [app.queue], wait_s=PATIENCE_S / 4)
     work_one(app, [app.queue], wait_s=PATIENCE_S / 4)
     assert done == [0, 0]
-    app.client.sync_schedules(app.name, [])
+    asyncio.run(App(server.url, name=app.name).async_sync())  # the next version of the application has none
 
 
 def test_a_payload_that_is_too_large_fails_at_the_push(app: App) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar, Unpack, cast, overload
+from weakref import WeakSet
+
+import msgspec
 
 from crossdock.app.batches import AppBatch, AsyncAppBatch, new_async_batch, new_batch
 from crossdock.app.bundles import Bundle
@@ -28,6 +33,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _SHOWN_CHARS: Final = 100
+
+#: Clients that are closed when the interpreter ends. A program that only pushes need not close anything.
+_opened: Final[WeakSet[Client]] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for client in list(_opened):
+        client.close()
 
 
 class App:
@@ -168,17 +182,29 @@ class App:
         ]
         return [*of_tasks, *self._queue_rates.values()]
 
+    @property
+    def sync_digest(self) -> str:
+        """Changes when the schedules or the rate limits do. It is the same in all processes."""
+        return hashlib.sha256(msgspec.json.encode([self.name, self.schedules, self.rates])).hexdigest()
+
     def sync(self) -> None:
-        """Replace this application's schedules and rate limits on the server. A worker does it when it starts."""
-        schedules, rates = self.schedules, self.rates
-        self.client.sync_schedules(self.name, schedules)
-        self.client.sync_rates(self.name, rates)
+        """Replace this application's schedules and rate limits on the server. A worker does it when it starts.
+
+        A server without these extensions has none to replace. Raises Unsupported if there are some.
+        """
+        schedules, rates, has = self.schedules, self.rates, self.client.features().extensions
+        if schedules or "schedules" in has:
+            self.client.sync_schedules(self.name, schedules)
+        if rates or "rates" in has:
+            self.client.sync_rates(self.name, rates)
 
     async def async_sync(self) -> None:
         """As `sync`, for asyncio."""
-        schedules, rates = self.schedules, self.rates
-        await self.async_client.sync_schedules(self.name, schedules)
-        await self.async_client.sync_rates(self.name, rates)
+        schedules, rates, has = self.schedules, self.rates, (await self.async_client.features()).extensions
+        if schedules or "schedules" in has:
+            await self.async_client.sync_schedules(self.name, schedules)
+        if rates or "rates" in has:
+            await self.async_client.sync_rates(self.name, rates)
 
     # Jobs
 
@@ -239,6 +265,7 @@ class App:
             with self._lock:
                 if self._client is None:
                     self._client = self._new_client()
+                    _opened.add(self._client)
         return self._client
 
     @property

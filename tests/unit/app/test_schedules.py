@@ -42,6 +42,17 @@ def test_schedules_as_the_server_receives_them() -> None:
     assert [_same(each) for each in app.schedules] == [_same(each) for each in (first, second, third)]
 
 
+def test_the_digest_changes_with_schedules_and_rates() -> None:
+    def app(every: str, rate: str) -> App:
+        app = App()
+        app.every(every)(app.task(name="task", rate=rate)(lambda: None))
+        return app
+
+    digests = [app(*each).sync_digest for each in (("1m", "1/s"), ("1m", "1/s"), ("2m", "1/s"), ("1m", "2/s"))]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
 def _same(schedule: Schedule) -> tuple[str, str]:
     return schedule.name, schedule.job.jid
 
