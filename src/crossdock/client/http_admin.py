@@ -148,11 +148,11 @@ def _error(body: bytes) -> str:
 def read_token(path: Path) -> str:
     """The token in a file: the last word of its first line, so that a line of http.token_file serves, too.
 
-    Raises ClientError if other users can read it.
+    Raises ClientError if other users can read it. Windows keeps access in lists, which are not checked.
     """
     try:
         with path.open("rb") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise ClientError(f"other users can read {path}; run chmod 600 {path}")
             words = file.read(_TOKEN_BYTES).decode("utf-8", "replace").partition("\n")[0].split()
     except OSError as error:
