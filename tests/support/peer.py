@@ -54,7 +54,7 @@ class Peer(ABC):
     waits: ClassVar[bool] = True  #: a fetch can wait for a job
     by_name: ClassVar[bool] = False  #: within the protocol, only a worker of the same name can settle its leases
     says_when: ClassVar[bool] = False  #: a failure report sets the time of the next attempt: immediately
-    remembers: ClassVar[str] = "_leases"  #: the attribute of its session with its leases, if there is one
+    remembers: ClassVar[str] = "leases"  #: the attribute of its session with its leases, if there is one
     #: Of jobs pushed through this protocol
     keeps: ClassVar[bool] = False  #: they are kept after success
     backs_off: ClassVar[bool] = True  #: they wait before the next attempt

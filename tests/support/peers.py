@@ -86,6 +86,7 @@ class ViaFaktory(Peer):
 
 class ViaWorkq(Peer):
     protocol = "workq"
+    remembers = "_leases"
     lease_s = pushed_lease_s = 60.0
     keeps = True
     backs_off = expiry_fails = False

@@ -42,7 +42,11 @@ ATTEMPTS: Final = TableSchema(
         ("pushed_at", TIME, "when the job was pushed"),
         ("leased_at", TIME, "when the lease began"),
         ("closed_at", TIME, "when the lease ended"),
-        ("outcome", TEXT, "succeeded, failed, lost, expired, returned, stalled, advanced, moved, removed or surfaced"),
+        (
+            "outcome",
+            TEXT,
+            "succeeded, failed, lost, expired, returned, snoozed, stalled, advanced, moved, removed or surfaced",
+        ),
         ("state", TEXT, "the job's state afterwards; gone: it no longer exists"),
         ("wait_s", FLOAT, "seconds from ready to leased"),
         ("run_s", FLOAT, "seconds from leased to the end"),

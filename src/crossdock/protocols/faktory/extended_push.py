@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from crossdock.protocols.faktory.session import FaktorySession
 
 VIA: Final = "faktory"
+
+T = TypeVar("T")
 
 DEPENDENCIES_AT_MOST: Final = 1_000
 TAGS_AT_MOST: Final = 100
@@ -51,7 +53,7 @@ _decode_keyed = msgspec.json.Decoder(_Keyed).decode
 _quote = msgspec.json.Encoder().encode
 
 
-def _read(decode: Callable[[Any], Any], body: Any) -> Any:
+def _read(decode: Callable[[bytes | memoryview], T], body: bytes | memoryview) -> T:
     """Raises InvalidJob."""
     try:
         if isinstance(body, bytes) and not body.isascii():
@@ -64,15 +66,13 @@ def _read(decode: Callable[[Any], Any], body: Any) -> Any:
 def push(session: "FaktorySession", body: bytes | memoryview) -> bytes:
     dispatcher = session.dispatcher
     try:
-        asked: ExtendedBody = _read(_decode_one, body)
+        asked = _read(_decode_one, body)
         one = extended_spec(asked, dispatcher)
     except InvalidJob as refused:
         return error(str(refused))
-    if asked.once and _known(dispatcher, one.jid):
-        return OK
     no_room = dispatcher.no_room(1)
     if no_room is not None:
-        return error(no_room)
+        return OK if asked.once and _known(dispatcher, one.jid) else error(no_room)
     outcome = dispatcher.do(EnqueueOnce(VIA, [one]) if asked.once else Enqueue(VIA, [one]))
     if not outcome or outcome[0] is Refused.DUPLICATE:
         return OK
@@ -90,7 +90,7 @@ def push_large(session: "FaktorySession", body: memoryview) -> Slices:
 
 def push_bulk(session: "FaktorySession", body: bytes) -> Answer:
     try:
-        bodies: list[ExtendedBody] = _read(_decode_many, body)
+        bodies = _read(_decode_many, body)
     except InvalidJob as refused:
         return error(str(refused))
     return slices(session.dispatcher, iter(bodies), partial(_take, session.dispatcher))

@@ -117,7 +117,7 @@ def fetched(job: Job) -> bytes:
         if extra.tags:
             tags = _quote(extra.tags)
         if links is not None:
-            batch = _quote(links.batch)
+            batch = _quote(links.batch) if links.batch else batch
             keeps = keeps or links.foreground
         if type(data) is QlessData:
             keeps = False
@@ -126,13 +126,18 @@ def fetched(job: Job) -> bytes:
     return b'%b,"attempt":%d,"origin":%b,"number":%d,"tags":%b,"batch":%b,"keep_result":%b%b}' % (
         show(job)[:-1],
         job.attempts,
-        _quote(job.origin),
+        _quote_name(job.origin),
         job.number,
         tags,
         batch,
         b"true" if keeps else b"false",
         resqu,
     )
+
+
+@lru_cache(maxsize=64)
+def _quote_name(name: str) -> bytes:
+    return _quote(name)
 
 
 def _is_text(text: bytes) -> bool:

@@ -123,10 +123,11 @@ def _acks(session: "FaktorySession", acks: list[AckBody]) -> Slices:
 
 
 def _wrong_result(asked: AckBody) -> str:
-    size = memoryview(asked.result).nbytes
-    if size > RESULT_BYTES:
+    if asked.result is _UNSET:
+        return ""
+    if memoryview(asked.result).nbytes > RESULT_BYTES:
         return f"result must not be longer than {RESULT_BYTES} bytes"
-    if size and too_deep(bytes(asked.result), JSON_DEPTH):
+    if too_deep(bytes(asked.result), JSON_DEPTH):
         return f"result is nested deeper than {JSON_DEPTH}"
     return ""
 

@@ -107,7 +107,7 @@ def test_pages_of_plans_and_of_a_source(direct: Direct, peer: ControlPeer) -> No
     for limit in (1, 2, 6, 7, 50):
         assert [row["name"] for row in peer.all("schedules", limit=limit)] == ["nightly", *everything]
     status = peer.ask("status")["status"]
-    assert status["schedules"] == {"settings": 1, "resqu": 6, "qless": 0}
+    assert status["schedules"] == {"settings": 1, "app": 0, "resqu": 6, "qless": 0}
 
 
 def test_a_plan_is_edited(direct: Direct, peer: ControlPeer) -> None:
