@@ -7,19 +7,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from crossdock.app.app import App
+    from crossdock.app.context import current_job, progress
+    from crossdock.app.outcomes import Cancel, Reschedule, Retry, Snooze
     from crossdock.client.aio import AsyncClient
     from crossdock.client.client import Client
     from crossdock.client.jobs import NewJob
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["AsyncClient", "Client", "NewJob", "__version__"]
+__all__ = [
+    "App",
+    "AsyncClient",
+    "Cancel",
+    "Client",
+    "NewJob",
+    "Reschedule",
+    "Retry",
+    "Snooze",
+    "__version__",
+    "current_job",
+    "progress",
+]
 
 #: The module of each name.
 _MODULES: Final = {
+    "App": "crossdock.app.app",
     "AsyncClient": "crossdock.client.aio",
+    "Cancel": "crossdock.app.outcomes",
     "Client": "crossdock.client.client",
     "NewJob": "crossdock.client.jobs",
+    "Reschedule": "crossdock.app.outcomes",
+    "Retry": "crossdock.app.outcomes",
+    "Snooze": "crossdock.app.outcomes",
+    "current_job": "crossdock.app.context",
+    "progress": "crossdock.app.context",
 }
 
 

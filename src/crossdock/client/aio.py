@@ -171,6 +171,10 @@ class AsyncClient:
             if time.monotonic() >= until:
                 raise ResultTimeout(f"job {jid} has not ended after {timeout_s:g} s; it may still run")
 
+    async def state(self, jid: str) -> str:
+        """waiting, running, done, dead, cancelled, or unknown for a job that the server does not remember."""
+        return (await self._run(calls.outcome(jid, 0))).state
+
     async def progress(self, jid: str) -> Progress:
         """The progress of a job. The state of a job that is not tracked is `unknown`."""
         return await self._run(calls.progress(jid))

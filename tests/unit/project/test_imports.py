@@ -23,11 +23,14 @@ _INNER: Final = {
     "pipeline": {"model", "lake", "client", "pipeline"},
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
+    "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
+    "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
     "__init__": {"app", "client"},  # imported when a name is first used
