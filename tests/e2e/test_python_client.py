@@ -494,8 +494,8 @@ def test_tls(server: Server, tmp_path: Path) -> None:
                 await client.push(NewJob(kind="k"))
 
         asyncio.run(push(trusted))
-        asyncio.run(push(f"crossdock+tls://localhost:{proxy.port}", ssl.create_default_context(cafile=str(authority.ca))))
         untrusted = f"crossdock+tls://localhost:{proxy.port}"
+        asyncio.run(push(untrusted, ssl.create_default_context(cafile=str(authority.ca))))
         with Client(untrusted, patience_s=0) as client, pytest.raises(NoServer, match="certificate verify failed"):
             client.push(NewJob(kind="k"))
         with pytest.raises(NoServer, match="certificate verify failed"):
