@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow]
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("worker")
     config = folder / "crossdock.toml"
-    config.write_text('[resqu.queues]\nwork = "work"\n')
+    config.write_text('[mapping.static.default]\ndefault = "work"\n')  # the queue of Resqu's jobs
     with Server(folder / "data", {"config": config}, protocols=LISTENING) as running:
         yield running
 
