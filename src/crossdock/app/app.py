@@ -71,6 +71,8 @@ class App:
         self._lock: Final = threading.Lock()
         self._client: Client | None = None
         self._async_client: AsyncClient | None = None
+        self._new_client: Callable[[], Client] = lambda: Client(self._url, connect=self._connect)
+        self._new_async_client: Callable[[], AsyncClient] = lambda: AsyncClient(self._url, connect=self._connect)
 
     def __repr__(self) -> str:
         return f"<App {self.name} with {len(self.tasks)} tasks>"
@@ -262,7 +264,7 @@ class App:
         if self._client is None:
             with self._lock:
                 if self._client is None:
-                    self._client = Client(self._url, connect=self._connect)
+                    self._client = self._new_client()
                     _opened.add(self._client)
         return self._client
 
@@ -272,7 +274,7 @@ class App:
         if self._async_client is None:
             with self._lock:
                 if self._async_client is None:
-                    self._async_client = AsyncClient(self._url, connect=self._connect)
+                    self._async_client = self._new_async_client()
         return self._async_client
 
     def close(self) -> None:
@@ -297,13 +299,16 @@ class App:
         url: str | None = None,
         connect: Connect | None = None,
         now: Callable[[], float] | None = None,
-        client: Client | None = None,
-        async_client: AsyncClient | None = None,
+        new_client: Callable[[], Client] | None = None,
+        new_async_client: Callable[[], AsyncClient] | None = None,
     ) -> Iterator[App]:
-        """Use another server, network, clock or clients in a `with` block, for tests. It closes `client` at its end."""
+        """Use another server, network, clock or other clients in a `with` block, for tests."""
         before = self._url, self._connect, self.now, self._client, self._async_client
+        makers = self._new_client, self._new_async_client
         with self._lock:
-            self._url, self._connect, self._client, self._async_client = url, connect, client, async_client
+            self._url, self._connect, self._client, self._async_client = url, connect, None, None
+            self._new_client = new_client or self._new_client
+            self._new_async_client = new_async_client or self._new_async_client
         self.now = self.now if now is None else now
         try:
             yield self
@@ -311,6 +316,7 @@ class App:
             self.close()
             with self._lock:
                 self._url, self._connect, self.now, self._client, self._async_client = before
+                self._new_client, self._new_async_client = makers
 
 
 def _ended(sentence: str) -> str:

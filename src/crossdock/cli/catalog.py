@@ -135,6 +135,16 @@ Examples:
     },
 )
 
+_RATE: Final = Noun(
+    "List rate limits.",
+    """\b
+Examples:
+  crossdock rate list
+  crossdock rate list --json
+""",
+    {"list": Entry("List the rate limits with what is left of them.", "rate:list_rates")},
+)
+
 _AUDIT: Final = Noun(
     "List what operators changed.",
     """\b
@@ -216,10 +226,12 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "batch": _BATCH,
     "tag": _TAG,
     "failure": _FAILURE,
+    "rate": _RATE,
     "audit": _AUDIT,
     "lake": _LAKE,
     "pipeline": _PIPELINE,
     "report": _REPORT,
+    "cert": Entry("Make a certificate for development.", "cert:cert"),
     "password": Entry("Print the argon2id hash of a password, for http.password.", "password:password"),
     "backup": Entry("Copy the data to DEST, a new folder, and verify the copy.", "data:backup"),
     "restore": Entry("Verify BACKUP, copy it to the data folder, and verify that.", "data:restore"),
