@@ -44,24 +44,11 @@ _DIALECTS: Final = ("engine.qless", "engine.resqu")
 
 #: Modules of the client that programs use. Those beside them are for the command line.
 _PUBLIC_CLIENT: Final = frozenset(
-    [
-        "address",
-        "aio",
-        "base",
-        "bulk_push",
-        "calls",
-        "client",
-        "durations",
-        "encode",
-        "errors",
-        "jobs",
-        "lane",
-        "link",
-        "retries",
-        "transport",
-        "wire",
-    ]
-)
+    {
+        "address", "aio", "base", "bulk_push", "call", "calls", "client", "durations", "encode", "errors", "jobs",
+        "lane", "lanes", "pool", "retries", "transport", "wire", "worker_calls",
+    }
+)  # fmt: skip
 
 
 def is_in(module: str, package: str) -> bool:
