@@ -37,7 +37,7 @@ from crossdock.client.errors import (
 from crossdock.client.jobs import NewJob, Schedule
 from crossdock.client.transport import SocketTransport
 from crossdock.server.endpoints import LISTENERS
-from tests.support.certificates import authority
+from tests.support.certificates import Authority
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
@@ -481,9 +481,9 @@ def test_a_unix_socket(tmp_path: Path) -> None:
 
 
 def test_tls(server: Server, tmp_path: Path) -> None:
-    certificates = authority(tmp_path)
-    with LossyProxy(server.address, tls=certificates.server_context()) as proxy:
-        trusted = f"crossdock+tls://localhost:{proxy.port}?ca={certificates.ca}"
+    authority = Authority(tmp_path)
+    with LossyProxy(server.address, tls=authority.sign("server").server_context()) as proxy:
+        trusted = f"crossdock+tls://localhost:{proxy.port}?ca={authority.ca}"
         with Client(trusted) as client:
             client.push(NewJob(kind="k"))
             client.push_many(NewJob(kind="k", args=["x" * 1_000]) for _ in range(2_000))
@@ -494,7 +494,7 @@ def test_tls(server: Server, tmp_path: Path) -> None:
                 await client.push(NewJob(kind="k"))
 
         asyncio.run(push(trusted))
-        asyncio.run(push(f"crossdock+tls://localhost:{proxy.port}", ssl.create_default_context(cafile=certificates.ca)))
+        asyncio.run(push(f"crossdock+tls://localhost:{proxy.port}", ssl.create_default_context(cafile=str(authority.ca))))
         untrusted = f"crossdock+tls://localhost:{proxy.port}"
         with Client(untrusted, patience_s=0) as client, pytest.raises(NoServer, match="certificate verify failed"):
             client.push(NewJob(kind="k"))

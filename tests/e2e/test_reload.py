@@ -115,6 +115,18 @@ def test_a_reload_is_in_the_audit_trail_with_the_names_of_the_settings(
     assert (row["target"], row["count"]) == ("settings:server.log,faktory.password", 2)
 
 
+def test_sighup_is_in_the_audit_trail(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text('[server]\nlog = "debug"\n[limits]\njobs = 7\n', "utf-8")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: len(operator.json("audit", "list")["audit"]) == 1, server.log)
+    (row,) = operator.json("audit", "list")["audit"]
+    assert (row["user"], row["address"], row["via"], row["action"]) == ("SIGHUP", "local", "signal", "reload")
+    assert (row["target"], row["count"]) == ("settings:server.log", 1)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "no setting was changed" in server.log(), server.log)
+    assert len(operator.json("audit", "list")["audit"]) == 1, "nothing was changed"
+
+
 def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:
     with Server(tmp_path / "data", {"lake.on": "false"}, protocols=("faktory", "http"), config=config) as server:
         with socket.create_connection(("127.0.0.1", server.ports["http"]), PATIENCE_S) as browser:

@@ -215,10 +215,10 @@ class EngineBesideReference(RuleBasedStateMachine):
 
     @rule(names=st.lists(queues, max_size=4))
     def lease_at_random(self, names: list[str]) -> None:
-        self.do(c.LeaseNext("workq", names, "", values.TERMS[1], at_random=True))
+        self.do(c.LeaseNext("workq", tuple(names), "", values.TERMS[1], at_random=True))
 
     def _lease(self, via: str, names: Sequence[str], worker: str, terms: c.LeaseTerms) -> LeaseRef | None:
-        held: LeaseRef | None = self.do(c.LeaseNext(via, names, worker, terms))
+        held: LeaseRef | None = self.do(c.LeaseNext(via, tuple(names), worker, terms))
         if held is not None:
             self.leases.append(held)
         return held

@@ -231,6 +231,7 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "lake": _LAKE,
     "pipeline": _PIPELINE,
     "report": _REPORT,
+    "cert": Entry("Make a certificate for development.", "cert:cert"),
     "password": Entry("Print the argon2id hash of a password, for http.password.", "password:password"),
     "backup": Entry("Copy the data to DEST, a new folder, and verify the copy.", "data:backup"),
     "restore": Entry("Verify BACKUP, copy it to the data folder, and verify that.", "data:restore"),

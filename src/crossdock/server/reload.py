@@ -9,7 +9,7 @@ from crossdock.settings.schema import Settings
 from crossdock.settings.table import LISTS, TABLE
 
 #: Settings of the web process. It is started again when one of them changes.
-_WEB: Final = frozenset({"http.password", "http.token_file", "http.hosts", "http.tls_cert", "http.tls_key"})
+_WEB: Final = frozenset({"http.password", "http.token_file", "http.hosts", "tls.cert", "tls.key"})
 
 #: Settings of the log, in all processes.
 LOG: Final = frozenset({"server.log", "server.log_format"})

@@ -65,10 +65,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faktory: Annotated[str, Meta(description="Faktory listener. Port 0 chooses a free port")] = "127.0.0.1:7419"
     workq: Annotated[
-        str, Meta(description="Workq listener. The protocol has no password: loopback or unix:PATH only")
+        str,
+        Meta(description="Workq listener, without a password: loopback, unix:PATH, or tls: with tls.client_ca"),
     ] = "127.0.0.1:9922"
     masenko: Annotated[
-        str, Meta(description="Masenko listener. The protocol has no password: loopback or unix:PATH only")
+        str,
+        Meta(description="Masenko listener, without a password: loopback, unix:PATH, or tls: with tls.client_ca"),
     ] = "127.0.0.1:12345"
     redis: Annotated[str, Meta(description="Redis listener, for qless and Resqu too. Port 0 chooses a free port")] = (
         "127.0.0.1:7379"
@@ -216,10 +218,24 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="Comma-separated host names under which browsers may open the dashboard, besides the address"),
     ] = ""
-    tls_cert: Annotated[str, Meta(description="Certificate chain of the HTTP listener (PEM). Empty: plain HTTP")] = ""
-    tls_key: Annotated[str, Meta(description="Private key of that certificate (PEM)")] = ""
+
+
+class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cert: Annotated[
+        str, Meta(description="Certificate chain (PEM) of the listeners whose address begins with tls:")
+    ] = ""
+    key: Annotated[
+        str, Meta(description="Private key of that certificate (PEM), readable by the server's user only")
+    ] = ""
+    client_ca: Annotated[
+        str,
+        Meta(
+            description="Authorities (PEM) that sign the certificates of clients, which must then show one. "
+            "HTTP has its sign-in instead. Empty: clients need no certificate"
+        ),
+    ] = ""
     allow_plaintext: Annotated[
-        bool, Meta(description="Listen beyond loopback without TLS, for a proxy that adds it")
+        bool, Meta(description="Listen beyond loopback without TLS, for a proxy or a tunnel that adds it")
     ] = False
 
 
@@ -395,6 +411,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
+    tls: TlsSettings = TlsSettings()
     qless: QlessSettings = QlessSettings()
     resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()

@@ -25,8 +25,9 @@ _INNER: Final = {
     "client": {"model", "protocols", "client"},
     "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
+    "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},

@@ -66,7 +66,7 @@ class LeaseNext(Command[Job | None], frozen=True, gc=False):
     """
 
     via: str
-    queues: Sequence[str]
+    queues: tuple[str, ...]
     worker: str
     terms: LeaseTerms
     at_random: bool = False  #: choose among the queues that have a job, each with the same probability

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from crossdock.protocols.base import ErrorReply
+
 #: Maximum rows of a page.
 PAGE: Final = 200
 #: Maximum names or IDs of one request.
@@ -424,9 +426,5 @@ def reply(body: Any) -> bytes:
     return _encode(body) + b"\n"
 
 
-#: The beginning of every error reply.
-ERROR: Final = b'{"error":'
-
-
-def error(text: str) -> bytes:
-    return reply({"error": text})
+def error(text: str) -> ErrorReply:
+    return ErrorReply(reply({"error": text}))
