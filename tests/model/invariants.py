@@ -89,6 +89,10 @@ def records_are_consistent(state: EngineState) -> None:
     assert list(state.batch_ends) == sorted((group.end, name) for name, group in state.batches.items())
     dated = {jid: track.until for jid, track in state.progress.items() if track.until < inf}
     assert list(state.progress_ends) == sorted((until, jid) for jid, until in dated.items())
+    kept = {jid: outcome.until for jid, outcome in state.outcomes.items() if outcome.until < inf}
+    assert list(state.outcome_ends) == sorted((until, jid) for jid, until in kept.items())
+    ages = list(state.once.jids.values())
+    assert ages == sorted(ages), "the oldest first"
     assert list(state.next_runs) == sorted((each.next, name) for name, each in state.schedules.items())
     reserved = {name for name, lock in state.locks.items() if not lock.holder}
     assert reserved == set(state.resqu.reserved)

@@ -21,7 +21,15 @@ class Gone(Exception):
 
 
 class Client(Closes):
-    def __init__(self, address: Address, *, wid: str = "", password: str = "", timeout: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        wid: str = "",
+        password: str = "",
+        timeout: float = PATIENCE_S,
+        extensions: bool = False,
+    ) -> None:
         self._kept = b""
         try:
             self.socket = socket.create_connection(address, timeout)
@@ -29,14 +37,14 @@ class Client(Closes):
             raise Gone(str(error)) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            self._hello(wid, password)
+            self._hello(wid, password, {"extensions": 1} if extensions else {})
         except BaseException:
             self.close()
             raise
 
-    def _hello(self, wid: str, password: str) -> None:
+    def _hello(self, wid: str, password: str, more: dict[str, Any]) -> None:
         greeting = json.loads(self.read()[3:])
-        hello: dict[str, Any] = {"v": 2}
+        hello: dict[str, Any] = {"v": 2} | more
         if wid:
             hello |= {"wid": wid, "hostname": "test", "pid": 1, "labels": []}
         if password:
