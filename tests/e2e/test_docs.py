@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.lake.position import POSITION
+from crossdock.lake.location import POSITION
 from tests.support.doc_pages import blocks
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
