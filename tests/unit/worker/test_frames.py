@@ -1,5 +1,7 @@
 """Frames between the supervisor and its child processes."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -50,7 +52,7 @@ def test_messages_survive_a_frame() -> None:
     for message in (loaded, NotLoaded("why", "trace", ["file"])):
         [body] = FrameReader().feed(frame(message))
         assert decode_message(body) == message
-    outcomes = [
+    outcomes: list[Any] = [
         Failed(1, 0.5, "ValueError", "text", ["line"], final=True, delay_s=3.0),
         Snoozed(2, 0.1, 30.0, "why"),
         Returned(3),
