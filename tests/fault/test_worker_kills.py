@@ -1,7 +1,7 @@
 """Workers, their processes and the server are killed at random under load; then every job is accounted for.
 
-Each job writes a line when it starts and when it ends. A job may run again after a kill, but none is lost, none runs
-after it was acknowledged, and no two runs of a job overlap.
+Each job writes a line when it starts and when it ends. A job may run again after a kill, but none is lost, and only as
+many run again as the kills explain.
 """
 
 import os
@@ -47,6 +47,10 @@ def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     runs = runs_of(workers[0])
     lost = [number for number in range(JOBS) if ("end", f"job-{number}") not in runs]
     assert lost == []
+    again = sum(runs["start", f"job-{number}"] - 1 for number in range(JOBS))
+    print({"jobs": JOBS, "kills": KILLS, "runs again": again})
+    held = 2 * (4 + 100)  # by one worker: slots and prefetched jobs of its processes
+    assert again <= KILLS * held
     assert "the supervisor failed" not in workers[0].log()
 
 
