@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up demo test test-long test-quick coverage lint bench bench-pipeline docs pictures build lock \
+.PHONY: help install install-pipeline up demo test test-long test-quick coverage lint bench bench-pipeline bench-worker docs pictures build lock \
 	clean
 
 # The name of a stamp file contains a hash of everything its step depends on. A second run is quick, and a changed lock file
@@ -18,8 +18,9 @@ RELEASE := .venv/.release-$(call hash,pyproject.toml requirements/server.txt req
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 UV := uv==0.13.7
+UPGRADE := --upgrade
 COMPILE := .venv/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
-	--custom-compile-command 'make lock'
+	--custom-compile-command 'make lock' $(UPGRADE)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
@@ -70,6 +71,9 @@ bench: $(TESTS) ## measure the load; PROTOCOL=faktory|workq|masenko|qless|resqu 
 bench-pipeline: $(TESTS) ## measure Spark and DuckDB over generated lakes of 5 and 20 million events; ARGS='--millions 1 --segments 3000'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
+bench-worker: $(TESTS) ## measure the Python worker beside Oban, taskiq, Huey, Dramatiq, SAQ, Celery, RQ and pyfaktory; ARGS='--runs 3'
+	.venv/bin/python -m bench.worker.run $(ARGS)
+
 docs: $(DOCS) ## write the generated references and build the documentation site into site/
 	.venv/bin/python -m crossdock.settings.reference docs/reference/settings.md
 	.venv/bin/python -m crossdock.cli.reference docs/reference/command-line.md
@@ -87,15 +91,15 @@ build: $(RELEASE) ## build the source distribution and the wheel into dist/ and 
 	.venv/bin/python -m build --no-isolation
 	.venv/bin/python -m twine check --strict dist/*
 
-lock: $(SERVER) ## write requirements/*.txt with the newest versions of all dependencies
+lock: $(SERVER) ## write requirements/*.txt with the newest versions of all dependencies; UPGRADE= keeps those that fit
 	test -d .venv/lock || .venv/bin/python -m venv .venv/lock
 	.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install '$(UV)'
-	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
-	$(COMPILE) --upgrade --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
-	$(COMPILE) --upgrade --extra test --extra pipeline -c requirements/server.txt -c requirements/pipeline.txt \
-		pyproject.toml -o requirements/test.txt > /dev/null
-	for extra in docs release; do $(COMPILE) --upgrade --extra $$extra -c requirements/server.txt -c requirements/test.txt \
-		pyproject.toml -o requirements/$$extra.txt > /dev/null; done
+	$(COMPILE) --extra server pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
+	$(COMPILE) --extra server --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
+	$(COMPILE) --extra test -c requirements/server.txt -c requirements/pipeline.txt pyproject.toml \
+		-o requirements/test.txt > /dev/null
+	for extra in docs release; do $(COMPILE) --extra server --extra $$extra -c requirements/server.txt \
+		-c requirements/test.txt pyproject.toml -o requirements/$$extra.txt > /dev/null; done
 
 clean: ## remove .venv, caches and everything that was built; keep the data
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* coverage.xml htmlcov site dist build \

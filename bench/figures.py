@@ -30,10 +30,10 @@ Run = dict[str, Figures]
 def figures(count: int, seconds: float, took: list[float]) -> Figures:
     """`count` may differ from the number of requests: a bulk request carries many jobs."""
     took.sort()
-    return Figures(count, seconds, count / seconds, _rank(took, 0.5), _rank(took, 0.99), _rank(took, 0.999), took[-1])
+    return Figures(count, seconds, count / seconds, rank(took, 0.5), rank(took, 0.99), rank(took, 0.999), took[-1])
 
 
-def _rank(ordered: list[float], share: float) -> float:
+def rank(ordered: list[float], share: float) -> float:
     """The nearest rank: the smallest value that at least this share does not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 

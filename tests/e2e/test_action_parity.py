@@ -20,7 +20,7 @@ from urllib.parse import quote
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.web.pages.commands import JOB_ACTIONS
 from tests.support.patience import wait_until
 from tests.support.server import Server

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.base import Broken, connect
+from crossdock.client.base import connect
+from crossdock.client.errors import Broken
 from crossdock.protocols.faktory.session import BLOCK_S
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.peer import Got, Peer

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 import redis
 
-from crossdock.client.base import NoServer, Refused
 from crossdock.client.bulk import Later, Loader, LoadProgress, Where
+from crossdock.client.errors import NoServer, Refused
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
 from crossdock.logs import EVENTS_A_SECOND

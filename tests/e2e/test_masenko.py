@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.client.masenko import MasenkoClient
 from crossdock.settings.schema import MasenkoSettings
 from tests.support.command_line import Operator

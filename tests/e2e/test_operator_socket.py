@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Broken, NoServer, Refused
+from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.protocols.admin.session import LINE_BYTES
 from crossdock.protocols.admin.socket_path import PATH_BYTES
 from crossdock.server.endpoints import LISTENERS

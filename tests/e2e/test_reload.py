@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
-from crossdock.client.faktory import FaktoryClient
+from crossdock.client.client import Client
+from crossdock.client.errors import Refused
+from crossdock.client.jobs import NewJob
 from tests.support.command_line import Operator
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
@@ -60,10 +61,23 @@ def test_reload_applies_cron_throttles_passwords_and_the_log(server: Server, con
         assert client.fetch("mail") is not None
         assert client.fetch("mail") is None, "the throttle lets one job run"
     with pytest.raises(Refused, match="requires a password"):
-        FaktoryClient(*server.address)
-    with FaktoryClient(*server.address, password="new") as client:
-        client.push({"jid": "job-0003", "jobtype": "T", "args": []})
+        Client(server.url).push(NewJob(kind="T"))
+    with Client(server.url.replace("//", "//:new@")) as client:
+        client.push(NewJob(kind="T"))
     assert '"event": "command"' in server.log(), "the level is debug, also for the connection that was open"
+
+
+def test_reload_applies_rate_limits(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text('[rate.mail]\nqueue = "mail"\nrate = "1/d"\n', "utf-8")
+    assert operator.json("reload")["reload"] == {"changed": ["rate"], "restart": []}
+    with server.client() as client:
+        client.push("job-0001", "mail")
+        client.push("job-0002", "mail")
+        assert client.fetch("mail") is not None
+        assert client.fetch("mail") is None, "one job a day"
+        config.write_text("", "utf-8")
+        assert operator.json("reload")["reload"] == {"changed": ["rate"], "restart": []}
+        assert client.fetch("mail") is not None
 
 
 def test_sighup_reloads_and_says_what_needs_a_restart(server: Server, config: Path) -> None:
@@ -82,8 +96,8 @@ def test_an_invalid_file_changes_nothing(server: Server, config: Path, operator:
     assert ended.err.startswith('crossdock: nothing was changed: cron "x": schedule "every day"')
     wait_until(lambda: "event=reload-failed" in server.log(), server.log)
     assert schedules(server) == []
-    with FaktoryClient(*server.address) as client:
-        client.push({"jid": "job-0001", "jobtype": "T", "args": []})
+    with Client(server.url) as client:
+        client.push(NewJob(kind="T"))
 
 
 def test_a_reload_without_changes_says_so_and_is_not_audited(server: Server, operator: Operator) -> None:
@@ -99,6 +113,18 @@ def test_a_reload_is_in_the_audit_trail_with_the_names_of_the_settings(
     (row,) = operator.json("audit", "list")["audit"]
     assert (row["user"], row["address"], row["action"]) == (getpass.getuser(), "local", "reload")
     assert (row["target"], row["count"]) == ("settings:server.log,faktory.password", 2)
+
+
+def test_sighup_is_in_the_audit_trail(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text('[server]\nlog = "debug"\n[limits]\njobs = 7\n', "utf-8")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: len(operator.json("audit", "list")["audit"]) == 1, server.log)
+    (row,) = operator.json("audit", "list")["audit"]
+    assert (row["user"], row["address"], row["via"], row["action"]) == ("SIGHUP", "local", "signal", "reload")
+    assert (row["target"], row["count"]) == ("settings:server.log", 1)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "no setting was changed" in server.log(), server.log)
+    assert len(operator.json("audit", "list")["audit"]) == 1, "nothing was changed"
 
 
 def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import ClientError
+from crossdock.client.errors import ClientError
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 

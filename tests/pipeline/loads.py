@@ -6,7 +6,7 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.model.commands.admin import Reroute
 from crossdock.model.events import AnyEvent
 from tests.support.all_protocols import AllProtocols, InProcess

@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 from typing import Final
 
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from tests.pipeline.loads import QUEUES, Elsewhere, MixedLoad
 from tests.support.all_protocols import InProcess
 

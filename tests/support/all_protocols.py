@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.client.base import Broken
+from crossdock.client.errors import Broken
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.model.commands.qless import CatchUp
 from crossdock.model.commands.resqu import SetMapping

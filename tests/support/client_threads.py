@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from random import Random
 from typing import Final, TypeVar
 
-from crossdock.client.base import Broken, NoServer
+from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Op
 from tests.support.faktory_client import Gone
 from tests.support.patience import PATIENCE_S

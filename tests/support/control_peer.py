@@ -22,7 +22,7 @@ from crossdock.protocols.worker_registry import WorkerRegistry
 from crossdock.server.endpoints import plan_spec
 from crossdock.server.lease_requests import LeaseRequests
 from crossdock.settings.schema import Settings
-from tests.support.conversation import run_out
+from crossdock.testing.connection import run_out
 from tests.support.dispatcher import PlainDispatcher
 
 VITALS = ServerStatus(

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from random import Random
 from typing import Final
 
-from crossdock.client.base import Broken, NoServer
+from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Kind, Op, Outcome
 from tests.support.client_threads import ClientThreads
 from tests.support.peer import Got, Peer

@@ -9,7 +9,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from crossdock.client.base import Refused, connect
+from crossdock.client.base import connect
+from crossdock.client.errors import Refused
 from tests.support.patience import PATIENCE_S
 from tests.support.peer import Got, Payload, Peer, Wire
 from tests.support.qless_peer import ViaQless

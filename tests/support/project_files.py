@@ -13,6 +13,8 @@ _PATTERNS: Final = (
     "bench/**/*.md",
     "tools/**/*.py",
     "docs/**/*.md",
+    "examples/**/*.py",
+    "examples/**/*.md",
     ".github/**/*.*",
     "*.md",
 )

@@ -4,7 +4,7 @@ import itertools
 import json
 from typing import Any, Final
 
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from tests.support.peer import Got, Payload, Peer, Wire
 
 

@@ -14,7 +14,8 @@ from contextlib import closing, suppress
 from random import Random
 from typing import Any, Final
 
-from crossdock.client.base import Broken, NoServer, Refused, connect
+from crossdock.client.base import connect
+from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.protocols.redis.resqu import scripts
 from tests.support.accounting import Kind, Op, Outcome
 from tests.support.client_threads import ClientThreads

@@ -10,7 +10,7 @@ import time
 import uuid
 from typing import Any, Final
 
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from tests.support.peer import Got, Payload, Peer, Wire
 
 P: Final = "resqu-v4:"

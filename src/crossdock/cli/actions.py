@@ -12,7 +12,7 @@ from crossdock.cli.output import NothingDone, agreed, note, print_json
 from crossdock.cli.parameters import Name
 from crossdock.cli.render.tables import clean, some
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import ClientError, Refused
+from crossdock.client.errors import ClientError, Refused
 from crossdock.protocols.admin.filter_language import is_word, near_field
 
 #: IDs in one request.

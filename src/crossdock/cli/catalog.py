@@ -87,14 +87,17 @@ Examples:
 )
 
 _WORKER: Final = Noun(
-    "List workers, quiet them, terminate them.",
+    "Run a Python worker, list workers, quiet them, terminate them.",
     """\b
 Examples:
+  crossdock worker run shop.tasks -q mail:5,default
   crossdock worker list
   crossdock worker quiet --all
   crossdock worker terminate 4qpc2443vpvai
 """,
     {
+        "run": Entry("Run the tasks of a Python module.", "worker_run:run"),
+        "check": Entry("Check the Python workers on this machine, for probes.", "worker_run:check"),
         "list": Entry("List the workers.", "worker:list_workers"),
         "quiet": Entry("Give workers no new jobs.", "worker:quiet"),
         "terminate": Entry("Tell workers to stop.", "worker:terminate"),
@@ -130,6 +133,16 @@ Examples:
         "list": Entry("List the batches with their progress.", "batch:list_batches"),
         "show": Entry("Show one batch.", "batch:show"),
     },
+)
+
+_RATE: Final = Noun(
+    "List rate limits.",
+    """\b
+Examples:
+  crossdock rate list
+  crossdock rate list --json
+""",
+    {"list": Entry("List the rate limits with what is left of them.", "rate:list_rates")},
 )
 
 _AUDIT: Final = Noun(
@@ -213,10 +226,12 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "batch": _BATCH,
     "tag": _TAG,
     "failure": _FAILURE,
+    "rate": _RATE,
     "audit": _AUDIT,
     "lake": _LAKE,
     "pipeline": _PIPELINE,
     "report": _REPORT,
+    "cert": Entry("Make a certificate for development.", "cert:cert"),
     "password": Entry("Print the argon2id hash of a password, for http.password.", "password:password"),
     "backup": Entry("Copy the data to DEST, a new folder, and verify the copy.", "data:backup"),
     "restore": Entry("Verify BACKUP, copy it to the data folder, and verify that.", "data:restore"),

@@ -10,7 +10,7 @@ from crossdock.cli import completion
 from crossdock.cli.options import AdminCommand
 from crossdock.cli.parameters import Name, Span
 from crossdock.cli.render.tables import clean
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.protocols.admin.filter_language import BadFilter, is_word, parse, quoted
 
 _HEAD: Final = re.compile(r"-?[A-Za-z_]+:")

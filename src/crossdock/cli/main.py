@@ -1,6 +1,7 @@
 """The command line: groups built from the catalog, suggestions for unknown names, and errors as one sentence.
 
-An error is one sentence on stderr. The exit code is 2 for wrong usage or a bad setting, 1 for every other error.
+An error is one sentence on stderr. The exit code is 2 for wrong usage, a bad setting or a package that is not
+installed, 1 for every other error.
 """
 
 import difflib
@@ -14,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from crossdock import __version__
 from crossdock.cli.catalog import COMMANDS, SYNONYMS, Entry, Noun
+from crossdock.cli.extras import cure
 from crossdock.model.errors import BadSetting, CrossdockError
 
 _EXAMPLES = """\b
@@ -57,7 +59,13 @@ class CatalogGroup(click.Group):
                 cmd_name, callback=_show_help, help=entry.help, epilog=entry.examples, entries=entry.verbs
             )
         module, _, name = entry.where.partition(":")
-        command = getattr(import_module(f"crossdock.cli.commands.{module}"), name)
+        try:
+            command = getattr(import_module(f"crossdock.cli.commands.{module}"), name)
+        except ModuleNotFoundError as error:
+            sentence = cure(error, [*_path(ctx), cmd_name][0])
+            if sentence is None:
+                raise
+            raise click.ClickException(sentence) from error
         return command if isinstance(command, click.Command) else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -150,7 +158,7 @@ crossdock = click.version_option(__version__, prog_name="crossdock", message="%(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"]:
+    if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"] and hasattr(signal, "SIGHUP"):
         # Loading the server's code takes a while. server/app.py handles the signal afterwards.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -163,6 +171,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), 2)
     except CrossdockError as error:
         return _fail(str(error), 1)
+    except ModuleNotFoundError as error:
+        sentence = cure(error)
+        if sentence is None:
+            raise
+        return _fail(sentence, 2)
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
 

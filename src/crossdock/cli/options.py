@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import NoServer
+from crossdock.client.errors import NoServer
 from crossdock.client.http_admin import HttpAdminClient, read_token
 from crossdock.journal.data_dir import in_use_by
 from crossdock.settings.loading import Found, Loaded, load

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from crossdock.cli.options import local_server, settings_of
-from crossdock.client.base import NoServer, Refused, Worker
+from crossdock.client.address import Address as ServerAddress
+from crossdock.client.base import LEFT, Taken, Worker
 from crossdock.client.bulk import Loader, Where
-from crossdock.client.faktory import FaktoryClient
+from crossdock.client.client import Client
+from crossdock.client.errors import NoServer, Refused, WrongPassword
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
@@ -15,12 +17,53 @@ from crossdock.settings.loading import Loaded
 from crossdock.settings.schema import Settings
 
 
-def faktory(values: dict[str, Any]) -> FaktoryClient:
-    return _open(
-        "faktory",
-        values,
-        lambda at, settings: FaktoryClient(at.host, at.port, at.path, settings.faktory.password),
-    )
+def faktory(values: dict[str, Any]) -> Client:
+    return _open("faktory", values, _faktory)
+
+
+def _faktory(at: Address, settings: Settings) -> Client:
+    """A connected client, which tries each request once."""
+    password = settings.faktory.password
+    client = Client(ServerAddress(host=at.host, port=at.port, path=at.path, password=password), patience_s=0)
+    try:
+        client.features()
+    except NoServer as error:
+        raise NoServer(str(error.__cause__ or error)) from error  # without the advice for programs
+    except WrongPassword as error:
+        if not password:
+            raise Refused(f"{at} requires a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD") from error
+        raise Refused(
+            f"wrong password for {at}; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
+        ) from error
+    return client
+
+
+class FaktoryWorker:
+    """Takes and settles one job at a time."""
+
+    left = LEFT
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.close = client.close
+
+    def take(self, queues: list[str], wait_s: float) -> Taken | None:
+        for job in self._client.fetch(queues, 1, wait_s):
+            return Taken(job.jid, job.queue, job.kind, bytes(job.args))
+        return None
+
+    def done(self, job: Taken) -> None:
+        refused = self._client.ack([(job.ident, None)])
+        if refused:
+            raise Refused(refused[job.ident])
+
+    def failed(self, job: Taken, message: str) -> None:
+        if not self._client.fail(job.ident, "Failed", message):
+            raise Refused(f"Job not found {job.ident}")
+
+
+def faktory_worker(values: dict[str, Any]) -> FaktoryWorker:
+    return FaktoryWorker(faktory(values))
 
 
 def workq(values: dict[str, Any]) -> WorkqClient:
@@ -44,7 +87,7 @@ def loader(values: dict[str, Any], run: str) -> Loader:
 
 #: Clients that can take a job and settle it, by protocol.
 WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
-    "faktory": faktory,
+    "faktory": faktory_worker,
     "workq": workq,
     "masenko": masenko,
     "qless": qless,

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.base import Broken, Closes, NoServer, Refused, Stream
+from crossdock.client.base import Closes, Stream
+from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.protocols.admin.messages import CHANGING
 from crossdock.protocols.admin.socket_path import reachable
 
@@ -22,6 +23,8 @@ _PAGE: Final = 200
 class AdminClient(Closes):
     def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
         """Raises NoServer if no server runs on that data folder."""
+        if not hasattr(socket, "AF_UNIX"):
+            raise NoServer("servers do not run on this system; name one on another machine with --server")
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout_s)
         try:
@@ -101,8 +104,8 @@ def _operator() -> dict[str, str]:
     """The user that runs this program, for the server's audit trail."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # no variable names the user, and the system has no entry for its ID
-        user = f"uid {os.getuid()}"
+    except (OSError, KeyError, ImportError):  # no variable names the user, and the system has no entry for its ID
+        user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
     return {"user": user[:255], "address": "local"}
 
 

@@ -1,11 +1,11 @@
-"""What the clients of all protocols share: a blocking stream over a socket, errors, and the worker interface."""
+"""What the clients of all protocols share: a blocking stream over a socket, and the worker interface."""
 
 import socket
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from crossdock.model.errors import CrossdockError
+from crossdock.client.errors import Broken, NoServer
 
 #: Longest reply: a job of the largest size, and its framing.
 LINE_BYTES: Final = 300 * 1024 * 1024
@@ -95,31 +95,6 @@ class Closes(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-# Errors.
-#
-# CrossdockError
-# └── ClientError
-#     ├── NoServer       no server answers at the address
-#     ├── Refused        the server returned an error; the text is the server's
-#     └── Broken         the connection was lost, or a reply was invalid
-
-
-class ClientError(CrossdockError):
-    """Base of all errors of clients."""
-
-
-class NoServer(ClientError):
-    """No server answers at the address."""
-
-
-class Refused(ClientError):
-    """The server returned an error. The text is the server's."""
-
-
-class Broken(ClientError):
-    """The connection was lost or a reply was invalid. The result of the last request is not known."""
 
 
 # Taking and settling a job, over any protocol.

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.client.base import Broken, ClientError, Closes, NoServer, Refused, Stream, connect
+from crossdock.client.base import Closes, Stream, connect
+from crossdock.client.errors import Broken, ClientError, NoServer, Refused
 from crossdock.protocols.redis.resp.encode import encode
 
 TIMEOUT_S: Final = 60.0

@@ -11,15 +11,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from crossdock.client.admin import TIMEOUT_S, AdminClient
-from crossdock.client.base import Broken, ClientError, NoServer, Refused
+from crossdock.client.errors import Broken, ClientError, NoServer, Refused
 
 _PATH: Final = "/api/v1/admin"
 _HISTORY: Final = "/api/v1/jobs/{}/history?stream=true"
+_HISTORY_OF_JID: Final = "/api/v1/history/jobs/{}?stream=true"
 
 #: How often a request is repeated that the server has not accepted because there were too many.
 _TRIES: Final = 60
@@ -57,10 +58,11 @@ class HttpAdminClient(AdminClient):
         except (OSError, ValueError) as error:
             raise NoServer(f"{url}: {error}") from error
 
-    def history(self, number: int) -> Iterator[dict[str, Any]]:
+    def history(self, ident: int | str) -> Iterator[dict[str, Any]]:
         """The events of a job from the lake, a part for each day, newest first. The last part has `finished` and says
-        how far the search went. Raises Refused."""
-        for line in self._send("GET", _HISTORY.format(number)).splitlines():
+        how far the search went. `ident` is a number, or a jid. Raises Refused."""
+        path = _HISTORY.format(ident) if isinstance(ident, int) else _HISTORY_OF_JID.format(quote(ident, safe=""))
+        for line in self._send("GET", path).splitlines():
             part = _decoded(line)
             if "error" in part:
                 raise Refused(str(part["error"]))
@@ -146,11 +148,11 @@ def _error(body: bytes) -> str:
 def read_token(path: Path) -> str:
     """The token in a file: the last word of its first line, so that a line of http.token_file serves, too.
 
-    Raises ClientError if other users can read it.
+    Raises ClientError if other users can read it. Windows keeps access in lists, which are not checked.
     """
     try:
         with path.open("rb") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise ClientError(f"other users can read {path}; run chmod 600 {path}")
             words = file.read(_TOKEN_BYTES).decode("utf-8", "replace").partition("\n")[0].split()
     except OSError as error:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.base import Broken, Closes, Refused, Taken, connect
+from crossdock.client.base import Closes, Taken, connect
+from crossdock.client.errors import Broken, Refused
 from crossdock.protocols.masenko import messages
 
 TIMEOUT_S: Final = 30.0

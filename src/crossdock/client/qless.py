@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.base import LEFT, Broken, Closes, Refused, Taken, connect
+from crossdock.client.base import LEFT, Closes, Taken, connect
+from crossdock.client.errors import Broken, Refused
 from crossdock.protocols.redis.resp.encode import encode
 
 TIMEOUT_S: Final = 30.0

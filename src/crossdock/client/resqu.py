@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.base import Broken, Closes, Refused, Stream
+from crossdock.client.base import Closes, Stream
 from crossdock.client.bulk import Where, reach
+from crossdock.client.errors import Broken, Refused
 from crossdock.protocols.redis.resp.encode import encode
 
 PREFIX: Final = "resqu-v4:"

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from crossdock.client.base import LEFT, Broken, Closes, Refused, Taken, connect
+from crossdock.client.base import LEFT, Closes, Taken, connect
+from crossdock.client.errors import Broken, Refused
 from crossdock.protocols.workq import codec
 from crossdock.protocols.workq.codec import Codec
 

@@ -1,6 +1,5 @@
 """The data directory: its files, and the lock that keeps a second server out."""
 
-import fcntl
 import os
 import shutil
 from contextlib import suppress
@@ -132,6 +131,8 @@ class DataDir:
 
     def lock(self) -> None:
         """Lock the directory until `unlock` or the end of the process. A crash leaves nothing to clean up."""
+        import fcntl  # the command line imports this module on Windows, too
+
         fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

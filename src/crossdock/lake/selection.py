@@ -1,6 +1,7 @@
 """Finds the jobs of a person in the lake, by jid or by filter, for `crossdock lake erase`. Runs page by page."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -187,16 +188,21 @@ def may_have(lake: Lake, files: list[LakeFile], numbers: pa.Array) -> list[LakeF
         for name in ("min.number", "max.number")
     )
     ranges = dict(zip(actions.column("path").to_pylist(), zip(low, high, strict=True), strict=True))
-    ordered = pc.sort_indices(numbers)
-    values = numbers.take(ordered).to_numpy()
-    return [file for file in files if _meets(file, values, *ranges.get(file.path, (None, None)))]
+    ordered = numbers.take(pc.sort_indices(numbers))
+    return [file for file in files if _meets(file, ordered, *ranges.get(file.path, (None, None)))]
 
 
-def _meets(file: LakeFile, values: Any, low: int | None, high: int | None) -> bool:
+def _meets(file: LakeFile, ordered: pa.Array, low: int | None, high: int | None) -> bool:
     if low is None or high is None:  # no row has a number, or another tool wrote the file without statistics
-        return not file.first and bool(len(values))
-    at = values.searchsorted(low)
-    return bool(at < len(values) and values[at] <= high)
+        return not file.first and bool(len(ordered))
+    return any_between(ordered, low, high)
+
+
+def any_between(ordered: pa.Array, low: int, high: int) -> bool:
+    """Whether a sorted array has a number of this range. It is searched without numpy, which the server does not
+    install."""
+    at = bisect_left(ordered, low, key=lambda scalar: scalar.as_py())
+    return bool(at < len(ordered) and ordered[at].as_py() <= high)
 
 
 def scan(lake: Lake, file: LakeFile, columns: tuple[str, ...], where: ds.Expression) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crossdock.lake.erase import erase_rows
-from crossdock.lake.selection import ERASED, Chosen
+from crossdock.lake.selection import ERASED, Chosen, any_between
 from crossdock.lake.table import Lake
 from crossdock.pipeline.catalog import Progress, Tables
 from crossdock.pipeline.erased_failures import Recounted, recount
@@ -131,9 +131,7 @@ def _meets(file: File, chosen: Chosen) -> bool:
     """Whether the file may have one of the numbers, by its statistics."""
     if file.lowest is None or file.highest is None:
         return True
-    values = chosen.numbers.to_numpy()
-    at = values.searchsorted(file.lowest)
-    return bool(at < len(values) and values[at] <= file.highest)
+    return any_between(chosen.numbers, file.lowest, file.highest)
 
 
 def _in_place(table: Table, lake: Lake, chosen: Chosen) -> None:

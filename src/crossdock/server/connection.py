@@ -15,7 +15,7 @@ from crossdock import logs
 from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import HalfDone
 from crossdock.model.job import LeaseRef
-from crossdock.protocols.base import Answer, Close, Grant, IdleLimited, Subscriber, Wait, WireProtocol
+from crossdock.protocols.base import Answer, Close, ErrorReply, Grant, IdleLimited, Subscriber, Wait, WireProtocol
 from crossdock.server.command_log import command_name
 from crossdock.server.connection_registry import ConnectionRegistry
 from crossdock.server.flow_control import PIECE, FlowControl
@@ -57,7 +57,6 @@ class Connection(asyncio.Protocol):
         if log.isEnabledFor(logging.DEBUG):
             self.log_commands(True)
         self._reply = commit.reply
-        self._error_prefix = protocol.error_prefix
         self._requests: deque[Any] = deque()  #: parsed, and not handled yet
         self._pending = PendingRequest(commit, self.replies, self._answered, self._request_failed)
         self._handle_scheduled = False
@@ -115,8 +114,6 @@ class Connection(asyncio.Protocol):
                 answer = self._request_failed(error)
             # The same as `ReplyQueue.send`, without its calls.
             if type(answer) is bytes and (size := len(answer)) <= LARGE_REPLY:
-                if answer.startswith(self._error_prefix):
-                    self._protocol.errors += 1
                 self.replies.unreleased += size
                 reply = self._reply
                 reply(self, answer, None)
@@ -144,13 +141,13 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The peer has closed its sending side. It may still read, so its requests are answered. A request that would
         wait gets no answer, and no job is leased to it: the job would be lost with it. Returns True to keep the
-        connection open."""
+        connection open, which TLS cannot."""
         self._clock.enter()
         self._ended = self._ending = True
         if self._pending.is_waiting:
             self._pending.drop()
             self.accept_answer(Close(b""))
-        return self._has_work()
+        return not self._flow.is_tls and self._has_work()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._clock.enter()
@@ -214,7 +211,7 @@ class Connection(asyncio.Protocol):
             left -= 1
             answer = self._handle_next()
             if type(answer) is bytes:
-                self._send(answer)
+                self.replies.send(answer)
             if self._handshake is not None and session.identified:
                 self._admit()  # before an answer that may take minutes
             if type(answer) is not bytes and (self._closing or not self.accept_answer(answer)):
@@ -275,7 +272,7 @@ class Connection(asyncio.Protocol):
         return result is not None and self.accept_answer(result)
 
     def _send(self, reply: bytes) -> None:
-        if reply.startswith(self._error_prefix):
+        if type(reply) is ErrorReply:
             self._protocol.errors += 1
         self.replies.send(reply)
 

@@ -27,6 +27,7 @@ class FlowControl:
         "_linger",
         "_reply_buffer",
         "_transport",
+        "is_tls",
         "read_ahead",
         "reading",
         "write",
@@ -46,6 +47,7 @@ class FlowControl:
 
     def attach(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self.is_tls = transport.get_extra_info("ssl_object") is not None
         self.write: Callable[[bytes], None] = transport.write
         transport.set_write_buffer_limits(high=self._reply_buffer, low=self.low_water)
 
@@ -105,6 +107,9 @@ class FlowControl:
         if self._transport.is_closing() or self._linger is not None:
             return
         self._linger = self._clock.call_later(_LINGER_S, abort)
+        if self.is_tls:  # it has no half-closed state; closing sends what is buffered
+            self._transport.close()
+            return
         self._transport.write_eof()
         if not self.reading:
             self.reading = True

@@ -6,7 +6,7 @@ Replies are sent at once if there are only soft events, or none, and no entry is
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
@@ -18,14 +18,14 @@ from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import SOFT, AnyEvent, Buried, Failed, Flushed, Removed, Succeeded
+from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
-from crossdock.model.job import LeaseRef, Number
-from crossdock.model.states import State
-from crossdock.protocols.base import Dispatcher, JobResult
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.channels import Channels
 from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock, LoopClock
+from crossdock.server.endings import endings
 from crossdock.server.lease_requests import ASKING, LeaseRequests
 from crossdock.server.pending import SliceQueue
 from crossdock.server.reply_queue import Outlet
@@ -133,6 +133,7 @@ class GroupCommit:
         self._awaited_jobs, self._awaited_queues = self.waiters.by_job, self.waiters.by_queue
         self.waiting = self.waiters.tickets
         self.lease_requests = LeaseRequests(self.waiters.by_queue, self.now.steady)
+        engine.watch(ASKING, self.lease_requests.note)
         self.together: Callable[[], AbstractContextManager[None]] = self.waiters.held
         self.channels = Channels()
         self.slices = SliceQueue(self.clock)
@@ -162,8 +163,6 @@ class GroupCommit:
         self._timer.start(journal_end)
 
     def do(self, command: Command[T]) -> T:
-        if type(command) in ASKING:
-            self.lease_requests.note(command, self.now.steady)
         execute = self._execute
         try:
             events, outcome, ready_queues = execute(command, self.now)
@@ -244,6 +243,7 @@ class GroupCommit:
         self._counted = 0
         if self._in_flight:
             return
+        self.lease_requests.sort_if_many()
         self._replies = []
         if self._hard:
             self._in_flight = True
@@ -300,32 +300,6 @@ class GroupCommit:
 
 def _not_last() -> None:
     """Called for a durable entry that another entry of the same commit follows."""
-
-
-_ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
-
-GONE = JobResult(settled=False, ok=False, body=b"")
-LEASE_EXPIRED = JobResult(settled=False, ok=False, body=b"", lease_expired=True)
-
-
-def endings(events: Iterable[AnyEvent], awaited: Collection[Number]) -> Iterator[tuple[Number, JobResult]]:
-    """The results of awaited jobs, in the order they ended. The events carry them: the job itself may be deleted
-    already."""
-    for event in events:
-        if isinstance(event, Succeeded):
-            if event.number in awaited:
-                yield event.number, JobResult(settled=True, ok=True, body=event.result)
-        elif isinstance(event, Failed):
-            if event.number in awaited and event.then in _ENDS:
-                yield event.number, JobResult(settled=True, ok=False, body=event.body)
-        elif isinstance(event, Removed):
-            how = LEASE_EXPIRED if event.why == "lease-expired" else GONE
-            yield from ((row.number, how) for row in event.rows if row.number in awaited)
-        elif isinstance(event, Buried):  # by an operator; a waiting client receives a failure
-            buried = JobResult(settled=True, ok=False, body=b"")
-            yield from ((row.number, buried) for row in event.rows if row.number in awaited)
-        elif isinstance(event, Flushed):
-            yield from ((number, GONE) for number in awaited)
 
 
 #: Longest journal entry, unless the events of one command are longer. SQLite stores no blob of a gigabyte, and a reader

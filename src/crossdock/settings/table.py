@@ -14,9 +14,12 @@ PREFIX: Final = "CROSSDOCK_"
 #: Names the settings file. It is not a setting itself.
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
+#: Variables that programs on the server's machine may have for other commands and for clients.
+OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, PREFIX + "SERVER", PREFIX + "TOKEN_FILE", PREFIX + "URL"})
+
 
 #: Settings that are lists of entries. They can be set in the file only.
-LISTS: Final = frozenset({"throttles", "cron", "mapping", "slo"})
+LISTS: Final = frozenset({"throttles", "rate", "cron", "mapping", "slo"})
 
 
 class Setting(NamedTuple):

@@ -23,14 +23,17 @@ _INNER: Final = {
     "pipeline": {"model", "lake", "client", "pipeline"},
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
+    "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
+    "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
-    "__init__": set[str](),
+    "__init__": {"app", "client"},  # imported when a name is first used
 }
 
 #: The module that opens a journal; the only one outside journal.sqlite that may import it.
@@ -38,6 +41,15 @@ OPENS_A_JOURNAL: Final = "journal.open"
 
 _CORE: Final = ("engine.jobs", "engine.index", "engine.records", "engine.keyspace")
 _DIALECTS: Final = ("engine.qless", "engine.resqu")
+
+
+#: Modules of the client that programs use. Those beside them are for the command line.
+_PUBLIC_CLIENT: Final = frozenset(
+    {
+        "address", "aio", "base", "bulk_push", "call", "calls", "client", "durations", "encode", "errors", "jobs",
+        "lane", "lanes", "pool", "retries", "transport", "wire", "worker_calls",
+    }
+)  # fmt: skip
 
 
 def is_in(module: str, package: str) -> bool:
@@ -88,6 +100,12 @@ def _engine_dialects(importer: str, imported: str) -> bool:
     return source is not None and target is not None and source != target
 
 
+def _public_client(importer: str, imported: str) -> bool:
+    """A light installation has neither the server nor what it needs."""
+    package, _, module = importer.partition(".")
+    return package == "client" and module in _PUBLIC_CLIENT and imported.split(".")[0] not in ("client", "model")
+
+
 def _sqlite(importer: str, imported: str) -> bool:
     own = is_in(importer, "journal.sqlite") or importer == OPENS_A_JOURNAL
     return is_in(imported, "journal.sqlite") and not own
@@ -99,6 +117,7 @@ RULES: Final = (
     Rule("qless and resqu do not import each other", _redis),
     Rule("the engine's core does not import a dialect", _core),
     Rule("qless and resqu of the engine do not import each other", _engine_dialects),
+    Rule("the public client imports nothing of the server", _public_client),
     Rule("only the module that opens a journal imports journal.sqlite", _sqlite),
 )
 
@@ -178,6 +197,8 @@ def test_a_file_imports_only_what_the_rules_allow(file: Path) -> None:
         ("from crossdock.engine import qless", "engine.index.queue"),
         ("def f():\n    from crossdock.engine.qless import history", "engine.keyspace.store"),
         ("from crossdock.engine.resqu import batch_queues", "engine.qless.pop"),
+        # the public client
+        ("from crossdock.protocols.faktory.protocol import Challenge", "client.wire"),
         # the journal's adapter
         ("from crossdock.journal.sqlite.journal import checksum", "lake.exporter"),
         ("from crossdock.journal import sqlite", "journal.recovery"),
@@ -199,6 +220,8 @@ def test_a_violation_is_seen(source: str, module: str) -> None:
         ("from crossdock.engine.index.queue import Queue", "engine.jobs.lease"),
         ("from crossdock.journal.sqlite.journal import SqliteJournal", OPENS_A_JOURNAL),
         ("from crossdock.journal.sqlite import schema", "journal.sqlite.reader"),
+        ("from crossdock.protocols.redis.resp.encode import encode", "client.bulk"),
+        ("from crossdock.model.password_hash import digest", "client.wire"),
         ("from crossdock.cli import render", "cli.main"),
     ],
 )

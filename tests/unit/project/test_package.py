@@ -10,6 +10,7 @@ import pytest
 from tools.release_check import problems, version
 
 import crossdock
+from crossdock.cli.extras import EXTRAS
 
 ROOT: Final = Path(__file__).parents[3]
 MAKEFILE: Final = (ROOT / "Makefile").read_text("utf-8")
@@ -53,15 +54,41 @@ def test_every_data_file_of_the_package_is_packed(metadata: dict[str, Any]) -> N
     assert all(any(package.glob(pattern)) for pattern in patterns)
 
 
-@pytest.mark.parametrize("extra", ["docs", "pipeline", "release", "test"])
+def packages(project: dict[str, Any], extra: str) -> set[str]:
+    """The names of an extra's packages. It may name other extras of this project."""
+    found = set()
+    for wanted in project["optional-dependencies"][extra]:
+        name, extras = re.fullmatch(r"([\w.-]+)(?:\[([\w.,-]+)\])?.*", wanted).groups()  # type: ignore[union-attr]
+        if name == "crossdock":
+            found |= {each for other in extras.split(",") for each in packages(project, other)}
+        else:
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("extra", ["server", "docs", "pipeline", "release", "test"])
 def test_every_dependency_is_locked_with_hashes(extra: str, metadata: dict[str, Any]) -> None:
     project = metadata["project"]
     lock = (ROOT / "requirements" / f"{extra}.txt").read_text("utf-8")
     locked = set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
-    for wanted in (*project["dependencies"], *project["optional-dependencies"][extra]):
-        name = re.match(r"[\w.-]+", wanted)
-        assert name is not None and name[0] in locked, wanted
+    light = {re.split(r"[^\w.-]", wanted)[0] for wanted in project["dependencies"]}
+    assert (light | packages(project, extra)) - locked == set()
     assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=[\w.-]+==)", lock, flags=re.MULTILINE)[1:])
+
+
+def test_the_light_install_has_few_packages(metadata: dict[str, Any]) -> None:
+    names = {re.split(r"[^\w.-]", wanted)[0] for wanted in metadata["project"]["dependencies"]}
+    assert names == {"click", "cronsim", "msgspec", "rich", "sortedcontainers", "tzdata"}
+
+
+def test_the_table_of_extras_has_every_package_of_theirs(metadata: dict[str, Any]) -> None:
+    """The command line names the extra of a package that is not installed."""
+    modules = {"argon2-cffi": "argon2"}
+    for extra in ("server", "pipeline", "otel"):
+        named = {modules.get(each, each.replace("-", "_")) for each in packages(metadata["project"], extra)}
+        assert {each.split("_")[0] if each.startswith("opentelemetry") else each for each in named} <= set().union(
+            *EXTRAS.values()
+        )
 
 
 def test_the_locks_agree() -> None:

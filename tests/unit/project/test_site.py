@@ -51,10 +51,15 @@ def test_the_api_reference_shows_the_clients(site: Path) -> None:
     page = (site / "reference" / "api.html").read_text("utf-8")
     for name in (
         "client.admin.AdminClient",
-        "client.faktory.FaktoryClient.push",
         "lake.query.choose",
         "lake.status.status",
     ):
+        assert f'id="crossdock.{name}"' in page
+
+
+def test_the_reference_of_the_python_client_shows_its_methods(site: Path) -> None:
+    page = (site / "reference" / "python-client.html").read_text("utf-8")
+    for name in ("client.client.Client.push", "client.aio.AsyncClient.push_many", "client.jobs.NewJob.at"):
         assert f'id="crossdock.{name}"' in page
 
 

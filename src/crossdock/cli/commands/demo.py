@@ -10,6 +10,7 @@ from crossdock.cli.demo import shop
 from crossdock.cli.demo.clients import Connect, Threads
 from crossdock.cli.demo.server import DemoFailed, DemoServer
 from crossdock.cli.demo.workers import Workers
+from crossdock.cli.extras import expect_server
 
 _EXAMPLES = """\b
 Examples:
@@ -32,6 +33,7 @@ def demo(http: str, seed: int) -> None:
     The server listens on free ports of this machine, and its data is in a temporary folder. Clients and workers of all
     five protocols push and execute a few jobs a second. Ctrl-C stops everything and removes the folder.
     """
+    expect_server()
     stopped = threading.Event()
 
     def stop(signum: int, frame: Any) -> None:

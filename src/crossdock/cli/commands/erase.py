@@ -14,7 +14,7 @@ from crossdock.cli.output import NothingDone, agreed, meter, note, print_json
 from crossdock.cli.parameters import Name, PastTime, Seconds
 from crossdock.cli.render.tables import clean, size, some
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.journal.data_dir import DATABASE
 from crossdock.lake.location import absolute
 from crossdock.server.lake_keeper import location_of, options_of

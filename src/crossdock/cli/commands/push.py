@@ -10,6 +10,7 @@ from crossdock.cli.options import AdminCommand, remote_server, server
 from crossdock.cli.output import print_json
 from crossdock.cli.parameters import Name, Span, delay, future, json_text, moment, whole_second
 from crossdock.cli.protocol_clients import WORKERS, faktory, masenko, qless, workq
+from crossdock.client.jobs import NewJob
 
 _EXAMPLES = """\b
 Examples:
@@ -96,15 +97,19 @@ def _job_words(words: tuple[str, ...], options: dict[str, Any]) -> tuple[str, st
 def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     options = _given(values, "faktory", "jid", "priority", "at", "retry", "reserve_for", "custom")
     queue, kind, args = _job_words(words, options)
-    job = {"jid": str(uuid.uuid4()), "queue": queue, "jobtype": kind} | options
-    job["args"] = json_text("ARGS_JSON", args, "[")
-    if "custom" in options:
-        job["custom"] = json_text("--custom", options["custom"], "{")
-    if "at" in options:
-        job["at"] = moment(options["at"])
+    job = NewJob(
+        kind=kind,
+        queue=queue,
+        args=json_text("ARGS_JSON", args, "["),
+        jid=options.get("jid") or str(uuid.uuid4()),
+        retries=options.get("retry", 25),
+        priority=options.get("priority"),
+        lease_s=options.get("reserve_for"),
+        at=moment(options["at"]) if "at" in options else None,
+        custom=json_text("--custom", options["custom"], "{") if "custom" in options else None,
+    )
     with faktory(values) as client:
-        client.push(job)
-    return {"jid": job["jid"]}
+        return {"jid": client.push(job)}
 
 
 def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ Examples:
 def reload(as_json: bool, **values: Any) -> None:
     """Reload the settings file of a running server, as SIGHUP does.
 
-    Cron entries, throttles, Resqu's mapping, the log's level and format, and passwords are changed at once. The names
-    of other settings that differ are printed: they need a restart. An invalid file changes nothing. Connections that
-    are open stay open when a password changes.
+    Cron entries, throttles, rate limits, Resqu's mapping, the log's level and format, and passwords are changed at
+    once. The names of other settings that differ are printed: they need a restart. An invalid file changes nothing.
+    Connections that are open stay open when a password changes.
     """
     with server(values) as client:
         done = client.ask("reload")["reload"]

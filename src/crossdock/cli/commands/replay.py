@@ -17,8 +17,8 @@ from crossdock.cli.protocol_clients import loader
 from crossdock.cli.render import times
 from crossdock.cli.render.tables import clean, some
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import ClientError, NoServer, Refused
 from crossdock.client.bulk import Loader, LoadProgress, calls
+from crossdock.client.errors import ClientError, NoServer, Refused
 from crossdock.lake.job_outcomes import LeftOut
 from crossdock.lake.query import (
     LEASE_AT_MOST,

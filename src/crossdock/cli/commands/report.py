@@ -12,16 +12,12 @@ import msgspec
 from crossdock import __version__
 from crossdock.cli.output import meter, note, print_json, width
 from crossdock.cli.parameters import Name, Span
+from crossdock.cli.pipeline_options import Locations, TablesCommand, locations, objectives_of
 from crossdock.cli.render import times
 from crossdock.cli.render.tables import lasting, size, some
 from crossdock.journal.files import write_whole
 from crossdock.pipeline.errors import PipelineError
-
-try:
-    from crossdock.cli.pipeline_options import Locations, TablesCommand, locations, objectives_of
-    from crossdock.pipeline.objectives import Objective
-except ModuleNotFoundError as error:
-    raise PipelineError(f"{error.name} is not installed; install it with: pip install 'crossdock[reports]'") from error
+from crossdock.pipeline.objectives import Objective
 
 if TYPE_CHECKING:
     from crossdock.pipeline.reports.freshness import Freshness
@@ -270,7 +266,7 @@ def _page_of(name: str) -> Callable[[Any, list[str]], Any]:
 def _write(file: Path, page: Any, age: str) -> None:
     from crossdock.cli.render.html import document
 
-    made_by = f"Crossdock {__version__}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC"
+    made_by = f"Crossdock {__version__}, {times.minute(dt.datetime.now(dt.UTC), year=True)}"
     text = document(page, made_by, age)
     if str(file) == "-":
         click.echo(text, nl=False)

@@ -3,10 +3,9 @@
 import os
 import select
 import sys
-import termios
-import tty
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -61,23 +60,40 @@ def _seen(client: AdminClient) -> Seen:
 
 def _watch(client: AdminClient, every: float) -> None:
     console = Console()
-    with _keys() as keyboard, Live(console=console, screen=True, auto_refresh=False) as live:
+    with _keys() as is_quit, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             live.update(view(_seen(client), console.height, console.width), refresh=True)
-            pressed, _, _ = select.select([keyboard], [], [], every)
-            if pressed and os.read(keyboard, 64)[:1] in (b"q", b"Q", b""):
+            if is_quit(every):
                 return
 
 
 @contextmanager
-def _keys() -> Iterator[int]:
-    """Read single keys without echo, and restore the terminal at the end."""
+def _keys() -> Iterator[Callable[[float], bool]]:
+    """Reads single keys without echo, and restores the terminal at the end. The yielded function waits for a key and
+    returns whether it was q."""
+    try:
+        import termios
+        import tty
+    except ModuleNotFoundError:  # Windows, where Ctrl-C is the only way to leave
+        with suppress(KeyboardInterrupt):
+            yield _no_key
+        return
     keyboard = sys.stdin.fileno()
+
+    def is_quit(wait_s: float) -> bool:
+        pressed, _, _ = select.select([keyboard], [], [], wait_s)
+        return bool(pressed) and os.read(keyboard, 64)[:1] in (b"q", b"Q", b"")
+
     before = termios.tcgetattr(keyboard)
     tty.setcbreak(keyboard)
     try:
-        yield keyboard
+        yield is_quit
     except KeyboardInterrupt:
         pass  # Ctrl-C leaves too
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def _no_key(wait_s: float) -> bool:
+    time.sleep(wait_s)
+    return False

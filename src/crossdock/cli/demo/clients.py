@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from crossdock.cli.demo.server import DemoServer
+from crossdock.client.address import Address
 from crossdock.client.admin import AdminClient
-from crossdock.client.base import ClientError, Closes
+from crossdock.client.base import Closes
 from crossdock.client.bulk import Where
-from crossdock.client.faktory import FaktoryClient
+from crossdock.client.client import Client
+from crossdock.client.errors import ClientError
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.resqu import ResquClient
@@ -29,9 +31,9 @@ class Connect:
     def __init__(self, server: DemoServer) -> None:
         self._server = server
 
-    def faktory(self, wid: str = "", hostname: str = "", labels: tuple[str, ...] = ()) -> FaktoryClient:
+    def faktory(self, wid: str = "", hostname: str = "", labels: tuple[str, ...] = ()) -> Client:
         at = self._server.address("faktory")
-        return FaktoryClient(at.host, at.port, wid=wid, hostname=hostname, labels=labels)
+        return Client(Address(host=at.host, port=at.port), wid=wid, hostname=hostname, labels=labels)
 
     def workq(self) -> WorkqClient:
         at = self._server.address("workq")

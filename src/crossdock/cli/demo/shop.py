@@ -12,7 +12,7 @@ import msgspec
 
 from crossdock.cli.demo.clients import Connect, Threads
 from crossdock.client.base import Closes
-from crossdock.protocols.timestamps import stamp
+from crossdock.client.jobs import NewJob
 
 #: Seconds between two pushes, on average.
 _PUSH_S: Final = 0.35
@@ -88,8 +88,11 @@ class Shop(Closes):
         number = self._random.randrange(1_000, 9_999)
         return {"customer": number, "name": name, "email": f"{name.lower()}{number}@example.com"}
 
+    def _job(self, queue: str, kind: str, *args: Any, **options: Any) -> NewJob:
+        return NewJob(jid=self._id(kind.lower()), queue=queue, kind=kind, args=args, **options)
+
     def _push(self, queue: str, kind: str, *args: Any, **options: Any) -> None:
-        self._faktory.push({"jid": self._id(kind.lower()), "queue": queue, "jobtype": kind, "args": args} | options)
+        self._faktory.push(self._job(queue, kind, *args, **options))
 
     # Faktory
 
@@ -98,18 +101,17 @@ class Shop(Closes):
 
     def _charge(self) -> None:
         amount = {"order": self._random.randrange(10**6), "cents": self._random.randrange(500, 90_000)}
-        self._push("payments", "Charge", amount, retry=3, priority=self._random.choice((5, 5, 8)))
+        self._push("payments", "Charge", amount, retries=3, priority=self._random.choice((5, 5, 8)))
 
     def _refund(self) -> None:
-        self._push("payments", "Refund", {"order": self._random.randrange(10**6)}, retry=-1)
+        self._push("payments", "Refund", {"order": self._random.randrange(10**6)}, retries=-1)
 
     def _later(self) -> None:
-        at = stamp(time.time() + self._random.uniform(30, 1_800))
-        self._push("mail", "CartReminder", self._customer(), at=at)
+        self._push("mail", "CartReminder", self._customer(), at=time.time() + self._random.uniform(30, 1_800))
 
     def _video(self) -> None:
         film = f"film-{self._random.randrange(1_000)}"
-        self._push("video", "Transcode", {"film": film, "codec": "av1"}, custom={"track": 1})
+        self._push("video", "Transcode", {"film": film, "codec": "av1"}, track=True)
 
     def _archive(self) -> None:
         """No worker takes jobs of this queue."""
@@ -122,11 +124,11 @@ class Shop(Closes):
         self._push("reports", "RevenueReport", {"day": time.strftime("%Y-%m-%d")})
 
     def _import_customers(self) -> None:
-        done = {"jid": self._id("done"), "queue": "mail", "jobtype": "ImportReport", "args": ["customers"]}
-        bid = self._faktory.open_batch("Import of customers", done)
-        for _ in range(self._random.randrange(6, 14)):
-            self._push("imports", "ImportCustomer", self._customer(), custom={"bid": bid})
-        self._faktory.commit_batch(bid)
+        with self._faktory.batch(
+            "Import of customers", success=self._job("mail", "ImportReport", "customers")
+        ) as batch:
+            for _ in range(self._random.randrange(6, 14)):
+                batch.push(self._job("imports", "ImportCustomer", self._customer()))
 
     # Workq and Masenko
 

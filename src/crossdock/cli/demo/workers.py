@@ -6,8 +6,8 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 from crossdock.cli.demo.clients import Connect, Threads
-from crossdock.client.base import Taken
-from crossdock.client.faktory import FaktoryClient
+from crossdock.client.client import Client
+from crossdock.client.jobs import FetchedJob
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
@@ -62,16 +62,15 @@ class Workers:
     def _with(self, random: Random, step: Callable[[C, Random], None]) -> Callable[[C], None]:
         return lambda client: step(client, random)
 
-    def _faktory(self, name: str, queues: list[str], work: Callable[[FaktoryClient, Taken, Random], None]) -> None:
+    def _faktory(self, name: str, queues: list[str], work: Callable[[Client, FetchedJob, Random], None]) -> None:
         random = Random(f"{self._seed} {name}")
 
-        def step(client: FaktoryClient) -> None:
+        def step(client: Client) -> None:
             state = client.beat()
             if state:  # an operator has asked for it on the dashboard
                 self._threads.stop.wait(_TAKE_S)
                 return
-            job = client.take(queues, 0.0)
-            if job is not None:
+            for job in client.fetch(queues, 1, _TAKE_S):
                 work(client, job, random)
 
         self._threads.add(lambda: self._connect.faktory(name, f"{name}.example.com", ("demo", "python")), step)
@@ -80,24 +79,24 @@ class Workers:
         """Work for that long. False: the demo stops, and the job is left to its lease."""
         return not self._threads.stop.wait(seconds)
 
-    def _quick(self, client: FaktoryClient, job: Taken, random: Random) -> None:
+    def _quick(self, client: Client, job: FetchedJob, random: Random) -> None:
         if not self._pause(random.uniform(0.05, 0.6)):
             return
         error = failure(job.kind, random)
         if error is None:
-            client.done(job)
+            client.ack([(job.jid, None)])
         else:
-            client.failed(job, error.message, error.group)
+            client.fail(job.jid, error.group, error.message)
 
-    def _transcode(self, client: FaktoryClient, job: Taken, random: Random) -> None:
+    def _transcode(self, client: Client, job: FetchedJob, random: Random) -> None:
         frames = random.randrange(2_000, 9_000)
         for percent in range(0, 100, random.randrange(4, 9)):
-            client.progress(job.ident, percent, f"frame {frames * percent // 100} of {frames}")
+            client.set_progress(job.jid, percent, f"frame {frames * percent // 100} of {frames}")
             client.beat()
             if not self._pause(random.uniform(0.6, 1.4)):
                 return
-        client.progress(job.ident, 100, "uploaded")
-        client.done(job)
+        client.set_progress(job.jid, 100, "uploaded")
+        client.ack([(job.jid, None)])
 
     def _render(self, client: QlessClient, random: Random) -> None:
         job = client.take(["render", "publish"], 0.0)

@@ -118,6 +118,15 @@ def record(
     )
 
 
+def record_signal(dispatcher: Dispatcher, name: str, settings: Sequence[str]) -> None:
+    """Record that a signal changed settings. `name` stands in for the user, whom the system does not report."""
+    if settings:
+        target_text = target(messages.Reload(), settings=settings)
+        dispatcher.do(
+            Audit(user=name, address=_LOCAL, via="signal", action="reload", target=target_text, count=len(settings))
+        )
+
+
 def user(request: Any) -> str:
     """Empty if the request does not name the operator."""
     by: messages.Operator | None = request.by

@@ -96,6 +96,7 @@ class ServerFigures(msgspec.Struct, frozen=True):
     traces_dropped: int
     loop_delay: Distribution
     protocols: list[ProtocolTraffic]
+    certificate_expires: float | None = None  #: wall; None: no listener uses TLS
 
 
 class StatusSource(Protocol):

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from crossdock.protocols.base import ErrorReply
+
 #: Maximum rows of a page.
 PAGE: Final = 200
 #: Maximum names or IDs of one request.
@@ -279,6 +281,10 @@ class Throttles(Page, tag="throttles"):
     pass
 
 
+class RateLimits(Page, tag="rate_limits"):
+    pass
+
+
 class Overview(Request, tag="overview"):
     pass
 
@@ -366,6 +372,7 @@ AnyRequest = (
     | Cancel
     | Push
     | Throttles
+    | RateLimits
     | Overview
     | Metrics
     | RateHistory
@@ -419,9 +426,5 @@ def reply(body: Any) -> bytes:
     return _encode(body) + b"\n"
 
 
-#: The beginning of every error reply.
-ERROR: Final = b'{"error":'
-
-
-def error(text: str) -> bytes:
-    return reply({"error": text})
+def error(text: str) -> ErrorReply:
+    return ErrorReply(reply({"error": text}))

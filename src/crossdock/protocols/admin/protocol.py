@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.protocols.admin import messages
 from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
 from crossdock.protocols.admin.measurements import StatusSource
@@ -19,7 +18,6 @@ NAME: Final = "admin"
 class AdminProtocol:
     name = NAME
     handshake_s = 5.0  #: deadline of the first request; the command line sends it at once
-    error_prefix = messages.ERROR
 
     def __init__(
         self,

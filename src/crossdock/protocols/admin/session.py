@@ -13,6 +13,7 @@ from crossdock.protocols.admin import (
     messages,
     metrics,
     push,
+    rate_limits,
     reads,
     schedule_changes,
     schedules,
@@ -185,6 +186,7 @@ _VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
     messages.Cancel: _on_dispatcher(actions.act),
     messages.Push: _on_dispatcher(push.push),
     messages.Throttles: _on_dispatcher(hold_ups.throttles),
+    messages.RateLimits: _on_dispatcher(rate_limits.rate_limits),
     messages.Overview: _on_demand(hold_ups.overview),
     messages.Reload: AdminSession._reload,
 }

@@ -34,12 +34,15 @@ _LOOKED_AFTER: Final = 16  #: jobs between two looks at the clock
 
 _CACHED_BYTES: Final = 1_024
 
+#: Without `lease_s` a lease is as long as FETCH makes it.
+_TERMS: Final = LeaseTerms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+
 
 class FetchBody(msgspec.Struct, frozen=True):
     queues: Annotated[list[str], Meta(min_length=1, max_length=QUEUES_AT_MOST)]
     count: Annotated[int, Meta(ge=1, le=FETCH_AT_MOST)] = 1
     wait_s: Annotated[float, Meta(ge=0, le=WAIT_AT_MOST_S)] = 2.0
-    lease_s: Annotated[float, Meta(ge=1, le=86_400)] = 1_800.0
+    lease_s: Annotated[float, Meta(ge=1, le=86_400)] | None = None
     order: Literal["ordered", "random"] = "ordered"
 
 
@@ -71,7 +74,7 @@ def _read(body: bytes) -> _Fetch:
     """Cached, because a worker sends the same request again and again."""
     asked = _decode(body)
     queues = tuple(dict.fromkeys(name[: NAME_BYTES + 1] for name in asked.queues))
-    terms = LeaseTerms(asked.lease_s, asked.lease_s, asked.lease_s)
+    terms = _TERMS if asked.lease_s is None else LeaseTerms(asked.lease_s, asked.lease_s, asked.lease_s)
     return _Fetch(queues, asked.count, asked.wait_s, terms, asked.order == "random" and len(queues) > 1)
 
 

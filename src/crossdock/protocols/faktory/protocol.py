@@ -1,6 +1,5 @@
 """The Faktory protocol: the state that its sessions share."""
 
-import hashlib
 import hmac
 import math
 import secrets
@@ -10,6 +9,7 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from crossdock.engine.queries.jobs import jobs_in_state
+from crossdock.model.password_hash import digest
 from crossdock.model.states import State
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.session import FaktorySession
@@ -33,7 +33,6 @@ class Challenge(NamedTuple):
 
 class FaktoryProtocol:
     name = NAME
-    error_prefix = b"-"
 
     def __init__(
         self,
@@ -99,10 +98,3 @@ class FaktoryProtocol:
             return False
         expected = self._expected(challenge.salt, challenge.iterations if version >= 2 else 1)
         return hmac.compare_digest(expected.encode(), pwdhash.encode())
-
-
-def digest(password: bytes, salt: str, iterations: int) -> str:
-    value = hashlib.sha256(password + salt.encode()).digest()
-    for _ in range(iterations - 1):
-        value = hashlib.sha256(value).digest()
-    return value.hex()

@@ -7,8 +7,9 @@ import pytest
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues
 from crossdock.model.events import EndedLease, Removed
 from crossdock.protocols.admin import actions
+from crossdock.testing.connection import run_out
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import ClockedFaktory, Conversation, run_out, worker
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 

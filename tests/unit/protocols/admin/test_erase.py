@@ -8,8 +8,9 @@ from crossdock.protocols.admin.session import AdminSession
 from crossdock.protocols.worker_registry import WorkerRegistry
 from crossdock.server.endpoints import plan_spec
 from crossdock.settings.schema import Settings
+from crossdock.testing.connection import run_out
 from tests.support.control_peer import FixedStatus
-from tests.support.conversation import ClockedFaktory, run_out, worker
+from tests.support.conversation import ClockedFaktory, worker
 from tests.support.dispatcher import PlainDispatcher
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from crossdock.protocols.admin import job_walk
+from crossdock.testing.connection import run_out
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import ClockedFaktory, Conversation, run_out
+from tests.support.conversation import ClockedFaktory, Conversation
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.client.base import Refused
+from crossdock.client.errors import Refused
 from crossdock.model.states import State
 from tests.support.all_protocols import AllProtocols
 from tests.support.dispatcher import NEVER

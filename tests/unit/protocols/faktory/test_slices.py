@@ -7,7 +7,8 @@ import pytest
 from crossdock.model.states import State
 from crossdock.protocols.base import Slices
 from crossdock.protocols.faktory.admin import SLICE
-from tests.support.conversation import ClockedFaktory, Conversation, run_out, worker
+from crossdock.testing.connection import run_out
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body
 

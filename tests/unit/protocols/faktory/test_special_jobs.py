@@ -6,7 +6,8 @@ import pytest
 
 from crossdock.model.commands.core import GiveBack
 from crossdock.protocols.base import Grant
-from tests.support.conversation import ClockedFaktory, Conversation, run_out, worker
+from crossdock.testing.connection import run_out
+from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 
 

@@ -12,7 +12,8 @@ from crossdock.model.commands.admin import ForgetQueue
 from crossdock.model.states import State
 from crossdock.protocols.workq import inspect, session
 from crossdock.protocols.workq.protocol import WorkqProtocol
-from tests.support.conversation import ClockedFaktory, Conversation, Peer, run_out, worker
+from crossdock.testing.connection import run_out
+from tests.support.conversation import ClockedFaktory, Conversation, Peer, worker
 from tests.support.dispatcher import PlainDispatcher, StoringEngine
 
 OK = b"+OK\r\n"

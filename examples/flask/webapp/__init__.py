@@ -1,0 +1,1 @@
+"""An example with Flask: `flask --app webapp.web run`, and `crossdock worker run webapp.tasks`."""

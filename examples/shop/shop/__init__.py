@@ -1,0 +1,1 @@
+"""The example of a shop whose work is done by jobs."""
