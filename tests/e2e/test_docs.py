@@ -36,6 +36,7 @@ def test_the_readme_tour_works(server: Server, tmp_path: Path) -> None:
     _script(tmp_path, "tasks.py", tasks, server.port)
     subprocess.run(_script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S)
     server.restart()
+    _script(tmp_path, "tasks.py", tasks, server.port)  # it has another port now
     with subprocess.Popen(
         [sys.executable, "-m", "crossdock", "worker", "run", "tasks", "-q", "sums"], cwd=tmp_path
     ) as worker:

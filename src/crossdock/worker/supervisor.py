@@ -177,11 +177,12 @@ class Supervisor:
             f"{queue.name}:{queue.weight}" if order.order == "weighted" else queue.name for queue in order.queues
         )
         slots = options.processes * options.slots
-        way = "asyncio tasks" if options.mode == "asyncio" else "threads"
+        way = "asyncio task" if options.mode == "asyncio" else "thread"
+        processes = _counted(options.processes, "process", "es")
         self._server = server
         for text in (
-            f"worker {self._wid} runs the {len(loaded.tasks)} tasks of {options.target}",
-            f"queues {names} ({order.order}); {slots} slots: {options.processes} processes with {options.slots} {way}",
+            f"worker {self._wid} runs {_counted(len(loaded.tasks), 'task')} of {options.target}",
+            f"queues {names} ({order.order}); {_counted(slots, 'slot')}: {processes} with {_counted(options.slots, way)}",
             f"server {server}; leases of {options.lease_s:g} s, renewed while a task runs",
             signals_text(options.grace_s),
         ):
@@ -493,3 +494,7 @@ class Supervisor:
         await self._fetch_client.close()
         await self._client.close()
         logs.event(log, logging.INFO, "worker-stopped", "the worker has stopped", done=self.done, failed=self.failed)
+
+
+def _counted(many: int, what: str, plural: str = "s") -> str:
+    return f"{many} {what}{'' if many == 1 else plural}"
