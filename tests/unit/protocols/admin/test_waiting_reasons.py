@@ -124,7 +124,7 @@ def rated_kind() -> Scene:
 
 
 def rated_and_not_asked() -> Scene:
-    """Nobody has asked since the limit was used up, so the job is still ready."""
+    """No worker has asked since the limit was used up, so the job is still ready."""
     dispatcher = asked()
     with_rate(dispatcher, RateScope.KIND, "kind")
     push(dispatcher, "last")
