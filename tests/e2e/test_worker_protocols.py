@@ -18,7 +18,10 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("worker") / "data", protocols=LISTENING) as running:
+    folder = tmp_path_factory.mktemp("worker")
+    config = folder / "crossdock.toml"
+    config.write_text('[mapping.static.default]\ndefault = "work"\n')  # the queue of Resqu's jobs
+    with Server(folder / "data", {"config": config}, protocols=LISTENING) as running:
         yield running
 
 

@@ -30,6 +30,7 @@ _INNER: Final = {
     "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "worker": {"logs", "model", "client", "app", "worker"},
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},

@@ -14,7 +14,7 @@ from crossdock.model.commands import resqu
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.job import Job, Links
 from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.measurements import Demand
 from crossdock.protocols.admin.waiting_reasons import SENTENCES, Reason, why_waiting
 from crossdock.protocols.redis.qless.call import REQLESS
 from crossdock.server.lease_requests import LeaseRequests
