@@ -111,7 +111,7 @@ class Returned(msgspec.Struct, tag="r", array_like=True):
 
 
 class Interrupted(msgspec.Struct, tag="i", array_like=True):
-    """The task ended because it was told to, and not by an outcome of its own."""
+    """The task ended because of an interrupt, and not by an outcome of its own."""
 
     row: int
     seconds: float

@@ -14,7 +14,8 @@ from crossdock.worker.reload import SourceWatcher
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("512M", 512 * 1024**2), ("2G", 2 * 1024**3), ("100", 100), ("3 MiB", 3 * 1024**2), ("1kb", 1024)]
+    ("text", "size"),
+    [("512M", 512 * 1024**2), ("2G", 2 * 1024**3), ("100", 100), ("3 MiB", 3 * 1024**2), ("1kb", 1024)],
 )
 def test_sizes(text: str, size: int) -> None:
     assert read_size(text) == size
