@@ -98,12 +98,6 @@ class Snoozed(msgspec.Struct, tag="s", array_like=True):
     reason: str = ""
 
 
-class Cancelled(msgspec.Struct, tag="c", array_like=True):
-    row: int
-    seconds: float
-    reason: str = ""
-
-
 class Returned(msgspec.Struct, tag="r", array_like=True):
     """The job was revoked before it was started."""
 
@@ -124,7 +118,7 @@ class Progress(msgspec.Struct, tag="p", array_like=True):
     text: str
 
 
-Outcome: TypeAlias = Succeeded | Failed | Snoozed | Cancelled | Returned | Interrupted | Progress
+Outcome: TypeAlias = Succeeded | Failed | Snoozed | Returned | Interrupted | Progress
 
 
 class Report(msgspec.Struct, tag="report", array_like=True):

@@ -23,7 +23,7 @@ def test_queues_are_read_with_their_weights() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,,b", "a:", "a:0", "a:-1", "a:x", "a:1001", "a:²", "a b", "a,a", "x" * 256])
 def test_wrong_queues_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="queue|weight"):
+    with pytest.raises(ValueError, match=r"queue|weight"):
         read_queues([text])
 
 
