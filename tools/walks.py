@@ -193,7 +193,7 @@ class _Source:
 
 
 def lake() -> Iterator[Walk]:
-    """From the entry of one PUSH to a published segment, in a new lake."""
+    """From the entry of one PUSH to a published segment, in a new lake, and the same with the next PUSH."""
     with server("faktory") as made, tempfile.TemporaryDirectory() as folder:
         peer = made.connect(_HELLO % b"one")
         peer.ask(_PUSH % 1)
@@ -205,8 +205,14 @@ def lake() -> Iterator[Walk]:
             for _ in writer.take(lambda: False):
                 pass
             writer.publish()
-            writer.close()
-        yield Walk("one event into the lake", calls)
+        yield Walk("first event, into a new lake", calls)
+        peer.ask(_PUSH % 3)
+        with traced() as calls:
+            for _ in writer.take(lambda: False):
+                pass
+            writer.publish()
+        yield Walk("next event into the lake", calls)
+        writer.close()
 
 
 def walks() -> Iterator[Walk]:

@@ -209,6 +209,8 @@ def test_the_history_of_a_job_comes_from_the_lake(server: Server, web: httpx.Cli
     assert [event["event"] for event in history["events"]] == ["pushed", "leased", "succeeded"]
     assert history["complete"]
     assert history["stopped_at"] == "its push"
+    by_jid = ok(web.get("/history/jobs/job-past"))
+    assert by_jid["events"] == history["events"]
     lines = web.get(f"/jobs/{number}/history", params={"stream": True}).text.splitlines()
     assert len(lines) == 2
     assert '"finished":true' in lines[-1]

@@ -1,5 +1,6 @@
 """`job show` with the history of a job from the lake, and times in the local zone."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,8 @@ def test_the_history_over_http_is_that_of_the_lake(here: Operator, remote: Opera
     assert plain(far["history"]) == plain(mine["history"])
     assert [each["event"] for each in far["history"]["events"] if each["event"] in EVENTS] == EVENTS, "oldest first"
     assert mine["history"]["complete"] is True
-    assert events_in(remote.output("job", "show", "1")) == events_in(here.output("job", "show", "1"))
+    for ident in ("1", "job-ended"):
+        assert events_in(remote.output("job", "show", ident)) == events_in(here.output("job", "show", ident))
 
 
 def test_a_live_job_has_a_history_with_the_flag_only(here: Operator, remote: Operator) -> None:
@@ -92,9 +94,9 @@ def test_a_job_that_never_existed_is_an_error_that_says_how_far_it_was_looked_fo
             "crossdock: job 999 not found (completed and deleted jobs are not kept); the lake does not have it, "
             "either: searched 1 day back to "
         )
-    ended = remote.run("job", "show", "job-ended")
-    assert ended.code == 1
-    assert ended.err.endswith("no history: over HTTP a job that is gone is found by its number only\n")
+        found = operator.run("job", "show", "999", "--json")
+        assert found.code == 1
+        assert json.loads(found.out)["error"].startswith("job 999 not found")
 
 
 def test_local_times_have_the_offset_of_the_zone(here: Operator, folder: Path) -> None:
@@ -138,6 +140,19 @@ def test_a_server_without_a_lake_says_so(tmp_path: Path) -> None:
             ended = operator.run("job", "show", "999")
             assert ended.code == 1
             assert ended.err.endswith("this server writes no history, because lake.on is false\n")
+
+
+def test_the_live_state_as_json_has_the_reason_if_there_is_no_history(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", {"lake.on": "false"}, protocols=("faktory", "http")) as server:
+        with server.client() as client:
+            client.push("job-00001", "mail")
+        for operator in operators(tmp_path, server):
+            ended = operator.run("job", "show", "1", "--history", "--json")
+            assert ended.code == 1
+            found = json.loads(ended.out)
+            assert (found["job"]["jid"], found["history"]) == ("job-00001", None)
+            assert found["error"].endswith("this server writes no history, because lake.on is false")
+            assert ended.err == f"crossdock: {found['error']}\n"
 
 
 def test_a_queue_is_shown_with_its_askers_rates_and_times(here: Operator, server: Server) -> None:

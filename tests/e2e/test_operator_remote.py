@@ -33,10 +33,10 @@ def server(folder: Path, certificate: Path) -> Iterator[Server]:
     settings = {
         "http.password": "correct horse",
         "http.token_file": str(tokens),
-        "http.tls_cert": str(certificate),
-        "http.tls_key": str(certificate.with_suffix(".key")),
+        "tls.cert": str(certificate),
+        "tls.key": str(certificate.with_suffix(".key")),
     }
-    with Server(folder / "data", settings, protocols=("faktory", "http")) as running:
+    with Server(folder / "data", settings, protocols=("faktory", "http"), tls=("http",)) as running:
         yield running
 
 

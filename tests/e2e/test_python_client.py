@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,11 +32,13 @@ from crossdock.client.errors import (
     ResultTimeout,
     ServerFull,
     UnknownJob,
+    Unsupported,
     WrongPassword,
 )
 from crossdock.client.jobs import NewJob, Schedule
+from crossdock.client.transport import SocketTransport
 from crossdock.server.endpoints import LISTENERS
-from tests.support.certificates import authority
+from tests.support.certificates import Authority
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
@@ -206,6 +209,39 @@ def test_an_asyncio_client_may_be_used_in_one_event_loop_after_another(server: S
     assert waiting(server) == 3
 
 
+class PlainTransport(SocketTransport):
+    """Hides the client's announcement, as if the server did not know the extensions."""
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        super().__init__(socket.create_connection((address.host, address.port)), timeout_s)
+        self._plain_send = self.send
+        self.send = self._send_renamed
+
+    def _send_renamed(self, data: Any) -> None:
+        self._plain_send(bytes(data).replace(b'"extensions":1', b'"other":1'))
+
+
+def test_a_server_without_extensions(server: Server) -> None:
+    with Client(server.url, connect=PlainTransport, wid="worker-1") as client:
+        assert client.features().extensions == frozenset()
+        first = client.push(NewJob(kind="k", track=True))
+        assert client.push_many([NewJob(kind="k", queue="many")] * 2)
+        (job,) = client.fetch(["default"], 10)
+        assert (job.jid, job.attempt) == (first, 1)
+        client.set_progress(first, 50, "half")
+        assert client.progress(first).percent == 50
+        assert client.beat() == ""
+        assert client.ack([(first, b"1")]) == {}
+        (job,) = client.fetch(["many"], order="random")
+        assert client.fail(job.jid, "Error", "text")
+        assert not client.fail(job.jid, "Error", "again")
+        with client.batch("b", complete=NewJob(kind="done")) as batch:
+            batch.push(NewJob(kind="row"))
+        assert batch.status().total == 1
+        with pytest.raises(Unsupported, match="needs the extension 'cancel'"):
+            client.cancel(first)
+
+
 # Threads and processes
 
 
@@ -225,7 +261,7 @@ def test_a_fetch_that_waits_does_not_hold_up_others_and_ends_when_the_client_is_
         waits = pool.submit(client.fetch, ["empty"], 1, 60)
         for _ in range(3):
             client.push(NewJob(kind="k"))
-        wait_until(lambda: len(client._links) == 2, "the connection that waits")
+        wait_until(lambda: client._pool.in_use == 1, "the connection that waits")
         client.close()
         with pytest.raises(Closed):
             waits.result(PATIENCE_S)
@@ -449,9 +485,9 @@ def test_a_unix_socket(tmp_path: Path) -> None:
 
 
 def test_tls(server: Server, tmp_path: Path) -> None:
-    certificates = authority(tmp_path)
-    with LossyProxy(server.address, tls=certificates.server_context()) as proxy:
-        trusted = f"crossdock+tls://localhost:{proxy.port}?ca={certificates.ca}"
+    authority = Authority(tmp_path)
+    with LossyProxy(server.address, tls=authority.sign("server").server_context()) as proxy:
+        trusted = f"crossdock+tls://localhost:{proxy.port}?ca={authority.ca}"
         with Client(trusted) as client:
             client.push(NewJob(kind="k"))
             client.push_many(NewJob(kind="k", args=["x" * 1_000]) for _ in range(2_000))
@@ -462,8 +498,8 @@ def test_tls(server: Server, tmp_path: Path) -> None:
                 await client.push(NewJob(kind="k"))
 
         asyncio.run(push(trusted))
-        asyncio.run(push(f"crossdock+tls://localhost:{proxy.port}", ssl.create_default_context(cafile=certificates.ca)))
         untrusted = f"crossdock+tls://localhost:{proxy.port}"
+        asyncio.run(push(untrusted, ssl.create_default_context(cafile=str(authority.ca))))
         with Client(untrusted, patience_s=0) as client, pytest.raises(NoServer, match="certificate verify failed"):
             client.push(NewJob(kind="k"))
         with pytest.raises(NoServer, match="certificate verify failed"):

@@ -67,6 +67,19 @@ def test_reload_applies_cron_throttles_passwords_and_the_log(server: Server, con
     assert '"event": "command"' in server.log(), "the level is debug, also for the connection that was open"
 
 
+def test_reload_applies_rate_limits(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text('[rate.mail]\nqueue = "mail"\nrate = "1/d"\n', "utf-8")
+    assert operator.json("reload")["reload"] == {"changed": ["rate"], "restart": []}
+    with server.client() as client:
+        client.push("job-0001", "mail")
+        client.push("job-0002", "mail")
+        assert client.fetch("mail") is not None
+        assert client.fetch("mail") is None, "one job a day"
+        config.write_text("", "utf-8")
+        assert operator.json("reload")["reload"] == {"changed": ["rate"], "restart": []}
+        assert client.fetch("mail") is not None
+
+
 def test_sighup_reloads_and_says_what_needs_a_restart(server: Server, config: Path) -> None:
     config.write_text('[listen]\nredis = "127.0.0.1:1"\n[limits]\njobs = 7\n[server]\nlog = "warning"\n', "utf-8")
     server.signal(signal.SIGHUP)
@@ -100,6 +113,18 @@ def test_a_reload_is_in_the_audit_trail_with_the_names_of_the_settings(
     (row,) = operator.json("audit", "list")["audit"]
     assert (row["user"], row["address"], row["action"]) == (getpass.getuser(), "local", "reload")
     assert (row["target"], row["count"]) == ("settings:server.log,faktory.password", 2)
+
+
+def test_sighup_is_in_the_audit_trail(server: Server, config: Path, operator: Operator) -> None:
+    config.write_text('[server]\nlog = "debug"\n[limits]\njobs = 7\n', "utf-8")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: len(operator.json("audit", "list")["audit"]) == 1, server.log)
+    (row,) = operator.json("audit", "list")["audit"]
+    assert (row["user"], row["address"], row["via"], row["action"]) == ("SIGHUP", "local", "signal", "reload")
+    assert (row["target"], row["count"]) == ("settings:server.log", 1)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "no setting was changed" in server.log(), server.log)
+    assert len(operator.json("audit", "list")["audit"]) == 1, "nothing was changed"
 
 
 def test_reload_restarts_the_web_process_for_a_new_password(tmp_path: Path, config: Path) -> None:

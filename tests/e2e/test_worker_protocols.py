@@ -1,12 +1,15 @@
 """The worker runs jobs that were pushed through any protocol."""
 
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from crossdock.client.base import connect
+from tests.support.patience import PATIENCE_S
 from tests.support.peers import LISTENING, PEERS, reach
+from tests.support.resqu_peer import ViaResqu
 from tests.support.server import Server
 from tests.support.worker_process import WorkerProcess
 
@@ -15,18 +18,26 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("worker") / "data", protocols=LISTENING) as running:
+    folder = tmp_path_factory.mktemp("worker")
+    config = folder / "crossdock.toml"
+    config.write_text('[mapping.static.default]\ndefault = "work"\n')  # the queue of Resqu's jobs
+    with Server(folder / "data", {"config": config}, protocols=LISTENING) as running:
         yield running
 
 
-@pytest.mark.parametrize("protocol", sorted(PEERS))
 @pytest.mark.parametrize("way", ["--threads", "--asyncio"])
-def test_jobs_of_each_protocol(server: Server, tmp_path: Path, protocol: str, way: str) -> None:
-    queue = f"queue-{protocol}{way}"
-    with closing(reach(server, protocol)) as peer:
-        for number in range(3):
-            peer.push(queue, f"payload-{number}")
-        with WorkerProcess.on(server, tmp_path, "-q", queue, way, "2") as worker:
-            assert worker.wait_for("foreign", times=3) == [["foreign", protocol, queue]] * 3
+def test_jobs_of_each_protocol(server: Server, tmp_path: Path, way: str) -> None:
+    peers = [reach(server, protocol) for protocol in sorted(PEERS)]
+    peers.append(ViaResqu(connect("resqu", "127.0.0.1", server.ports["redis"], "", PATIENCE_S)))
+    try:
+        for peer in peers:
+            for number in range(3):
+                peer.push("work", f"payload-{number}")
+        with WorkerProcess.on(server, tmp_path, "-q", "work", way, "2") as worker:
+            done = worker.wait_for("foreign", times=3 * len(peers))
             assert worker.stop() == 0
-        assert peer.look(queue) == 0
+    finally:
+        for peer in peers:
+            peer.close()
+    assert Counter(protocol for _, protocol, _ in done) == {peer.protocol: 3 for peer in peers}
+    assert "job-failed" not in worker.log()

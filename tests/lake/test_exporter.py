@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from crossdock.lake.exporter import Exporter
+from crossdock.lake.location import FORMAT, Reported, write_position
 from crossdock.lake.maintenance import Maintenance
-from crossdock.lake.messages import Chores, Options, Position
-from crossdock.lake.position import FORMAT, Reported, write_position
+from crossdock.lake.messages import BEHIND_BYTES, Chores, Options, Position
 from crossdock.lake.status import status
 from crossdock.lake.table import Lake
 from crossdock.model.clock import Now
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
-from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, location_of, options_of
+from crossdock.server.lake_keeper import HOLD, OVERDUE_S, LakeKeeper, location_of, options_of
 from crossdock.settings.schema import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
 from tests.support.journals import Writer

@@ -25,6 +25,9 @@ KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 #: Events of Resqu's commands. They have a reference of their own, as keys and bulk loads have.
 RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 
+#: Events of rate limits; tests/unit/engine/records/test_rates_at_random.py sees all of them.
+RATE_KINDS: Final = frozenset({e.RatesSet, e.RateHeld, e.RatesOpened})
+
 #: Events about jobs. The audit trail concerns none. Extensions of Faktory have tests of their own.
 JOB_KINDS: Final = (
     frozenset(KINDS)
@@ -32,6 +35,7 @@ JOB_KINDS: Final = (
     - frozenset(get_args(LoadEvent))
     - frozenset(get_args(e.ExtensionEvent))
     - RESQU_KINDS
+    - RATE_KINDS
     - {e.Audited}
 )
 
@@ -92,6 +96,12 @@ HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
     q.Taken: frozenset({(S.READY, S.HELD)}),
     q.PutOnQueue: frozenset({(S.HELD, S.READY)}),
     q.Rescheduled: frozenset({(S.LEASED, S.READY), (S.LEASED, S.SCHEDULED)}),
+}
+
+#: As `USED`, for events of rate limits.
+RATED: Final[dict[type[e.Event], frozenset[Move]]] = {
+    e.RateHeld: frozenset({(S.READY, S.HELD)}),
+    e.RatesOpened: frozenset({(S.HELD, S.READY)}),
 }
 
 #: qless events without a state transition.

@@ -14,9 +14,9 @@ from crossdock.engine.job_view import (
     state_index_key,
 )
 from crossdock.engine.state import EngineState
-from crossdock.model.job import ResquData
+from crossdock.model.job import ResquData, SortKey
 from crossdock.model.policies import DependencyLoss
-from crossdock.model.records import Phase
+from crossdock.model.records import Phase, RateScope
 from crossdock.model.states import State
 
 
@@ -89,6 +89,10 @@ def records_are_consistent(state: EngineState) -> None:
     assert list(state.batch_ends) == sorted((group.end, name) for name, group in state.batches.items())
     dated = {jid: track.until for jid, track in state.progress.items() if track.until < inf}
     assert list(state.progress_ends) == sorted((until, jid) for jid, until in dated.items())
+    kept = {jid: outcome.until for jid, outcome in state.outcomes.items() if outcome.until < inf}
+    assert list(state.outcome_ends) == sorted((until, jid) for jid, until in kept.items())
+    ages = list(state.once.jids.values())
+    assert ages == sorted(ages), "the oldest first"
     assert list(state.next_runs) == sorted((each.next, name) for name, each in state.schedules.items())
     reserved = {name for name, lock in state.locks.items() if not lock.holder}
     assert reserved == set(state.resqu.reserved)
@@ -101,6 +105,7 @@ def records_are_consistent(state: EngineState) -> None:
         assert job.extra.links.lock is not None
         assert job.extra.links.lock.name == name
     throttles_are_consistent(state)
+    rates_are_consistent(state)
 
 
 def throttles_are_consistent(state: EngineState) -> None:
@@ -123,6 +128,36 @@ def throttles_are_consistent(state: EngineState) -> None:
     waiting = [job for job in held_jobs if not (job.extra and job.extra.resqu_batch)]
     held = [(job.queue, *held_key(job)) for job in waiting]
     assert sorted((name, *key) for name, order in state.held_in.items() for key in order) == sorted(held)
+
+
+def rates_are_consistent(state: EngineState) -> None:
+    """What waits for a rate limit is what the jobs say. A limit that can free a job has a timer."""
+    index = state.rate_index
+    assert all(key == rate.key for key, rate in state.rates.items())
+    assert set(index.names) == {key for key, rate in state.rates.items() if rate.scope is RateScope.NAME}
+    assert all(rate.level(rate.at) <= rate.count for rate in state.rates.values())
+    held: dict[tuple[str, str], list[SortKey]] = {}
+    freed: Counter[tuple[str, str]] = Counter()
+    for job in state.jobs.values():
+        key = job.extra.held_by if job.extra is not None else ""
+        if key and job.state is State.HELD:
+            assert job.sort_key is not None
+            held.setdefault((key, job.queue), []).append(job.sort_key)
+        elif key and job.state is State.READY:
+            freed[key, job.queue] += 1
+    waits = index.waits
+    assert {each: list(wait.held) for each, wait in waits.items() if wait.held} == {
+        each: sorted(keys) for each, keys in held.items()
+    }
+    assert {each: wait.freed for each, wait in waits.items() if wait.freed} == freed
+    assert {(key, queue) for key, queues in index.uses.items() for queue in queues} == set(waits)
+    assert all(index.uses.values())
+    assert list(index.wakes) == sorted((wait.wake, *each) for each, wait in waits.items() if wait.wake < inf)
+    for (key, _), wait in waits.items():
+        rate = state.rates.get(key)
+        if wait.held and (rate is None or (rate.scope is not RateScope.QUEUE and wait.freed < rate.count)):
+            assert wait.wake < inf
+            assert rate is None or wait.wake <= rate.when(wait.freed + 1.0) + 1e-6
 
 
 def indexes_are_consistent(state: EngineState) -> None:

@@ -138,7 +138,7 @@ def fail_or_retry(scene: Scene, do: Do) -> None:
 
 def pop(scene: Scene, do: Do) -> None:
     worker = scene.one_of(WORKERS)
-    _fill(scene, do, f"worker:{worker}", do(c.LeaseNext("resqu", [scene.one_of(POOLS)], worker, r.BUFFER_TERMS)))
+    _fill(scene, do, f"worker:{worker}", do(c.LeaseNext("resqu", (scene.one_of(POOLS),), worker, r.BUFFER_TERMS)))
 
 
 def pop_from_batch(scene: Scene, do: Do) -> None:
@@ -182,7 +182,7 @@ def put_on(scene: Scene, do: Do) -> None:
 
 
 def lease(scene: Scene, do: Do) -> None:
-    do(c.LeaseNext("faktory", [scene.one_of(POOLS), "static"], "f", TERMS))
+    do(c.LeaseNext("faktory", (scene.one_of(POOLS), "static"), "f", TERMS))
 
 
 def settle(scene: Scene, do: Do) -> None:

@@ -69,7 +69,7 @@ class ResquBench(Bench):
         return self.do(resqu.Defer("resqu", job_spec(jid, uid, defer=seconds, stamped=False)))
 
     def pop(self, queue: str = "static", worker: str = "w1") -> Job | None:
-        job = self.do(c.LeaseNext("resqu", [queue], worker, resqu.BUFFER_TERMS))
+        job = self.do(c.LeaseNext("resqu", (queue,), worker, resqu.BUFFER_TERMS))
         return self._fill(job, worker)
 
     def pop_from_batch(self, batch: str, worker: str = "w1") -> Job | None:

@@ -141,7 +141,7 @@ class ResquWorld(World):
                 if batch.by_hand:
                     self.execute(b.FinishResquBatch(batch.name))
             self.execute(r.SetMapping(MAPPING, BATCHES))
-            while (job := self.execute(c.LeaseNext("faktory", list(state.queues), "d", TERMS))) is not None:
+            while (job := self.execute(c.LeaseNext("faktory", tuple(state.queues), "d", TERMS))) is not None:
                 self.execute(c.Succeed(job.jid, c.Claim("faktory", "d", (job.number, job.lease.token))))
             if not state.jobs and not state.resqu.batches:
                 break

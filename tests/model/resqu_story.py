@@ -55,7 +55,7 @@ def _unique_ids(bench: Bench) -> None:
     bench.do(resqu.Finalise("resqu", "handed", 3))
     bench.do(resqu.Unlock("unlocked", 3, True, True))
     bench.do(resqu.PushJob("resqu", 2, job_spec("again", "again")))
-    while (job := bench.do(c.LeaseNext("resqu", ["pool"], "w2", resqu.BUFFER_TERMS))) is not None:
+    while (job := bench.do(c.LeaseNext("resqu", ("pool",), "w2", resqu.BUFFER_TERMS))) is not None:
         assert job.lease is not None
         bench.do(resqu.FillBuffer("worker:w2", job.number, job.lease.token, text_of(job)))
         if job.jid == "again":

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
-from crossdock.engine.decision import Topic
+from crossdock.engine.decision import ProgressOf, Topic
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, ProgressDated
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 
 T = TypeVar("T")
@@ -75,7 +75,10 @@ class Rig:
 
     def do(self, command: Command[T]) -> T:
         """Executes a command and encodes its events as one journal entry."""
-        events, outcome, self.ready_queues = self.engine.execute(command, self.clock.now)
+        events, outcome, topics = self.engine.execute(command, self.clock.now)
+        self.ready_queues = [topic for topic in topics if not isinstance(topic, ProgressOf)]
+        changed = {topic.jid for topic in topics if isinstance(topic, ProgressOf)}
+        assert changed == {jid for event in events if isinstance(event, ProgressDated) for jid in event.jids}
         if events:
             self.events += events
             self.batches.append(

@@ -312,7 +312,7 @@ class World:
         assert not self.engine.state.jobs, "jobs are left that were never delivered"
 
     def _drain_one(self, worker: Client) -> bool:
-        self.do(worker, c.LeaseNext(worker.via, list(self.engine.state.queues), worker.worker, worker.terms))
+        self.do(worker, c.LeaseNext(worker.via, tuple(self.engine.state.queues), worker.worker, worker.terms))
         self._drain_commits()
         for jid in list(worker.working):
             self.do(worker, c.Succeed(jid, worker.claim(jid)))

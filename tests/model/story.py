@@ -14,7 +14,7 @@ from crossdock.model.commands import qless as m
 from crossdock.model.job import Callback, Extra, FaktoryData, Form, Links, LockRelease, LockTerms, Spec
 from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessDialect
-from crossdock.model.records import Interval, Per, Schedule
+from crossdock.model.records import FROM_SETTINGS, Interval, Per, RateScope, RateSpec, Schedule
 from crossdock.model.states import State
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.resqu_story import story_of_resqu
@@ -242,6 +242,18 @@ def story_of_extensions(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_rates(bench: Bench) -> Bench:
+    """A rate limit of one lease in a quarter of a second: the second job is held until the next token is there."""
+    rate = RateSpec("limited", RateScope.QUEUE, "unused", 5, 60.0), RateSpec("kind", RateScope.KIND, "kind", 1, 0.25)
+    bench.do(c.SetRates(FROM_SETTINGS, rate))
+    bench.push("in time", "held by rate", queue="rated")
+    bench.lease("rated")
+    bench.nothing_to_lease("rated")
+    bench.after(0.25)
+    bench.do(c.SetRates(FROM_SETTINGS, ()))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.state.named(jid)][-1]
 
@@ -249,4 +261,4 @@ def newest_number(bench: Bench, jid: str) -> int:
 def whole_story() -> Bench:
     bench = story_of_throttles(story_of_qless(story_of_keys(story_of_dependencies(story_of_records(story())))))
     bench = story_of_rerouting(story_of_loads(story_of_resqu(story_of_stray_entries(bench))))
-    return story_of_extensions(story_of_operators(story_of_postponing(bench)))
+    return story_of_rates(story_of_extensions(story_of_operators(story_of_postponing(bench))))

@@ -8,9 +8,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline import rollup_files
 from crossdock.pipeline.errors import PipelineError, TablesInUse
 from crossdock.pipeline.lakes import add_lake
 from crossdock.pipeline.lock import writing
+from crossdock.pipeline.run import run
+from crossdock.pipeline.tables import Table
+from crossdock.pipeline.views import refresh
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import Elsewhere, MixedLoad, work
@@ -201,6 +205,32 @@ def test_rows_that_spark_does_not_see_are_reported(pipeline: Pipeline) -> None:
     with pytest.raises(PipelineError, match=r"Spark read 3 events of files that have 4: .*; nothing was committed"):
         ingest(pipeline.context, [more])
     assert pipeline.run().rows == file.rows
+
+
+def test_the_tables_of_a_large_batch_equal_those_of_small_ones(
+    spark: SparkSession, grown: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executors write the rollups, and each date of a view is computed by a query of its own."""
+    monkeypatch.setattr(rollup_files, "COLLECTED", 0)
+    monkeypatch.setattr(refresh, "_ROWS_AT_ONCE", 1)
+    large = Pipeline(spark, grown.lake, tmp_path / "tables")
+    large.run()
+    assert_same(picture(large.folder), picture(grown.tables))
+
+
+def test_rollups_that_the_driver_does_not_see_are_reported(
+    spark: SparkSession, grown: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executors write to another storage than the driver's."""
+    monkeypatch.setattr(rollup_files, "COLLECTED", 0)
+    pipeline = Pipeline(spark, grown.lake, tmp_path / "tables")
+    lakes = pipeline.lakes()
+    opened = Table.named
+    monkeypatch.setattr(Table, "named", lambda table, paths: opened(table, list(paths)[1:]))
+    with pytest.raises(PipelineError, match=r"Spark wrote [0-9]+ rows to .*, and [0-9]+ of them are visible here"):
+        run(pipeline.context, lakes, pipeline.settings)
+    monkeypatch.undo()
+    assert pipeline.run().rows == sum(each.rows for each in grown.ran)
 
 
 def test_a_damaged_file_stops_the_run_until_it_is_restored(pipeline: Pipeline) -> None:

@@ -247,7 +247,7 @@ def test_a_client_clock_does_not_end_a_lease_or_a_delay_of_another_protocol(
     dispatcher: QlessDispatcher, later: float
 ) -> None:
     put(dispatcher, "held")
-    job = dispatcher.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
+    job = dispatcher.do(c.LeaseNext("faktory", ("q",), "wid", TERMS))
     assert job is not None
     dispatcher.do(c.Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, dispatcher.now.wall + 60)]))
     for command in (["pop", "q", "w", "5"], ["peek", "q", "5"], ["queues"], ["jobs", "scheduled", "q"]):

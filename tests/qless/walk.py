@@ -99,7 +99,7 @@ class Walk:
             extra = JobExtra(links=links) if links is not None else None
             dispatcher.do(c.Enqueue("faktory", [Spec(jid, queue, "kind", b"[1]", Form.JSON, 0, RULES, due, extra)]))
         elif choice in (1, 2):
-            job = dispatcher.do(c.LeaseNext("faktory", random.sample(QUEUES, 2), worker, TERMS))
+            job = dispatcher.do(c.LeaseNext("faktory", tuple(random.sample(QUEUES, 2)), worker, TERMS))
             if job is not None and job.lease is not None:
                 self.held.append((job.jid, (job.number, job.lease.token)))
         elif choice == 3 and self.held:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,26 @@ def test_the_report_of_queues(shop: Tables, capsys: pytest.CaptureFixture[str]) 
     assert "mail       24     3   88.9 %       6        3    80.0 %\n" in said
     assert "grows by 6.67/h, drains in 3m if nothing arrives\n" in said
     assert "never" not in said
+
+
+def test_local_times_have_the_offset_of_the_zone(
+    shop: Tables, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        for words in (["queue"], ["failures"], ["slow"], ["capacity"], SLO):
+            assert main(["--local", *arguments(shop, *words)]) == 0
+            said = capsys.readouterr().out
+            assert "tables up to 2026-11-16 10:54:00+05:45; " in said
+            assert said.count("+05:45") > 1, words
+        assert main(["--local", *arguments(shop, "queue", "mail", "--html", "-")]) == 0
+        page = capsys.readouterr().out
+        assert "&quot;utc&quot;:false" in page, "hours"
+        assert "&quot;utc&quot;:true" in page, "days are days in UTC"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_the_report_of_objectives(shop: Tables, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,19 +2,20 @@
 
 from collections import Counter
 
+from crossdock.engine.decision import Topic
 from crossdock.protocols.base import Answer, Wait
 from crossdock.server.waiters import Waiters
 
 
 class CountedQueues:
     def __init__(self) -> None:
-        self.ready: Counter[str | bytes] = Counter()
+        self.ready: Counter[Topic] = Counter()
         self.waits = Waiters(self._has_work)
         self.served: list[str] = []
         self.looks = 0  #: number of checks of a queue
         self.quiet: set[str] = set()
 
-    def _has_work(self, queue: str | bytes) -> bool:
+    def _has_work(self, queue: Topic) -> bool:
         self.looks += 1
         return self.ready[queue] > 0
 
@@ -26,7 +27,7 @@ class CountedQueues:
         for queue in wait.queues:
             if self.ready[queue] and name not in self.quiet:
                 self.ready[queue] -= 1
-                return queue if isinstance(queue, bytes) else queue.encode()
+                return queue if isinstance(queue, bytes) else str(queue).encode()
         return b"nothing" if late else wait
 
     @staticmethod

@@ -13,6 +13,7 @@ import msgspec
 
 from crossdock.engine.index.job_table import JidIndex
 from crossdock.engine.index.lazy_deadlines import IntervalTimes, LazyDeadlines, LazyQueue
+from crossdock.engine.index.rates import RateIndex
 from crossdock.engine.keyspace.tombstones import Tombstones
 from crossdock.engine.records.stats import Stats
 from crossdock.engine.state import EngineState
@@ -58,6 +59,8 @@ def _way(value: object) -> Callable[[Any], Any]:
         return lambda slots: {name: plain(getattr(slots, name)) for name in IntervalTimes.__slots__}
     if isinstance(value, LazyQueue):
         return lambda queue: {name: plain(getattr(queue, name)) for name in _OF_LAZY_QUEUE}
+    if isinstance(value, RateIndex):  # a timer may be early, and a batch that waits asks again after a restart
+        return _rates
     if isinstance(value, defaultdict):  # counts: a missing key equals zero
         return lambda counts: {key: count for key, count in counts.items() if count}
     if isinstance(value, set):
@@ -67,6 +70,14 @@ def _way(value: object) -> Callable[[Any], Any]:
     if isinstance(value, Iterable):
         return lambda some: msgspec.to_builtins(list(some), builtin_types=(bytes,), order="deterministic")
     return lambda it: {name: plain(each) for name, each in _attributes(it).items()}
+
+
+def _rates(index: RateIndex) -> Any:
+    waits = {each: (list(wait.held), wait.freed) for each, wait in index.waits.items() if wait.held or wait.freed}
+    limits = [
+        {name: [rate.key for rate in found] for name, found in by.items()} for by in (index.by_queue, index.by_kind)
+    ]
+    return waits, limits, list(index.names)
 
 
 def _struct(value: msgspec.Struct) -> Any:

@@ -28,7 +28,8 @@ _PATIENT: Final = {"faktory.handshake_s": 60, "redis.handshake_s": 60}
 
 
 class Server:
-    """`settings` are full names (`limits.jobs`); `fault` is one of faulty_server.py; `config` is a settings file."""
+    """`settings` are full names (`limits.jobs`); `fault` is one of faulty_server.py; `config` is a settings file;
+    the protocols in `tls` speak TLS."""
 
     def __init__(
         self,
@@ -39,11 +40,13 @@ class Server:
         *,
         keeps_ports: bool = False,
         config: Path | None = None,
+        tls: Collection[str] = (),
     ) -> None:
         self.data = data
         self._config = config
         self._fault = fault
         self._protocols = protocols
+        self._tls = tls
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")} | {
             f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value)
             for name, value in (_PATIENT | dict(settings or {})).items()
@@ -90,7 +93,13 @@ class Server:
         """Use free ports, because another server on this machine may use the default ones."""
         for name in LISTENERS:
             port = self._held[name].getsockname()[1] if name in self._held else 0
-            yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._protocols else 'off'}")
+            yield from (
+                "--listen",
+                f"{name}={self._scheme(name)}127.0.0.1:{port}" if name in self._protocols else f"{name}=off",
+            )
+
+    def _scheme(self, name: str) -> str:
+        return "tls:" if name in self._tls else ""
 
     def _file(self) -> list[str]:
         return [] if self._config is None else ["--config", str(self._config)]

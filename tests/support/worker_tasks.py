@@ -89,6 +89,13 @@ def hold_interpreter(name: str, seconds: float) -> None:
 
 
 @app.task
+def briefly(name: str) -> None:
+    note("start", name)
+    time.sleep(0.002)
+    note("end", name)
+
+
+@app.task
 def until_lost(name: str) -> None:
     note("start", name, os.getpid())
     lease_lost().wait()
@@ -199,6 +206,7 @@ def split(number: int) -> Reschedule | None:
     return Reschedule(split, number - 1) if number else None
 
 
-@app.task(kinds=("F", "R", "Q", "q", "M", "any", "W", "workq", "klass", "app.Work"))
-def foreign(payload: object = None, **members: object) -> None:
+#: The kinds of the peers of all protocols. The kind of a Workq job is the name of its queue.
+@app.task(kinds=("F", "M", "Q", "R", "work"))
+def foreign(payload: str) -> None:
     note("foreign", current_job().origin, current_job().queue)

@@ -42,7 +42,7 @@ def ship(number: int) -> None:
 
 
 # Jobs of picture.php. Resqu's jobs are in the queue `unassigned`, unless the settings of the server map them to others.
-@app.task(queue="unassigned", kinds=("ResizePicture",))
+@app.task(queue="unassigned", kinds=("ResizePicture",), rate="100/m")
 async def resize(path: str, width: int) -> None:
     write(f"resized: {path} to {width}")
 

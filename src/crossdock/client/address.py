@@ -1,7 +1,7 @@
 """The address of a server, as a URL."""
 
 import os
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -32,6 +32,9 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Address({self})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("url", str(self))]  # the struct's own would show all fields
 
 
 def parse_url(url: str | None = None) -> Address:

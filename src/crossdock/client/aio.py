@@ -1,22 +1,22 @@
 """The asyncio client: concurrent calls share a few connections, on which they are pipelined."""
 
 import asyncio
-import os
 import time
-import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 import msgspec
 
-from crossdock.client import calls
+from crossdock.client import calls, worker_calls
 from crossdock.client.address import Address, parse_url
 from crossdock.client.bulk_push import WINDOW, BulkPush
-from crossdock.client.calls import Call, result_of
+from crossdock.client.call import Call, portions, result_of
 from crossdock.client.errors import Broken, ClientError, Closed, ResultTimeout, ServerFull
 from crossdock.client.jobs import BatchStatus, FetchedJob, NewJob, Progress, RateLimit, Schedule
 from crossdock.client.lane import Lane, open_lane
+from crossdock.client.lanes import Lanes
 from crossdock.client.retries import PATIENCE_S, TIMEOUT_S, Patience, deadline, left, not_repeated
 from crossdock.client.transport import Connect
 from crossdock.client.wire import Features, Identity, Reply
@@ -28,11 +28,6 @@ T = TypeVar("T")
 
 #: Connections that calls share.
 POOL_SIZE: Final = 4
-#: Requests on the way on each of them before another one is opened.
-_BUSY: Final = 64
-
-#: All clients of this process, for a fork.
-_clients: "weakref.WeakSet[AsyncClient]" = weakref.WeakSet()
 
 
 class AsyncClient:
@@ -58,32 +53,19 @@ class AsyncClient:
         reached or is full. `pool_size`: connections that are kept open. `connect` replaces the network. `context`: for
         TLS. With a `wid` the client is a worker, which must call `beat` every 15 s.
         """
-        self._address = url if isinstance(url, Address) else parse_url(url)
+        address = url if isinstance(url, Address) else parse_url(url)
+        self._where = str(address)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._pool_size = max(pool_size, 1)
-        self._connect = connect
-        self._context = context
         self._wid = wid
-        self._identity = Identity(
-            where=str(self._address),
-            password=self._address.password,
-            wid=wid,
-            hostname=hostname,
-            labels=tuple(labels),
+        identity = Identity(
+            where=str(address), password=address.password, wid=wid, hostname=hostname, labels=tuple(labels)
         )
-        self._closed = False
-        self._features: Features | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._shared: list[Lane] = []
-        self._own: list[Lane] = []  #: idle ones, for calls that wait
-        self._lanes: set[Lane] = set()
-        self._opening: asyncio.Task[Lane] | None = None
-        self._guard: AsyncGenerator[None, None] | None = None
-        _clients.add(self)
+        opener = partial(open_lane, address, identity, timeout_s, connect, context)
+        self._lanes = Lanes(opener, timeout_s, pool_size)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self._address)!r})"
+        return f"{type(self).__name__}({self._where!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,10 +75,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._closed = True
-        self._close_lanes()
-        if self._guard is not None and self._loop is asyncio.get_running_loop():
-            await self._guard.aclose()
+        await self._lanes.close()
 
     # Pushing
 
@@ -112,25 +91,29 @@ class AsyncClient:
         """Push any number of jobs and return their IDs. Raises PushRefused if the server refuses some of them."""
         work = BulkPush(jobs)
         patience, accepted = Patience(self._patience_s), 0
+        stale = False  #: whether a connection was tried that was opened before
         while not work.done:
             lane = None
             try:
-                lane = await self._take()
+                lane = await self._lanes.take()
                 await self._pump(lane, work)
-                self._give(lane)
+                self._lanes.give(lane)
                 if work.full is None:
                     break
                 error: ClientError = work.full
                 work.full = None
             except ClientError as failed:
                 if lane is not None:
-                    self._drop(lane)
+                    self._lanes.drop(lane)
                 if not work.lost():
                     raise not_repeated(failed) from failed
+                if isinstance(failed, Broken) and lane is not None and lane.used and not stale:
+                    stale = True
+                    continue
                 error = failed
             except BaseException:
                 if lane is not None:
-                    self._drop(lane)
+                    self._lanes.drop(lane)
                 raise
             if work.accepted > accepted:
                 patience, accepted = Patience(self._patience_s), work.accepted
@@ -173,7 +156,7 @@ class AsyncClient:
 
     async def cancel_many(self, jids: Iterable[str], reason: str = "") -> list[str]:
         """Cancel jobs. Returns the IDs that were not cancelled: there is no such job, or it has ended."""
-        return [jid for some in calls.portions(jids) for jid in await self._run(calls.cancel(some, reason))]
+        return [jid for some in portions(jids) for jid in await self._run(calls.cancel(some, reason))]
 
     # Results and progress
 
@@ -224,7 +207,7 @@ class AsyncClient:
         """Lease up to `count` jobs. Returns as soon as there is one, and an empty list after `wait_s` without one."""
         until = time.monotonic() + wait_s
         while True:
-            jobs = await self._run(calls.fetch(queues, count, left(until), lease_s, order))
+            jobs = await self._run(worker_calls.fetch(queues, count, left(until), lease_s, order))
             if jobs or time.monotonic() >= until:
                 return jobs
 
@@ -232,8 +215,8 @@ class AsyncClient:
         """Complete jobs, each with its result as JSON or without one. Returns the server's reason for each ID that it
         refuses, such as an expired lease."""
         refused: dict[str, str] = {}
-        for some in calls.ack_portions(jobs, await self.features()):
-            refused = refused | await self._run(calls.ack(some))
+        for some in worker_calls.ack_portions(jobs, await self.features()):
+            refused = refused | await self._run(worker_calls.ack(some))
         return refused
 
     async def fail(
@@ -248,19 +231,21 @@ class AsyncClient:
     ) -> bool:
         """Fail a job. `final`: there are no more tries. `delay_s`: when the next try is, instead of the server's
         backoff. False: this client has no lease of it."""
-        return await self._run(calls.fail(jid, kind, message, backtrace, final, delay_s))
+        return await self._run(worker_calls.fail(jid, kind, message, backtrace, final, delay_s))
 
     async def snooze(self, jid: str, delay_s: float, reason: str = "") -> bool:
         """Give a job back for later, which is not a failure. False: this client has no lease of it."""
-        return await self._run(calls.snooze(jid, delay_s, reason))
+        return await self._run(worker_calls.snooze(jid, delay_s, reason))
 
     async def extend(self, jids: Sequence[str], lease_s: float) -> list[str]:
         """Renew leases. Returns the IDs whose lease is lost: it has expired, or the job was cancelled or deleted."""
-        return [jid for some in calls.portions(jids) for jid in await self._run(calls.extend(self._wid, some, lease_s))]
+        return [
+            jid for some in portions(jids) for jid in await self._run(worker_calls.extend(self._wid, some, lease_s))
+        ]
 
     async def beat(self, state: str = "", rss_kb: int = 0) -> str:
         """Send a worker's heartbeat. Returns the state that an operator has asked for: "", quiet or terminate."""
-        return await self._run(calls.beat(self._wid, state, rss_kb))
+        return await self._run(worker_calls.beat(self._wid, state, rss_kb))
 
     async def set_progress(self, jid: str, percent: int | None = None, text: str | None = None) -> None:
         """Report how far a job is. None leaves what is there."""
@@ -283,12 +268,12 @@ class AsyncClient:
     async def features(self) -> Features:
         """Connect if that was not done yet, and return what the server has announced, such as its extensions."""
         patience = Patience(self._patience_s)
-        while self._features is None:
+        while self._lanes.features is None:
             try:
-                await self._share()
+                await self._lanes.share()
             except ClientError as error:
                 await asyncio.sleep(patience.after(error))
-        return self._features
+        return self._lanes.features
 
     # Connections
 
@@ -299,11 +284,11 @@ class AsyncClient:
         while True:
             lane = None
             try:
-                lane = await (self._take() if call.wait_s else self._share())
+                lane = await (self._lanes.take() if call.wait_s else self._lanes.share())
                 line = call.line(lane.features)
             except ClientError as error:
                 if lane is not None and call.wait_s:
-                    self._give(lane)  # nothing was sent
+                    self._lanes.give(lane)  # nothing was sent
                 await asyncio.sleep(patience.after(error, sent=repeated))
                 continue
             stale = lane.used
@@ -313,127 +298,29 @@ class AsyncClient:
                 reply = await lane.ask(line)
                 value = result_of(call, reply, repeated)
             except Broken as error:
-                self._drop(lane)
-                if self._closed:
+                self._lanes.drop(lane)
+                if self._lanes.is_closed:
                     raise Closed("the client was closed") from error
                 if not call.repeatable(lane.features):
                     raise not_repeated(error) from error
-                repeated = True
-                if not stale:
+                if not stale or repeated:  # otherwise the server may have been restarted since
                     await asyncio.sleep(patience.after(error, sent=True))
+                repeated = True
             except ServerFull as error:
                 await asyncio.sleep(patience.after(error))
             except ClientError:
                 if call.wait_s:
-                    self._give(lane)
+                    self._lanes.give(lane)
                 raise
             except BaseException:
                 if call.wait_s:
-                    self._drop(lane)  # the caller has given up, and the server still waits
+                    self._lanes.drop(lane)  # the caller has given up, and the server still waits
                 raise
             else:
                 lane.used = True
                 if call.wait_s:
-                    self._give(lane)
+                    self._lanes.give(lane)
                 return value
-
-    async def _share(self) -> Lane:
-        """The connection with the fewest requests on the way, or a new one if all are busy."""
-        self._enter_loop()
-        shared = self._shared
-        while shared:
-            lane = shared[0] if len(shared) == 1 else min(shared, key=_load)
-            if lane.dead is not None:
-                self._drop(lane)
-                continue
-            if len(lane.waiting) < _BUSY or len(shared) >= self._pool_size:
-                await lane.writable()
-                return lane
-            break
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(self._opened)
-        return await asyncio.shield(self._opening)
-
-    def _opened(self, opening: asyncio.Task[Lane]) -> None:
-        failed = opening.cancelled() or opening.exception() is not None
-        if opening is self._opening:
-            self._opening = None
-            if not failed:
-                self._shared.append(opening.result())
-
-    async def _take(self) -> Lane:
-        """A connection of its own for a call."""
-        self._enter_loop()
-        while self._own:
-            lane = self._own.pop()
-            if lane.dead is None:
-                return lane
-            self._drop(lane)
-        return await self._open()
-
-    def _give(self, lane: Lane) -> None:
-        lane.used = True
-        lane.set_limit(self._timeout_s)
-        if lane.dead is not None or lane not in self._lanes or len(self._own) >= self._pool_size:
-            self._drop(lane)
-        else:
-            self._own.append(lane)
-
-    async def _open(self) -> Lane:
-        if self._closed:
-            raise Closed("the client was closed")
-        if self._guard is None:
-            self._guard = self._close_with_loop()
-            await anext(self._guard)
-        lane = await open_lane(self._address, self._identity, self._timeout_s, self._connect, self._context)
-        if self._closed:
-            lane.close()
-            raise Closed("the client was closed")
-        self._features = lane.features
-        self._lanes.add(lane)
-        return lane
-
-    def _drop(self, lane: Lane) -> None:
-        self._lanes.discard(lane)
-        if lane in self._shared:
-            self._shared.remove(lane)
-        lane.close()
-
-    def _close_lanes(self) -> None:
-        for lane in list(self._lanes):
-            self._drop(lane)
-        self._own.clear()
-
-    async def _close_with_loop(self) -> AsyncGenerator[None, None]:
-        """The event loop closes its asynchronous generators before it ends, and so the connections."""
-        try:
-            yield
-        finally:
-            self._close_lanes()
-            await asyncio.sleep(0)  # the transports call back
-
-    def _enter_loop(self) -> None:
-        """Connections belong to an event loop. A program that runs another one gets new connections."""
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self._loop = loop
-            self._reset()
-
-    def _reset(self) -> list[Lane]:
-        lanes = list(self._lanes)
-        self._lanes = set()
-        self._shared = []
-        self._own = []
-        self._opening = None
-        self._guard = None
-        return lanes
-
-    def _forget(self) -> None:
-        """In the child process after a fork: its connections belong to the parent."""
-        self._loop = None
-        for lane in self._reset():
-            lane.abandon()
 
 
 class AsyncBatch:
@@ -483,16 +370,3 @@ class AsyncBatch:
 
     async def status(self) -> BatchStatus:
         return await self._client.batch_status(self.bid)
-
-
-def _load(lane: Lane) -> int:
-    return len(lane.waiting)
-
-
-def _forget_all() -> None:
-    for client in list(_clients):
-        client._forget()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_forget_all)

@@ -7,9 +7,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from crossdock.client.calls import is_full, refusal
+from crossdock.client.call import is_full, refusal
 from crossdock.client.encode import job_text
-from crossdock.client.errors import Broken, ClientError, InvalidJob, PushRefused, ServerFull, Unsupported
+from crossdock.client.errors import (
+    Broken,
+    ClientError,
+    InvalidJob,
+    NoServer,
+    PayloadTooLarge,
+    PushRefused,
+    Refused,
+    ServerFull,
+    Unsupported,
+)
 from crossdock.client.jobs import NewJob
 from crossdock.client.wire import Features, Reply
 
@@ -19,6 +29,9 @@ BYTES: Final = 256 * 1024
 #: Requests under way on one connection. The server works on one while the client writes the next.
 WINDOW: Final = 4
 _FRAME: Final = 16
+
+#: Errors that are made from their text alone.
+_WITH_TEXT: Final = (Broken, InvalidJob, NoServer, PayloadTooLarge, Refused, ServerFull)
 
 _refusals: Final = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -52,8 +65,8 @@ class BulkPush:
         return not self._front and not self._sent and self._invalid is None
 
     def next_line(self, features: Features) -> bytes | None:
-        """The next request, which is to be sent. None: no job is left, or the server is full, or the next job cannot be
-        sent."""
+        """The next request, which is to be sent. None: no job is left, or the server is full, or there is an error that
+        `result` raises."""
         if self.full is not None or self._invalid is not None:
             return None
         front, source, jids = self._front, self._jobs, self._jids
@@ -64,7 +77,11 @@ class BulkPush:
             if front:
                 job = front.popleft()
             else:
-                following = next(source, None)
+                try:
+                    following = next(source, None)
+                except ClientError as error:  # of another call, in the caller's generator
+                    self._invalid = error
+                    break
                 if following is None:
                     break
                 job = following
@@ -114,12 +131,9 @@ class BulkPush:
 
     def given_up(self, error: ClientError) -> ClientError:
         """The error of the call when jobs are left. It says how many were pushed."""
-        if not self.accepted:
+        if not self.accepted or type(error) not in _WITH_TEXT:
             return error
-        text = f"{error}; {self.accepted} jobs before it were pushed"
-        if isinstance(error, Unsupported):
-            return error
-        return type(error)(text)
+        return type(error)(f"{error}; {self.accepted} jobs before it were pushed")
 
     def result(self) -> list[str]:
         """The IDs of all jobs. Raises PushRefused, InvalidJob or Unsupported."""

@@ -1,24 +1,20 @@
 """The blocking client: a pool of connections that threads share."""
 
-import os
-import threading
 import time
-import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 import msgspec
 
-from crossdock.client import calls
+from crossdock.client import calls, worker_calls
 from crossdock.client.address import Address, parse_url
 from crossdock.client.base import Closes
 from crossdock.client.bulk_push import WINDOW, BulkPush
-from crossdock.client.calls import Call, result_of
+from crossdock.client.call import Call, portions, result_of
 from crossdock.client.errors import Broken, ClientError, Closed, ResultTimeout, ServerFull
 from crossdock.client.jobs import BatchStatus, FetchedJob, NewJob, Progress, RateLimit, Schedule
-from crossdock.client.link import Link
+from crossdock.client.pool import Link, Pool
 from crossdock.client.retries import PATIENCE_S, TIMEOUT_S, Patience, deadline, left, not_repeated
 from crossdock.client.transport import Connect
 from crossdock.client.transport import connect as connect_socket
@@ -31,10 +27,6 @@ T = TypeVar("T")
 
 #: Connections that are kept open. More threads than that open and close their own.
 POOL_SIZE: Final = 16
-
-
-#: All clients of this process, for a fork.
-_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 
 
 class Client(Closes):
@@ -60,35 +52,23 @@ class Client(Closes):
         reached or is full. `pool_size`: connections that are kept open. `connect` replaces the network. `context`: for
         TLS. With a `wid` the client is a worker, which must call `beat` every 15 s.
         """
-        self._address = url if isinstance(url, Address) else parse_url(url)
+        address = url if isinstance(url, Address) else parse_url(url)
+        self._where = str(address)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._pool_size = pool_size
-        self._connect: Connect = connect or partial(connect_socket, context=context)
         self._wid = wid
-        self._identity = Identity(
-            where=str(self._address),
-            password=self._address.password,
-            wid=wid,
-            hostname=hostname,
-            labels=tuple(labels),
+        identity = Identity(
+            where=str(address), password=address.password, wid=wid, hostname=hostname, labels=tuple(labels)
         )
-        self._closed = threading.Event()
-        self._features: Features | None = None
-        # Both are used without a lock: the methods of sets and deques are atomic.
-        self._idle: deque[Link] = deque()
-        self._links: set[Link] = set()
-        _clients.add(self)
+        opener: Connect = connect or partial(connect_socket, context=context)
+        self._pool = Pool(opener, address, identity, timeout_s, pool_size)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self._address)!r})"
+        return f"{type(self).__name__}({self._where!r})"
 
     def close(self) -> None:
         """Close all connections, also those that other threads wait on."""
-        self._closed.set()
-        self._idle.clear()
-        for link in list(self._links):
-            self._drop(link)
+        self._pool.close()
 
     # Pushing
 
@@ -104,30 +84,35 @@ class Client(Closes):
         """Push any number of jobs and return their IDs. Raises PushRefused if the server refuses some of them."""
         work = BulkPush(jobs)
         patience, accepted = Patience(self._patience_s), 0
+        stale = False  #: whether a connection was tried that was opened before
         while not work.done:
             link = None
             try:
-                link = self._take()
+                link = self._pool.take()
                 self._pump(link, work)
-                self._give(link)
+                self._pool.give(link)
                 if work.full is None:
                     break
                 error: ClientError = work.full
                 work.full = None
             except ClientError as failed:
                 if link is not None:
-                    self._drop(link)
+                    self._pool.drop(link)
                 if not work.lost():
                     raise not_repeated(failed) from failed
+                if isinstance(failed, Broken) and link is not None and link.used and not stale:
+                    stale = True
+                    self._pool.drop_idle()
+                    continue
                 error = failed
             except BaseException:
                 if link is not None:
-                    self._drop(link)
+                    self._pool.drop(link)
                 raise
             if work.accepted > accepted:
                 patience, accepted = Patience(self._patience_s), work.accepted
             try:
-                self._pause(patience.after(error, sent=link is not None))
+                self._pool.pause(patience.after(error, sent=link is not None))
             except ClientError as final:
                 raise work.given_up(final) from error
         return work.result()
@@ -161,7 +146,7 @@ class Client(Closes):
 
     def cancel_many(self, jids: Iterable[str], reason: str = "") -> list[str]:
         """Cancel jobs. Returns the IDs that were not cancelled: there is no such job, or it has ended."""
-        return [unknown for some in calls.portions(jids) for unknown in self._run(calls.cancel(some, reason))]
+        return [unknown for some in portions(jids) for unknown in self._run(calls.cancel(some, reason))]
 
     # Results and progress
 
@@ -212,7 +197,7 @@ class Client(Closes):
         """Lease up to `count` jobs. Returns as soon as there is one, and an empty list after `wait_s` without one."""
         until = time.monotonic() + wait_s
         while True:
-            jobs = self._run(calls.fetch(queues, count, left(until), lease_s, order))
+            jobs = self._run(worker_calls.fetch(queues, count, left(until), lease_s, order))
             if jobs or time.monotonic() >= until:
                 return jobs
 
@@ -220,8 +205,8 @@ class Client(Closes):
         """Complete jobs, each with its result as JSON or without one. Returns the server's reason for each ID that it
         refuses, such as an expired lease."""
         refused: dict[str, str] = {}
-        for some in calls.ack_portions(jobs, self.features()):
-            refused = refused | self._run(calls.ack(some))
+        for some in worker_calls.ack_portions(jobs, self.features()):
+            refused = refused | self._run(worker_calls.ack(some))
         return refused
 
     def fail(
@@ -236,19 +221,19 @@ class Client(Closes):
     ) -> bool:
         """Fail a job. `final`: there are no more tries. `delay_s`: when the next try is, instead of the server's
         backoff. False: this client has no lease of it."""
-        return self._run(calls.fail(jid, kind, message, backtrace, final, delay_s))
+        return self._run(worker_calls.fail(jid, kind, message, backtrace, final, delay_s))
 
     def snooze(self, jid: str, delay_s: float, reason: str = "") -> bool:
         """Give a job back for later, which is not a failure. False: this client has no lease of it."""
-        return self._run(calls.snooze(jid, delay_s, reason))
+        return self._run(worker_calls.snooze(jid, delay_s, reason))
 
     def extend(self, jids: Sequence[str], lease_s: float) -> list[str]:
         """Renew leases. Returns the IDs whose lease is lost: it has expired, or the job was cancelled or deleted."""
-        return [lost for some in calls.portions(jids) for lost in self._run(calls.extend(self._wid, some, lease_s))]
+        return [lost for some in portions(jids) for lost in self._run(worker_calls.extend(self._wid, some, lease_s))]
 
     def beat(self, state: str = "", rss_kb: int = 0) -> str:
         """Send a worker's heartbeat. Returns the state that an operator has asked for: "", quiet or terminate."""
-        return self._run(calls.beat(self._wid, state, rss_kb))
+        return self._run(worker_calls.beat(self._wid, state, rss_kb))
 
     def set_progress(self, jid: str, percent: int | None = None, text: str | None = None) -> None:
         """Report how far a job is. None leaves what is there."""
@@ -271,12 +256,12 @@ class Client(Closes):
     def features(self) -> Features:
         """Connect if that was not done yet, and return what the server has announced, such as its extensions."""
         patience = Patience(self._patience_s)
-        while self._features is None:
+        while self._pool.features is None:
             try:
-                self._give(self._take())
+                self._pool.give(self._pool.take())
             except ClientError as error:
-                self._pause(patience.after(error))
-        return self._features
+                self._pool.pause(patience.after(error))
+        return self._pool.features
 
     # Connections
 
@@ -287,39 +272,39 @@ class Client(Closes):
         while True:
             link = None
             try:
-                link = self._take()
+                link = self._pool.take()
                 line = call.line(link.features)
             except ClientError as error:
                 if link is not None:
-                    self._give(link)  # nothing was sent
-                self._pause(patience.after(error, sent=repeated))
+                    self._pool.give(link)  # nothing was sent
+                self._pool.pause(patience.after(error, sent=repeated))
                 continue
             stale = link.used
             try:
                 reply = link.ask(line) if not call.wait_s else self._ask_waiting(link, line, call.wait_s)
                 value = result_of(call, reply, repeated)
             except Broken as error:
-                self._drop(link)
-                if self._closed.is_set():
+                self._pool.drop(link)
+                if self._pool.is_closed:
                     raise Closed("the client was closed") from error
                 if not call.repeatable(link.features):
                     raise not_repeated(error) from error
+                if stale and not repeated:
+                    self._pool.drop_idle()
+                else:
+                    self._pool.pause(patience.after(error, sent=True))
                 repeated = True
-                if stale:  # the server may have been restarted since; the others are as old
-                    self._drop_idle()
-                    continue
-                self._pause(patience.after(error, sent=True))
             except ServerFull as error:
-                self._give(link)
-                self._pause(patience.after(error))
+                self._pool.give(link)
+                self._pool.pause(patience.after(error))
             except ClientError:
-                self._give(link)
+                self._pool.give(link)
                 raise
             except BaseException:
-                self._drop(link)
+                self._pool.drop(link)
                 raise
             else:
-                self._give(link)
+                self._pool.give(link)
                 return value
 
     def _ask_waiting(self, link: Link, line: bytes, wait_s: float) -> Reply:
@@ -327,57 +312,6 @@ class Client(Closes):
         reply = link.ask(line)
         link.settimeout(self._timeout_s)
         return reply
-
-    def _take(self) -> Link:
-        """The connection that was used last, or a new one. Raises NoServer, Broken, Refused or Closed."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            pass
-        if self._closed.is_set():
-            raise Closed("the client was closed")
-        transport = self._connect(self._address, self._timeout_s)
-        try:
-            link = Link(transport, self._identity)
-        except BaseException:
-            transport.close()
-            raise
-        self._features = link.features
-        self._links.add(link)
-        return link
-
-    def _give(self, link: Link) -> None:
-        link.used = True  # its age is not known when it is taken again
-        if len(self._idle) >= self._pool_size or link not in self._links or self._closed.is_set():
-            self._drop(link)
-        else:
-            self._idle.append(link)
-
-    def _drop(self, link: Link) -> None:
-        self._links.discard(link)
-        link.close()
-
-    def _drop_idle(self) -> None:
-        while self._idle:
-            try:
-                self._drop(self._idle.pop())
-            except IndexError:  # another thread was faster
-                return
-
-    def _pause(self, seconds: float) -> None:
-        self._closed.wait(seconds)
-
-    def _forget(self) -> None:
-        """In the child process after a fork: its connections belong to the parent."""
-        links = list(self._links)
-        self._links = set()
-        self._idle = deque()
-        closed = self._closed.is_set()
-        self._closed = threading.Event()  # another thread may have held the lock of the old one
-        if closed:
-            self._closed.set()
-        for link in links:
-            link.close()
 
 
 class Batch:
@@ -426,12 +360,3 @@ class Batch:
 
     def status(self) -> BatchStatus:
         return self._client.batch_status(self.bid)
-
-
-def _forget_all() -> None:
-    for client in list(_clients):
-        client._forget()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_forget_all)

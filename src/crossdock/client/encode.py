@@ -44,6 +44,8 @@ def job_text(job: NewJob, features: Features) -> bytes:
             text = encode(job_members(job, features))
     except _ENCODING as error:
         raise _not_encodable(job, error) from error
+    if b"null" in text:
+        _refuse_nan(job)
     if len(text) > features.job_bytes:
         raise PayloadTooLarge(
             f"job {job.jid} ({job.kind}) has {len(text):,} bytes, and the server accepts {features.job_bytes:,}; "
@@ -117,15 +119,37 @@ def timestamp(at: datetime | float | str) -> str:
         raise InvalidJob(f"at is {at!r}, which is not a time: {error}") from error
 
 
-def _not_encodable(job: NewJob, error: Exception) -> InvalidJob:
-    """Names the argument, which the error of the encoder does not."""
+def _refuse_nan(job: NewJob) -> None:
+    """The encoder writes numbers that JSON does not have as null. Raises InvalidJob."""
+    for name, value in _named(job):
+        if _has_nan(value):
+            raise InvalidJob(
+                f"{name} of {job.kind} cannot be sent as JSON: it is or contains a number that is not finite"
+            )
+
+
+def _has_nan(value: Any) -> bool:
+    """Looks into what most arguments are made of. Circles and great depths were refused before."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_nan, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(_has_nan, value))
+
+
+def _named(job: NewJob) -> list[tuple[str, Any]]:
+    """The values that a caller has given, with their names."""
     named: list[tuple[str, Any]] = []
     if isinstance(job.args, (list, tuple)):
         named += [(f"argument {number}", each) for number, each in enumerate(job.args, 1)]
-    if isinstance(job.kwargs, dict):
+    if isinstance(job.kwargs, Mapping):
         named += [(f"argument {name!r}", each) for name, each in job.kwargs.items()]
-    named += [("custom", job.custom)]
-    for name, value in named:
+    return [*named, ("custom", job.custom)]
+
+
+def _not_encodable(job: NewJob, error: Exception) -> InvalidJob:
+    """Names the argument, which the error of the encoder does not."""
+    for name, value in _named(job):
         try:
             encode(value)
         except _ENCODING:

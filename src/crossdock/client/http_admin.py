@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -20,6 +20,7 @@ from crossdock.client.errors import Broken, ClientError, NoServer, Refused
 
 _PATH: Final = "/api/v1/admin"
 _HISTORY: Final = "/api/v1/jobs/{}/history?stream=true"
+_HISTORY_OF_JID: Final = "/api/v1/history/jobs/{}?stream=true"
 
 #: How often a request is repeated that the server has not accepted because there were too many.
 _TRIES: Final = 60
@@ -57,10 +58,11 @@ class HttpAdminClient(AdminClient):
         except (OSError, ValueError) as error:
             raise NoServer(f"{url}: {error}") from error
 
-    def history(self, number: int) -> Iterator[dict[str, Any]]:
+    def history(self, ident: int | str) -> Iterator[dict[str, Any]]:
         """The events of a job from the lake, a part for each day, newest first. The last part has `finished` and says
-        how far the search went. Raises Refused."""
-        for line in self._send("GET", _HISTORY.format(number)).splitlines():
+        how far the search went. `ident` is a number, or a jid. Raises Refused."""
+        path = _HISTORY.format(ident) if isinstance(ident, int) else _HISTORY_OF_JID.format(quote(ident, safe=""))
+        for line in self._send("GET", path).splitlines():
             part = _decoded(line)
             if "error" in part:
                 raise Refused(str(part["error"]))

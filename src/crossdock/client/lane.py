@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
@@ -264,7 +265,7 @@ async def open_lane(
     try:
         async with asyncio.timeout(timeout_s):
             if address.path:
-                if not hasattr(loop, "create_unix_connection"):
+                if not hasattr(socket, "AF_UNIX"):
                     raise no_unix_sockets(address)
                 await loop.create_unix_connection(lambda: lane, address.path)
             elif address.tls:

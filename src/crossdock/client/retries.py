@@ -19,7 +19,7 @@ class Patience:
     """The tries of one call.
 
     A lost connection, a server that cannot be reached and one that is full are worth another try until the time is
-    over. Other errors are not.
+    over, which begins with the first error. Other errors are not.
     """
 
     __slots__ = ("_clock", "_draw", "_pause_s", "_until", "_waits_s")
@@ -33,7 +33,7 @@ class Patience:
         self._waits_s = waits_s
         self._clock = clock
         self._draw = draw
-        self._until = clock() + waits_s
+        self._until: float | None = None
         self._pause_s = FIRST_S
 
     def after(self, error: ClientError, *, sent: bool = False) -> float:
@@ -41,7 +41,10 @@ class Patience:
         have reached the server."""
         if not isinstance(error, (NoServer, Broken, ServerFull)):
             raise error
-        left = self._until - self._clock()
+        now = self._clock()
+        if self._until is None:
+            self._until = now + self._waits_s
+        left = self._until - now
         if left <= 0:
             raise self._final(error, sent) from error
         pause = self._pause_s * (0.5 + 0.5 * self._draw())

@@ -77,6 +77,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"Identity({self.where}, wid={self.wid!r})"
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("url", self.where)]  # the struct's own would show all fields
+
 
 class _Greeting(msgspec.Struct):
     v: int

@@ -4,7 +4,7 @@ It contains no clock, socket, thread, SQL or source of randomness. `now` and a s
 can be replayed from its events, simulated, and compared with a model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from math import inf
@@ -32,6 +32,7 @@ from crossdock.engine.records import (
     postponed,
     progress,
     queues,
+    rates,
     schedules,
     throttles,
     transaction,
@@ -64,6 +65,7 @@ from crossdock.model.protocol_data import QlessData, ResquData
 T = TypeVar("T")
 
 Apply: TypeAlias = Callable[[EngineState, FollowUps, Any], None]
+Decide: TypeAlias = Callable[[EngineState, Any, Now], Decision[Any] | None]
 
 
 # What the protocols add: one table per hook, by the class of a job's protocol data.
@@ -178,6 +180,9 @@ _PLAIN: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     AppSchedulesSet: app_schedules.app_schedules_set,
     OnceConfigured: once.once_configured,
     OutcomesDated: outcomes.outcomes_dated,
+    e.RatesSet: rates.rates_set,
+    e.RateHeld: rates.rate_held,
+    e.RatesOpened: rates.rates_opened,
     **resqu.APPLY,
 }
 
@@ -202,7 +207,7 @@ class Engine:
         self.state = state
         self.follow_ups: FollowUps = []
         #: The function that decides each command. It returns None if the command has to be executed in steps.
-        self._decide: dict[type[c.Command[Any]], Callable[[EngineState, Any, Now], Decision[Any] | None]] = {
+        self._decide: dict[type[c.Command[Any]], Decide] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: complete.succeed,
@@ -231,6 +236,7 @@ class Engine:
             c.DrawNumbers: transaction.draw_numbers,
             c.SetProgress: progress.set_progress,
             c.SetThrottles: throttles.set_throttles,
+            c.SetRates: rates.set_rates,
             c.SetSchedules: schedules.set_schedules,
             x.EnqueueOnce: once.enqueue_once,
             x.ConfigureOnce: once.configure_once,
@@ -278,6 +284,19 @@ class Engine:
             c.LeaseNext: catch_up.lease_in_steps,
             c.Tick: catch_up.tick_in_steps,
         }
+
+    def watch(self, kinds: Iterable[type[c.Command[Any]]], seen: Callable[[tuple[Any, Now]], object]) -> None:
+        """Call `seen((command, now))` before each command of these kinds is decided. Others cost nothing more."""
+
+        def watched(decide: Decide) -> Decide:
+            def decide_seen(state: EngineState, command: Any, now: Now) -> Decision[Any] | None:
+                seen((command, now))
+                return decide(state, command, now)
+
+            return decide_seen
+
+        for kind in kinds:
+            self._decide[kind] = watched(self._decide[kind])
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
         """The events and the outcome of this command. Nothing is changed."""

@@ -17,6 +17,7 @@ from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, JidIndex, Jo
 from crossdock.engine.index.lazy_deadlines import ByCaller, LazyDeadlines
 from crossdock.engine.index.once import OncePushes
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.rates import RateIndex
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.index.tags import TagIndex
 from crossdock.engine.index.workers import WorkerIndex
@@ -27,7 +28,7 @@ from crossdock.engine.records.stats import Stats
 from crossdock.engine.resqu.state import ResquState
 from crossdock.model.events import AnyEvent, Audited
 from crossdock.model.job import Job, Number
-from crossdock.model.records import Batch, Outcome, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Outcome, Progress, Rate, Schedule, Throttle
 from crossdock.model.states import INDEXED_STATES, State
 
 #: Names (kinds, workers) that are shared between jobs. With more distinct names than this, each job keeps its own
@@ -90,6 +91,8 @@ class EngineState:
         "progress_ends",
         "qless",
         "queues",
+        "rate_index",
+        "rates",
         "resqu",
         "retrying_in",
         "scheduled_in",
@@ -108,6 +111,7 @@ class EngineState:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
         self.configured: list[str] = []  #: names of the configured throttles
+        self.rates: dict[str, Rate] = {}  #: rate limits by key; a flush keeps them
         self.schedules: dict[str, Schedule] = {}
         self.next_runs: SortedList[tuple[float, str]] = SortedList()
         self.audit: deque[Audited] = deque(maxlen=AUDIT_ENTRIES)  #: the newest is last; a flush keeps them
@@ -140,6 +144,7 @@ class EngineState:
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
+            *(wait.held for wait in self.rate_index.waits.values()),
             *self.resqu.lanes.values(),
             *(load.jids for load in self.loads.by_run.values()),
             self.loads.once,
@@ -195,6 +200,7 @@ class EngineState:
         self.resqu = ResquState(self.resqu.mapping)
         self.loads = BulkLoads()
         self.stats = Stats()
+        self.rate_index = RateIndex(self.rates)
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
 

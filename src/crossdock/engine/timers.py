@@ -18,7 +18,7 @@ from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import expire_lease, queues_woken_by
 from crossdock.engine.jobs.release import last_rows, undo_lease
 from crossdock.engine.records import batches as records_batches
-from crossdock.engine.records import links, outcomes, progress, schedules, throttles
+from crossdock.engine.records import links, outcomes, progress, rates, schedules, throttles
 from crossdock.engine.resqu import batches as resqu_batches
 from crossdock.engine.resqu import mapping
 from crossdock.engine.state import EngineState
@@ -52,6 +52,8 @@ def due_in(state: EngineState, now: Now) -> float | None:
         steady.append(state.keys.ends.first()[0])
     if state.throttles:
         steady.append(throttles.next_end(state))
+    if state.rate_index.wakes:
+        steady.append(state.rate_index.wakes.first()[0])
     if state.unresolved or state.owed or (state.resqu.mapping.static and mapping.waits(state)):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
@@ -123,6 +125,11 @@ def tick(state: EngineState, command: Tick, now: Now, random: Random) -> Decisio
     left -= len(spawned)
     left = max(0, left - _forget(state, at, now, left, events, woken))  # each kind may use the whole slice
     left = max(0, left - _resqu(state, now, left, events, woken))
+    if state.rate_index.wakes.begins_by(now.steady) and left > 0:
+        opened, queues = rates.open_due(state, now, left, over)
+        events.append(opened)
+        woken.update(dict.fromkeys(queues))
+        left -= len(opened.rows)
     idle = _names(state.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
     left -= len(idle)

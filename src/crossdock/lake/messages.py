@@ -1,10 +1,14 @@
 """Messages between the server, the exporter and the maintenance process. None needs the other's libraries."""
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from crossdock.lake.redaction import Errors, Keep
+
+#: When the exporter is further behind than this it runs at the server's priority, until it is within a quarter of it.
+BEHIND_BYTES: Final = 256 * 1024 * 1024
 
 
 class Options(msgspec.Struct, frozen=True):

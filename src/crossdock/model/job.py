@@ -170,6 +170,14 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     keep_result_s: float = 0.0  #: seconds that its result or outcome is kept after its end
 
 
+class RateTerms(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A rate limit that a job carries. All jobs that carry the same name share it."""
+
+    name: str
+    count: int  #: leases per `per_s` seconds
+    per_s: float
+
+
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
     protocol_data: FaktoryData | WorkqData | QlessData | ResquData | None = None
@@ -186,6 +194,9 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     replayed_from: str = ""  #: the jid of the job that this one replays
     #: Wall; when the job was put again after it had ended, or rescheduled after a success. None: `Job.created`
     pushed_at: float | None = None
+    rate: RateTerms | None = None  #: the rate limit that it carries
+    #: the key of the rate limit that holds it, or that last made it ready again
+    held_by: str = ""
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):

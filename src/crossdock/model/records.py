@@ -1,4 +1,6 @@
-"""Records beside the job (model.md section 7): batches, schedules, intervals, throttles, progress, pauses of queues."""
+"""Records beside the job (model.md section 7): batches, schedules, intervals, throttles, rate limits, progress,
+pauses of queues.
+"""
 
 from enum import IntEnum
 from math import inf
@@ -95,6 +97,95 @@ class Throttle(msgspec.Struct, array_like=True):
     def shut(self, steady: float) -> bool:
         """Whether it is full for every worker."""
         return self.per is Per.QUEUE and self.full("", steady)
+
+
+class RateScope(IntEnum):
+    """The jobs that a rate limit counts."""
+
+    QUEUE = 0
+    KIND = 1
+    NAME = 2  #: those that carry its name (`Extra.rate`)
+
+
+_SCOPES: Final = {scope: scope.name.lower() for scope in RateScope}
+
+#: The source of a rate limit: the settings file, jobs that carry it, or the prefix of an application's name.
+FROM_SETTINGS: Final = "settings"
+FROM_JOBS: Final = "jobs"
+FROM_APP: Final = "app:"
+
+#: Sums of fractions are not exact, so a millionth of a lease may be missing.
+_NEARLY: Final = 1e-6
+
+
+def rate_key(source: str, scope: RateScope, name: str) -> str:
+    return f"{source}/{_SCOPES[scope]}/{name}"
+
+
+class Rate(msgspec.Struct, array_like=True):
+    """A rate limit: at most `count` leases per `per_s` seconds, as a token bucket.
+
+    The bucket holds at most `count` tokens and fills evenly. Each lease takes a token. So `count` leases may begin at
+    once after a pause, and a time of T seconds has at most `count + T * count / per_s` leases.
+    """
+
+    name: str
+    scope: RateScope
+    target: str  #: the queue, the kind, or the name that jobs carry
+    count: int
+    per_s: float
+    source: str
+    tokens: float
+    at: float = 0.0  #: steady; when there were that many tokens
+
+    @property
+    def key(self) -> str:
+        return rate_key(self.source, self.scope, self.name)
+
+    def level(self, steady: float) -> float:
+        """How many tokens there are."""
+        passed = steady - self.at
+        if passed <= 0:
+            return self.tokens
+        tokens = self.tokens + passed * self.count / self.per_s
+        return tokens if tokens < self.count else float(self.count)
+
+    def room(self, steady: float) -> int:
+        """How many leases may begin now."""
+        return int(self.level(steady) + _NEARLY)
+
+    def used_up(self, steady: float) -> bool:
+        return self.level(steady) < 1 - _NEARLY
+
+    def settle(self, steady: float) -> None:
+        """Count the tokens up to now."""
+        self.tokens = self.level(steady)
+        self.at = max(self.at, steady)
+
+    def take(self, steady: float) -> None:
+        """A lease began."""
+        self.settle(steady)
+        self.tokens -= 1
+
+    def change(self, count: int, per_s: float, steady: float) -> None:
+        """Change the limit. The tokens stay, as far as they fit."""
+        self.settle(steady)
+        self.tokens = min(self.tokens, float(count))
+        self.count, self.per_s = count, per_s
+
+    def when(self, tokens: float) -> float:
+        """Steady: when there are that many tokens, at most `count`. A time in the past if there are."""
+        return self.at + max(0.0, tokens - self.tokens) * self.per_s / self.count
+
+
+class RateSpec(msgspec.Struct, array_like=True, frozen=True):
+    """A rate limit as settings and applications give it."""
+
+    name: str
+    scope: RateScope
+    target: str
+    count: int
+    per_s: float
 
 
 class Progress(msgspec.Struct, array_like=True):

@@ -5,15 +5,14 @@ only the tables that lack the batch get it. Before anything is committed, three 
 lake says the files have, the rows that Spark read, and the rows in the files that the commits name.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 from pyspark import inheritable_thread_target
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from crossdock.lake.schema import SEQ_SHIFT
@@ -21,16 +20,19 @@ from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.environment import spark_path
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.planning import Range
-from crossdock.pipeline.schemas.appended import ATTEMPTS, COUNTS_DAY, COUNTS_HOUR, LINKS, ROLLUPS, ROW_LEVEL
+from crossdock.pipeline.rollup_files import COLLECTED, RollupFiles, write_rollups
+from crossdock.pipeline.schemas.appended import ATTEMPTS, LINKS, ROLLUPS, ROW_LEVEL
 from crossdock.pipeline.schemas.table_schema import TableSchema
 from crossdock.pipeline.segment_checks import verify
+from crossdock.pipeline.session import FEW
 from crossdock.pipeline.tables import Table, rows_of
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
-from crossdock.pipeline.transforms.rollups import ROLLUP, rollups
 from crossdock.pipeline.transforms.rows import attempts, links
 
 #: Columns whose values are mostly distinct. A dictionary for them would take 20 % of the time to write attempts.
 _DISTINCT: Final = ("seq", "number", "jid", "pushed_at", "leased_at", "closed_at", "wait_s", "run_s", "total_s")
+#: The name of the job that makes the rollups.
+_ROLLUPS: Final = "rollups"
 _WRITING: Final = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT}
 
 
@@ -70,19 +72,18 @@ def stage(context: PipelineContext, ranges: Sequence[Range], wanted: Collection[
         jobs[ATTEMPTS.name] = lambda: _spark_rows(tables[ATTEMPTS.name], attempts(events))
     if LINKS in wanted and any(file.linked for file in files):
         jobs[LINKS.name] = lambda: _spark_rows(tables[LINKS.name], links(events))
-    if any(schema in ROLLUPS for schema in wanted):
-        jobs[ROLLUP] = lambda: rollups(events).toArrow()
     rows = sum(file.rows for file in files)
+    if any(schema in ROLLUPS for schema in wanted):
+        jobs[_ROLLUPS] = lambda: write_rollups(tables, events, rows, wanted)
     context.progress(f"reading files: {len(files):,}, events: {rows:,}", 0, 1)
-    made = _together(context, jobs)
-    whole: pa.Table | None = made.pop(ROLLUP, None)
+    with _planned_for(events.sparkSession, rows):
+        made = _together(context, jobs)
+    rolled: RollupFiles | None = made.pop(_ROLLUPS, None)
     staged: Staged = made
-    if whole is not None:
+    if rolled is not None:
         closed = rows_of(staged[ATTEMPTS.name]) if ATTEMPTS in wanted else None
-        _check(whole, rows if all(each.is_exact for each in ranges) else None, closed)
-        for schema in ROLLUPS:
-            if schema in wanted:
-                staged[schema.name] = tables[schema.name].write(_part(whole, schema))
+        _check(rolled, rows if all(each.is_exact for each in ranges) else None, closed)
+        staged |= rolled.files
     return staged
 
 
@@ -123,6 +124,23 @@ def _spark_rows(table: Table, rows: DataFrame) -> list[AddAction]:
     return added
 
 
+@contextmanager
+def _planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Plan a small batch as such: adaptive planning runs every shuffle as a Spark job of its own. The session may have
+    been started for a large batch."""
+    if rows > COLLECTED:
+        yield
+        return
+    before = {key: spark.conf.get(key) for key in FEW}
+    for key, value in FEW.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, earlier in before.items():
+            spark.conf.set(key, str(earlier))
+
+
 def _together(context: PipelineContext, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
     """Run Spark jobs in parallel, since one alone does not use all processors. Stopping a stream cancels jobs by the
     local properties of its thread, so the threads inherit them."""
@@ -134,23 +152,14 @@ def _together(context: PipelineContext, jobs: Mapping[str, Callable[[], Any]]) -
     return {name: each.result() for name, each in running.items()}
 
 
-def _check(whole: pa.Table, expected: int | None, closed: int | None) -> None:
+def _check(rolled: RollupFiles, expected: int | None, closed: int | None) -> None:
     """Compare the counts in the rollups with the rows of the lake's files and with the attempts."""
-    hours = _part(whole, COUNTS_HOUR)
-    seen = pc.sum(hours.column("n")).as_py() or 0
-    if expected is not None and seen != expected:
+    if expected is not None and rolled.events != expected:
         raise PipelineError(
-            f"Spark read {seen:,} events of files that have {expected:,}: Spark does not see the same files as this "
-            "machine, or they changed; nothing was committed"
+            f"Spark read {rolled.events:,} events of files that have {expected:,}: Spark does not see the same "
+            "files as this machine, or they changed; nothing was committed"
         )
-    days = _part(whole, COUNTS_DAY)
-    ended = pc.sum(days.filter(pc.is_valid(days.column("outcome"))).column("n")).as_py() or 0
-    if closed is not None and ended != closed:
+    if closed is not None and rolled.ended != closed:
         raise PipelineError(
-            f"the events have {ended:,} ended leases, and Spark wrote {closed:,} attempts; nothing was committed"
+            f"the events have {rolled.ended:,} ended leases, and Spark wrote {closed:,} attempts; nothing was committed"
         )
-
-
-def _part(whole: pa.Table, schema: TableSchema) -> pa.Table:
-    rows = whole.filter(pc.equal(whole.column(ROLLUP), schema.name))
-    return rows.select(schema.names).cast(schema.arrow)

@@ -46,11 +46,12 @@ LOCAL: Final[Mapping[str, str]] = {
     "spark.network.timeout": "1800s",
     "spark.executor.heartbeatInterval": "60s",
 }
-#: For a run over few events from a cold start, which mostly loads, compiles and plans: one shuffle partition,
-#: no adaptive planning, and no generated code, which takes longer to compile than to run once.
+#: For a batch of few events.
+FEW: Final[Mapping[str, str]] = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+#: For a run over few events from a cold start, which mostly loads, compiles and plans: also no generated code, which
+#: takes longer to compile than to run once.
 SMALL: Final[Mapping[str, str]] = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
+    **FEW,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -156,7 +157,7 @@ def _connect_conf(given: Mapping[str, str], *, small: bool) -> dict[str, str]:
                 f"--conf {key} is a setting of the Connect server: start the server with it, or leave it out"
             )
     # The server is warm, so its compiler and generated code are left alone.
-    few = {key: SMALL[key] for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")} if small else {}
+    few = FEW if small else {}
     zone = {key: value for key, value in TABLES.items() if key.startswith("spark.sql.session")}
     return {**zone, **few, **given}
 

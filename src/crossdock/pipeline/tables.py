@@ -179,15 +179,23 @@ class Table:
         return self._added(path, data.size, date, pq.read_metadata(pa.BufferReader(data)))
 
     def written(self, folder: str) -> list[AddAction]:
-        """The actions for the files that Spark wrote into a folder, with the row counts of their footers."""
+        """The actions for the files that Spark wrote into a folder."""
+        return self.named([path for path, _ in self.storage.list(folder) if path.endswith(".parquet")])
+
+    def named(self, paths: Iterable[str]) -> list[AddAction]:
+        """The actions for files that another process wrote, with the row counts of their footers. Files that do not
+        exist here are left out."""
         made = []
-        for path, size in self.storage.list(folder):
-            if path.endswith(".parquet"):
-                date = dt.date.fromisoformat(path.rsplit("/", 2)[1].removeprefix("date="))
+        for path in paths:
+            date = dt.date.fromisoformat(path.rsplit("/", 2)[1].removeprefix("date="))
+            try:
                 with self.storage.open(path) as source:
                     metadata = pq.read_metadata(source)
-                self.storage.sync(path)
-                made.append(self._added(path, size, date, metadata))
+                    size = source.seek(0, 2)
+            except FileNotFoundError:
+                continue
+            self.storage.sync(path)
+            made.append(self._added(path, size, date, metadata))
         return made
 
     def _added(self, path: str, size: int, date: dt.date, metadata: Any) -> AddAction:

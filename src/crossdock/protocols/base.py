@@ -16,6 +16,13 @@ from crossdock.model.job import LeaseRef, Number
 from crossdock.protocols.channels import Channels
 
 
+class ErrorReply(bytes):
+    """A reply that is an error. Connections count these, and send them as any other bytes. Sessions mark them, so that
+    other replies need no check."""
+
+    __slots__ = ()
+
+
 class Grant(msgspec.Struct, frozen=True, gc=False):
     """A reply that grants leases. If it does not reach the peer, the connection gives them back."""
 
@@ -190,9 +197,8 @@ class PasswordProtected(Protocol):
 class WireProtocol(Protocol):
     name: str
     handshake_s: float  #: deadline of the handshake; 0: there is none
-    error_prefix: bytes  #: the beginning of every error reply, and of no other
     commands: int  #: executed since the start
-    errors: int  #: error replies since the start, counted by the connections
+    errors: int  #: `ErrorReply`s since the start, counted by the connections
 
     def session(self, dispatcher: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
 

@@ -7,7 +7,6 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from random import Random
 from types import MappingProxyType
 from typing import Final
@@ -16,29 +15,26 @@ import msgspec
 import uvloop
 
 from crossdock import logs
+from crossdock.auth.tls import Tls
 from crossdock.engine.engine import Engine
 from crossdock.journal.data_dir import BALLAST, DataDir
 from crossdock.journal.open import open_journal, refuse_newer
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.model.commands.core import Command
-from crossdock.model.errors import BadSetting
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin.protocol import AdminProtocol
-from crossdock.protocols.base import EventPublisher, PasswordProtected, WireProtocol
+from crossdock.protocols.base import EventPublisher, WireProtocol
 from crossdock.protocols.faktory.protocol import FaktoryProtocol
-from crossdock.server import admission, clock, endpoints, listeners, reload, static_config
+from crossdock.server import admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.connection_registry import ConnectionRegistry, Limits
-from crossdock.server.diagnosis import running_warnings
 from crossdock.server.event_log import log_events
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, last_entry, redact
+from crossdock.server.live_settings import LiveSettings
 from crossdock.server.metrics import Metrics
 from crossdock.server.purge import Purge
-from crossdock.server.reload import Reloaded
-from crossdock.server.settings_in_effect import settings_in_effect
 from crossdock.server.tracing import TraceKeeper, TraceRecorder
 from crossdock.server.web_keeper import WebKeeper
 from crossdock.settings.address import Address
@@ -96,6 +92,8 @@ class Server:
         self._addresses = endpoints.addresses(settings)
         # Read before anything is locked or written: an invalid entry stops the start and changes nothing.
         self._static_config = static_config.commands(settings)
+        files = endpoints.tls_files(settings, self._addresses)
+        self._tls = None if files is None else Tls(files)
         limits = settings.limits
         self._registry = ConnectionRegistry(
             Limits(
@@ -169,12 +167,25 @@ class Server:
             loop=self._loop,
             lake=self._lake,
         )
-        self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
-        self._metrics.diagnose = self._warnings
+        self._metrics.tls = self._tls
         if self._tracing is not None:
             self._commit.observers.append(TraceRecorder(recovered.state, self._tracing.report).observe)
             self._metrics.tracing = self._tracing
         self._protocols = endpoints.build(settings, self._addresses)
+        self._live_settings = LiveSettings(
+            settings,
+            self._settings_file,
+            self._sources,
+            self._load,
+            commit=self._commit,
+            metrics=self._metrics,
+            connections=self._registry.connections,
+            protocols=self._protocols,
+            web=self._web,
+            lake=self._lake,
+            addresses=self._addresses,
+            tls=self._tls,
+        )
         faktory, redis = self._protocols.get("faktory"), self._protocols.get("redis")
         if isinstance(redis, EventPublisher):
             self._commit.publish_events = redis.publish
@@ -186,7 +197,7 @@ class Server:
             self._commit.lease_requests,
             self._settings_file,
             self._purge,
-            self.reload,
+            self._live_settings.reload,
         )
         self._metrics.protocols = [*self._protocols.values(), self._admin]
         self._commit.clock.enter()
@@ -211,10 +222,11 @@ class Server:
         opened = []
         for name, protocol in self._protocols.items():
             address = self._addresses[name]
-            server = await listeners.bind(self._loop, name, address, self._factory(protocol))
+            tls = self._tls.context if self._tls is not None and address.tls else None
+            server = await listeners.bind(self._loop, name, address, self._factory(protocol), tls)
             self._servers.append(server)
             if not address.path:
-                address = Address(address.host, server.sockets[0].getsockname()[1])
+                address = address._replace(port=server.sockets[0].getsockname()[1])
             opened.append(Listening(name, address))
         served = list(zip(self._servers, opened, strict=True))
         if self._web is not None:
@@ -290,68 +302,7 @@ class Server:
     def hang_up(self) -> None:
         """SIGHUP."""
         if not self._stopping.is_set():
-            with suppress(BadSetting):  # which is logged
-                self.reload()
-
-    def reload(self) -> Reloaded:
-        """Read the settings again and apply those that can change while the server runs. Raises BadSetting, and then
-        nothing is changed."""
-        try:
-            if self._load is None:
-                raise BadSetting("this server was started without a settings file")
-            loaded = self._load()
-            new = loaded.settings
-            settings = reload.effective(self._settings, new)
-            endpoints.addresses(settings)  # a password that a listener needs may be missing
-            commands = static_config.commands(settings)
-        except BadSetting as error:
-            text = f"the settings were not reloaded, and nothing was changed: {error}"
-            logs.event(log, logging.ERROR, "reload-failed", text)
-            raise
-        done = reload.compare(self._settings, new)
-        self._settings = settings
-        changed = {name: loaded.sources[name] for name in done.changed if name in loaded.sources}
-        self._sources = dict(self._sources) | changed
-        self._metrics.settings = settings_in_effect(settings, self._sources, self._settings_file)
-        self._apply(done.changed, commands)
-        for name in done.changed:
-            logs.event(log, logging.INFO, "setting-changed", reload.shown(settings, name), setting=name)
-        level = logging.WARNING if done.restart else logging.INFO
-        logs.event(log, level, "reloaded", f"the settings were reloaded: {done.text}")
-        if not reload.LOG.isdisjoint(done.changed):  # after these lines, which the new level may hide
-            self._apply_log()
-        return done
-
-    def _warnings(self) -> list[str]:
-        """Of the settings in effect, and of the file and the environment as they are now."""
-        loaded = Loaded(self._settings, dict(self._sources), [], None)
-        try:
-            if self._load is not None:
-                now = self._load()
-                loaded = Loaded(self._settings, now.sources | dict(self._sources), now.warnings, now.file)
-            return running_warnings(loaded)
-        except (BadSetting, OSError) as error:
-            return [f"the settings cannot be read again, so a reload or a restart would fail: {error}"]
-
-    def _apply(self, changed: list[str], commands: dict[str, Command[None]]) -> None:
-        settings = self._settings
-        self._commit.clock.enter()
-        for name, command in commands.items():
-            if name in changed:
-                self._commit.do(command)
-        for name, protocol in self._protocols.items():
-            if f"{name}.password" in changed and isinstance(protocol, PasswordProtected):
-                protocol.set_password(getattr(settings, name).password)
-        if self._web is not None and self._web.reload(settings, reload.concerns_web(changed)):
-            logs.event(log, logging.INFO, "web-restarted", "the web process is started again with the new settings")
-
-    def _apply_log(self) -> None:
-        server = self._settings.server
-        logs.configure(logs.LogOptions(server.log, server.log_format))
-        for connection in self._registry.connections:
-            connection.log_commands(log.isEnabledFor(logging.DEBUG))
-        if self._lake is not None:
-            self._lake.restart()
+            self._live_settings.hang_up()
 
     async def serve(self) -> None:
         await self._stopping.wait()

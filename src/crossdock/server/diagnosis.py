@@ -2,10 +2,12 @@
 
 import re
 import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from crossdock.auth.tls import read_certificate
 from crossdock.journal.data_dir import existing
 from crossdock.journal.files import free_bytes
 from crossdock.journal.open import unusable_store
@@ -22,6 +24,9 @@ _LITTLE_DISK_MIB: Final = 1_024
 #: Descriptors that the server needs besides connections: journal, snapshots, listeners, pipes to child processes.
 _OWN_DESCRIPTORS: Final = 100
 
+#: A certificate that expires within this time is worth a warning.
+_EXPIRES_SOON_S: Final = 14 * 86_400
+
 
 def running_warnings(loaded: Loaded) -> list[str]:
     """What endangers the jobs of a running server. Its journal and lake are open, so they are not examined here."""
@@ -33,13 +38,15 @@ def running_warnings(loaded: Loaded) -> list[str]:
         *little_disk(settings),
         *few_descriptors(settings),
         *weak_durability(settings),
+        *expiring_certificate(settings),
     ]
 
 
 def bad_settings(settings: Settings) -> list[str]:
     """Settings that are each valid but that `crossdock up` refuses."""
     found = []
-    for read in (addresses, static_config.throttles, static_config.schedules, static_config.mapping):
+    reads = (static_config.throttles, static_config.rates, static_config.schedules, static_config.mapping)
+    for read in (addresses, *reads):
         try:
             read(settings)
         except BadSetting as error:
@@ -54,6 +61,20 @@ def secret_file(loaded: Loaded) -> Iterator[str]:
     held = [name for name, setting in TABLE.items() if setting.is_secret and loaded.sources[name] == f"file {file}"]
     if held:
         yield f"{file} holds {', '.join(held)} and every user of this machine can read it; run chmod 600 {file}"
+
+
+def expiring_certificate(settings: Settings) -> Iterator[str]:
+    where = settings.tls.cert
+    if not where:
+        return
+    try:
+        left = read_certificate(where).expires - time.time()
+    except BadSetting as error:
+        yield str(error)
+        return
+    if left < _EXPIRES_SOON_S:
+        when = "has expired" if left <= 0 else f"expires in {int(left // 86_400)} days"
+        yield f"tls.cert = {where} {when}; replace the file, then run crossdock reload"
 
 
 def weak_durability(settings: Settings) -> Iterator[str]:

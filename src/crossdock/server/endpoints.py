@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from crossdock.auth.tls import TlsFiles
 from crossdock.model.errors import BadSetting, CrossdockError
 from crossdock.model.job import Spec
 from crossdock.protocols.admin.schedule_changes import PlanSpec
@@ -27,7 +28,7 @@ class CannotStart(CrossdockError):
 
 def addresses(settings: Settings) -> dict[str, Address]:
     """The address of each listener. Raises BadSetting for an address that is invalid, or that other machines reach
-    without a password."""
+    without a password or without TLS."""
     found: dict[str, Address] = {}
     for name in LISTENERS:
         try:
@@ -36,32 +37,40 @@ def addresses(settings: Settings) -> dict[str, Address]:
             raise BadSetting(f"listen.{name}: {error}") from error
         if where is None:
             continue
-        if not where.is_loopback and name in _OPEN:
+        if not where.is_loopback and name in _OPEN and not (where.tls and settings.tls.client_ca):
             raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
-                "password; listen on 127.0.0.1 or unix:PATH, and let other machines use a tunnel (ssh -L, a VPN)"
+                "password; listen on 127.0.0.1 or unix:PATH and let other machines use a tunnel (ssh -L, a VPN), or "
+                f"write tls: before the address and set tls.client_ca, so that clients need a certificate"
             )
-        if not where.is_loopback and not getattr(settings, name).password:
+        if not where.is_loopback and name not in _OPEN and not getattr(settings, name).password:
             raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines and has no password; set {name}.password in "
                 f"the settings file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
             )
-        if name == "http":
-            _check_tls(settings, where)
+        _check_tls(settings, name, where)
         found[name] = where
     return found
 
 
-def _check_tls(settings: Settings, where: Address) -> None:
+def _check_tls(settings: Settings, name: str, where: Address) -> None:
     """Raises BadSetting."""
-    http = settings.http
-    if bool(http.tls_cert) is not bool(http.tls_key):
-        raise BadSetting("http.tls_cert and http.tls_key belong together; set both, or none for plain HTTP")
-    if not where.is_loopback and not http.tls_cert and not http.allow_plaintext:
+    if where.tls and not (settings.tls.cert and settings.tls.key):
         raise BadSetting(
-            f"listen.http = {where} is reachable from other machines without TLS; set http.tls_cert and http.tls_key, "
-            "or http.allow_plaintext = true if a proxy in front of it adds TLS"
+            f"listen.{name} = {where} needs tls.cert and tls.key; crossdock cert --self-signed makes a pair for tests"
         )
+    if not where.is_loopback and not where.tls and not settings.tls.allow_plaintext:
+        raise BadSetting(
+            f"listen.{name} = {where} is reachable from other machines without TLS; write tls:{where} and set tls.cert "
+            "and tls.key, or set tls.allow_plaintext = true if a proxy or a tunnel adds TLS"
+        )
+
+
+def tls_files(settings: Settings, where: Mapping[str, Address]) -> TlsFiles | None:
+    """The files for TLS. None: no listener uses it."""
+    if not any(each.tls for each in where.values()):
+        return None
+    return TlsFiles(settings.tls.cert, settings.tls.key, settings.tls.client_ca)
 
 
 def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, WireProtocol]:

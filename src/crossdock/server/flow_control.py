@@ -18,6 +18,13 @@ READ_AHEAD: Final = 64 * 1024
 #: Seconds that a closing connection goes on reading, so that its last reply reaches the peer.
 _LINGER_S: Final = 1.0
 
+#: Requests of one connection that are handled in one pass of the event loop.
+REQUESTS_A_PASS: Final = 64
+
+#: A pass handles no further request of a connection after this many seconds: several slow requests in a row delay
+#: other connections by one of them.
+PASS_S: Final = 0.000_25
+
 
 class FlowControl:
     """Pauses and resumes reading, knows whether the peer reads, and closes the socket."""
@@ -27,6 +34,7 @@ class FlowControl:
         "_linger",
         "_reply_buffer",
         "_transport",
+        "is_tls",
         "read_ahead",
         "reading",
         "write",
@@ -46,6 +54,7 @@ class FlowControl:
 
     def attach(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self.is_tls = transport.get_extra_info("ssl_object") is not None
         self.write: Callable[[bytes], None] = transport.write
         transport.set_write_buffer_limits(high=self._reply_buffer, low=self.low_water)
 
@@ -105,6 +114,9 @@ class FlowControl:
         if self._transport.is_closing() or self._linger is not None:
             return
         self._linger = self._clock.call_later(_LINGER_S, abort)
+        if self.is_tls:  # it has no half-closed state; closing sends what is buffered
+            self._transport.close()
+            return
         self._transport.write_eof()
         if not self.reading:
             self.reading = True

@@ -133,6 +133,7 @@ class GroupCommit:
         self._awaited_jobs, self._awaited_queues = self.waiters.by_job, self.waiters.by_queue
         self.waiting = self.waiters.tickets
         self.lease_requests = LeaseRequests(self.waiters.by_queue, self.now.steady)
+        engine.watch(ASKING, self.lease_requests.note)
         self.together: Callable[[], AbstractContextManager[None]] = self.waiters.held
         self.channels = Channels()
         self.slices = SliceQueue(self.clock)
@@ -162,8 +163,6 @@ class GroupCommit:
         self._timer.start(journal_end)
 
     def do(self, command: Command[T]) -> T:
-        if type(command) in ASKING:
-            self.lease_requests.note(command, self.now.steady)
         execute = self._execute
         try:
             events, outcome, ready_queues = execute(command, self.now)
@@ -244,6 +243,7 @@ class GroupCommit:
         self._counted = 0
         if self._in_flight:
             return
+        self.lease_requests.sort_if_many()
         self._replies = []
         if self._hard:
             self._in_flight = True

@@ -17,9 +17,8 @@ import msgspec
 from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.journal.port import Journal
-from crossdock.lake.location import absolute, is_url
-from crossdock.lake.messages import Options, Position
-from crossdock.lake.position import Reported, read_position
+from crossdock.lake.location import Reported, absolute, is_url, read_position
+from crossdock.lake.messages import BEHIND_BYTES, Options, Position
 from crossdock.lake.redaction import Quotes
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.events.codec import decode_entry
@@ -33,10 +32,8 @@ log = logging.getLogger("crossdock.lake")
 #: The name of the lake's hold in the journal.
 HOLD: Final = "lake"
 
-#: When the exporter is further behind than this it runs at the server's priority, until it is within a quarter of it.
-BEHIND_BYTES: Final = 256 * 1024 * 1024
-
-#: It does so too when a segment is overdue by this many seconds: other processes may use all CPU time for hours.
+#: The exporter runs at the server's priority when a segment is overdue by this many seconds: other processes may use
+#: all CPU time for hours.
 OVERDUE_S: Final = 60.0
 
 #: Seconds until a process that ended is started again. The delay doubles each time it ends without progress.

@@ -4,10 +4,12 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from crossdock.auth.tls import HANDSHAKE_S
 from crossdock.protocols.admin.socket_path import SOCKET, reachable
 from crossdock.server.connection import Connection
 from crossdock.server.endpoints import CannotStart
@@ -19,7 +21,9 @@ Serve = Callable[[], Connection]
 _BACKLOG: Final = 1_024
 
 
-async def bind(loop: asyncio.AbstractEventLoop, protocol: str, where: Address, serve: Serve) -> asyncio.Server:
+async def bind(
+    loop: asyncio.AbstractEventLoop, protocol: str, where: Address, serve: Serve, tls: ssl.SSLContext | None = None
+) -> asyncio.Server:
     """Bind the address. Clients cannot connect before `listen`. Raises CannotStart."""
     try:
         if where.path:
@@ -27,7 +31,16 @@ async def bind(loop: asyncio.AbstractEventLoop, protocol: str, where: Address, s
             server = await loop.create_unix_server(serve, where.path, backlog=_BACKLOG, start_serving=False)
             os.chmod(where.path, 0o600)
         else:
-            server = await loop.create_server(serve, where.host, where.port, backlog=_BACKLOG, start_serving=False)
+            server = await loop.create_server(
+                serve,
+                where.host,
+                where.port,
+                backlog=_BACKLOG,
+                start_serving=False,
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else HANDSHAKE_S,
+                ssl_shutdown_timeout=None if tls is None else HANDSHAKE_S,
+            )
             for sock in server.sockets:
                 _detect_dead_peers(sock)
     except OSError as error:

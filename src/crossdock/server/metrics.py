@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from crossdock import __version__
+from crossdock.auth.tls import Tls
 from crossdock.engine.queries.jobs import state_index
 from crossdock.engine.queries.queues import (
     leased_count,
@@ -108,6 +109,7 @@ class Metrics:
         self._tallies: dict[str, Mapping[str, int]] = {}  #: by state and queue
         self._tallying = False
         self.loop_delay = LoopDelay(loop)
+        self.tls: Tls | None = None
         self.listeners: dict[str, str] = {}  #: name and address, once they are open
         self.protocols: list[WireProtocol] = []
         self.settings: list[SettingRow] = []
@@ -222,6 +224,7 @@ class Metrics:
             traces_dropped=0 if self.tracing is None else self.tracing.dropped,
             loop_delay=_distribution(self.loop_delay.histogram, DELAY_BOUNDS),
             protocols=self.traffic(),
+            certificate_expires=None if self.tls is None else self.tls.certificate.expires,
         )
 
     def busiest(self) -> Iterable[str]:

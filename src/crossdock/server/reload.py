@@ -9,13 +9,13 @@ from crossdock.settings.schema import Settings
 from crossdock.settings.table import LISTS, TABLE
 
 #: Settings of the web process. It is started again when one of them changes.
-_WEB: Final = frozenset({"http.password", "http.token_file", "http.hosts", "http.tls_cert", "http.tls_key"})
+_WEB: Final = frozenset({"http.password", "http.token_file", "http.hosts", "tls.cert", "tls.key"})
 
 #: Settings of the log, in all processes.
 LOG: Final = frozenset({"server.log", "server.log_format"})
 
-#: Settings that a reload applies. `throttles`, `cron` and `mapping` are lists of entries.
-RELOADABLE: Final = LOG | _WEB | {"faktory.password", "redis.password", "throttles", "cron", "mapping"}
+#: Settings that a reload applies. `throttles`, `rate`, `cron` and `mapping` are lists of entries.
+RELOADABLE: Final = LOG | _WEB | {"faktory.password", "redis.password", "throttles", "rate", "cron", "mapping"}
 
 #: The pipeline reads these at each run. The server does not use them.
 _OF_PIPELINE: Final = frozenset({"slo", *(name for name in TABLE if name.startswith("pipeline."))})

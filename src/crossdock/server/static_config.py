@@ -1,4 +1,4 @@
-"""Throttles, cron entries and pools of the settings file, as commands for the engine."""
+"""Throttles, rate limits, cron entries and pools of the settings file, as commands for the engine."""
 
 import uuid
 from typing import Final
@@ -6,14 +6,15 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.records.schedules import next_run
+from crossdock.model import rate_text
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Command, SetSchedules, SetThrottles
+from crossdock.model.commands.core import Command, SetRates, SetSchedules, SetThrottles
 from crossdock.model.commands.extensions import ConfigureOnce
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
-from crossdock.model.records import Per, Schedule
+from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec, Schedule
 from crossdock.protocols.job_spec import NAME_BYTES, InvalidJob, build_spec
-from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
+from crossdock.settings.schema import CronEntry, RateEntry, Settings, ThrottleEntry
 
 #: The time of a run is not known yet. Durations are computed from 0, and each run adds its own time.
 _RUN: Final = Now(0.0, 0.0)
@@ -29,6 +30,7 @@ def commands(settings: Settings) -> dict[str, Command[None]]:
     """By the name of the setting. Raises InvalidEntry."""
     return {
         "throttles": throttles(settings),
+        "rate": rates(settings),
         "cron": schedules(settings),
         "mapping": mapping(settings),
         "faktory.once_s": ConfigureOnce(settings.faktory.once_s, settings.faktory.once_max),
@@ -47,6 +49,22 @@ def _throttle(queue: str, entry: ThrottleEntry) -> tuple[str, int, Per, float]:
     if entry.concurrency is not None:
         return queue, entry.concurrency, Per.QUEUE, entry.timeout
     return queue, entry.worker or 0, Per.WORKER, entry.timeout
+
+
+def rates(settings: Settings) -> SetRates:
+    return SetRates(FROM_SETTINGS, [_rate(name, entry) for name, entry in settings.rate.items()])
+
+
+def _rate(name: str, entry: RateEntry) -> RateSpec:
+    if not 0 < len(name.encode()) <= NAME_BYTES:
+        raise InvalidEntry(f'rate: "{name[:40]}" is not a name (1 to {NAME_BYTES} bytes)')
+    if (entry.queue is None) == (entry.kind is None):
+        raise InvalidEntry(f'rate.{name}: set either queue = "NAME" or kind = "NAME"')
+    scope, target = (RateScope.QUEUE, entry.queue) if entry.queue is not None else (RateScope.KIND, entry.kind)
+    if target is None or not 0 < len(target.encode()) <= NAME_BYTES:
+        raise InvalidEntry(f"rate.{name}: {scope.name.lower()} must have 1 to {NAME_BYTES} bytes")
+    count, per_s = rate_text.parse(entry.rate)
+    return RateSpec(name, scope, target, count, per_s)
 
 
 def mapping(settings: Settings) -> SetMapping:

@@ -39,7 +39,7 @@ class WebKeeper:
         """Bind the address and return it, with the port that was chosen. Raises CannotStart."""
         self._socket = listeners.bind_http(self._where)
         if not self._where.path:
-            self._where = Address(self._where.host, self._socket.getsockname()[1])
+            self._where = self._where._replace(port=self._socket.getsockname()[1])
         return self._where
 
     def start(self) -> None:
@@ -47,7 +47,7 @@ class WebKeeper:
         self._task = asyncio.create_task(self._run())
 
     def _options(self) -> WebOptions:
-        http = self._settings.http
+        http, tls = self._settings.http, self._settings.tls
         return WebOptions(
             data=self._settings.server.data.absolute(),
             address=str(self._where),
@@ -55,8 +55,8 @@ class WebKeeper:
             password=http.password,
             token_file=http.token_file,
             hosts=tuple(name for part in http.hosts.split(",") if (name := part.strip())),
-            tls_cert=http.tls_cert,
-            tls_key=http.tls_key,
+            tls_cert=tls.cert if self._where.tls else "",
+            tls_key=tls.key if self._where.tls else "",
             lake=absolute(location_of(self._settings)),
             segment_s=self._settings.lake.segment_s if self._settings.lake.on else None,
             tables=absolute(self._settings.server.data / "tables"),
@@ -75,8 +75,8 @@ class WebKeeper:
 
     def _files(self) -> list[tuple[int, int] | None]:
         """The time and size of the files that the process reads at its start."""
-        http = self._settings.http
-        return [_version(name) for name in (http.token_file, http.tls_cert, http.tls_key) if name]
+        tls = self._settings.tls
+        return [_version(name) for name in (self._settings.http.token_file, tls.cert, tls.key) if name]
 
     async def _run(self) -> None:
         loop, delay = asyncio.get_running_loop(), RETRY_S

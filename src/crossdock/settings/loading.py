@@ -13,7 +13,7 @@ import msgspec
 
 from crossdock.model.errors import BadSetting
 from crossdock.settings.address import parse_address
-from crossdock.settings.schema import CronEntry, Settings, SloEntry, ThrottleEntry
+from crossdock.settings.schema import CronEntry, RateEntry, Settings, SloEntry, ThrottleEntry
 from crossdock.settings.table import CONFIG_VARIABLE, LISTS, OTHER_VARIABLES, PREFIX, TABLE, Setting, sections
 
 #: Read if no file is named and this one exists.
@@ -78,6 +78,8 @@ def _list(file: Path | None, name: str, value: Any) -> Any:
     kind = {field.name: field.type for field in msgspec.structs.fields(Settings)}[name]
     if name == "throttles" and isinstance(value, dict):
         return {queue: _entry(file, f"throttles.{queue}", each, ThrottleEntry) for queue, each in value.items()}
+    if name == "rate" and isinstance(value, dict):
+        return {each: _entry(file, f"rate.{each}", entry, RateEntry) for each, entry in value.items()}
     if name == "slo" and isinstance(value, dict):
         return {queue: _entry(file, f"slo.{queue}", each, SloEntry) for queue, each in value.items()}
     if name == "cron" and isinstance(value, list):

@@ -43,7 +43,7 @@ the command that removes it: `QUEUE REMOVE` (Faktory) or `queue.forget` (qless) 
 }
 
 
-_LISTS: Final = """## throttles, cron, mapping and slo
+_LISTS: Final = """## throttles, rate, cron, mapping and slo
 
 These are lists of entries. They can be set in the file only and are read at start.
 
@@ -51,6 +51,13 @@ These are lists of entries. They can be set in the file only and are read at sta
 [throttles]
 mail = { concurrency = 10, timeout = 60 }   # at most 10 leases of this queue; each counts for at most 60 s
 video = { worker = 1 }                      # at most one lease per worker id
+
+[rate.newsletter]                           # the name is shown where the limit holds jobs back
+queue = "mail"                              # the jobs of this queue
+rate = "10/m"                               # at most 10 per minute; also /s, /h and /d
+[rate.welcome]
+kind = "welcome"                            # the jobs of this kind, in every queue
+rate = "100/h"
 
 [[cron]]
 schedule = "*/5 * * * *"                    # minute hour day month weekday
@@ -83,6 +90,11 @@ start_within = "10s"                        # optional: how long a ready job may
 ```
 
 **Throttles.** A queue at its limit looks empty to workers.
+
+**Rate limits.** A limit counts the leases that begin, through every protocol. It is a bucket of tokens: `10/m` holds at
+most 10 tokens, and a token is added every 6 seconds. Each lease takes one, so 10 jobs may start at once after a pause.
+A queue without a token looks empty to workers. A job whose kind has no token is held, the jobs behind it move up, and
+it comes back to its place when a token is there. If several limits apply to a job, it needs a token of each.
 
 **Cron.** Each entry fires once at its time, also across restarts. If runs were missed while the server was down, one
 run makes up for all of them. An entry whose job changed keeps its times. An entry whose schedule or time zone changed

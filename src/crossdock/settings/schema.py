@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from crossdock.model import rate_text
+
 
 def _secret(description: str) -> Meta:
     return Meta(description=description, extra={"secret": True})
@@ -63,10 +65,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faktory: Annotated[str, Meta(description="Faktory listener. Port 0 chooses a free port")] = "127.0.0.1:7419"
     workq: Annotated[
-        str, Meta(description="Workq listener. The protocol has no password: loopback or unix:PATH only")
+        str,
+        Meta(description="Workq listener, without a password: loopback, unix:PATH, or tls: with tls.client_ca"),
     ] = "127.0.0.1:9922"
     masenko: Annotated[
-        str, Meta(description="Masenko listener. The protocol has no password: loopback or unix:PATH only")
+        str,
+        Meta(description="Masenko listener, without a password: loopback, unix:PATH, or tls: with tls.client_ca"),
     ] = "127.0.0.1:12345"
     redis: Annotated[str, Meta(description="Redis listener, for qless and Resqu too. Port 0 chooses a free port")] = (
         "127.0.0.1:7379"
@@ -214,10 +218,24 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="Comma-separated host names under which browsers may open the dashboard, besides the address"),
     ] = ""
-    tls_cert: Annotated[str, Meta(description="Certificate chain of the HTTP listener (PEM). Empty: plain HTTP")] = ""
-    tls_key: Annotated[str, Meta(description="Private key of that certificate (PEM)")] = ""
+
+
+class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cert: Annotated[
+        str, Meta(description="Certificate chain (PEM) of the listeners whose address begins with tls:")
+    ] = ""
+    key: Annotated[
+        str, Meta(description="Private key of that certificate (PEM), readable by the server's user only")
+    ] = ""
+    client_ca: Annotated[
+        str,
+        Meta(
+            description="Authorities (PEM) that sign the certificates of clients, which must then show one. "
+            "HTTP has its sign-in instead. Empty: clients need no certificate"
+        ),
+    ] = ""
     allow_plaintext: Annotated[
-        bool, Meta(description="Listen beyond loopback without TLS, for a proxy that adds it")
+        bool, Meta(description="Listen beyond loopback without TLS, for a proxy or a tunnel that adds it")
     ] = False
 
 
@@ -290,6 +308,20 @@ class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrency: Annotated[int, Meta(ge=1)] | None = None
     worker: Annotated[int, Meta(ge=1)] | None = None
     timeout: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class RateEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[rate.NAME]`: how many jobs of a queue or of a kind may start in a time, as text: `10/m`."""
+
+    rate: str
+    queue: str | None = None
+    kind: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            rate_text.parse(self.rate)
+        except ValueError as error:
+            raise ValueError(f"rate = {error}") from error
 
 
 class PoolMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -379,10 +411,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
+    tls: TlsSettings = TlsSettings()
     qless: QlessSettings = QlessSettings()
     resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
+    rate: dict[str, RateEntry] = {}  #: by name; in the file only
     cron: list[CronEntry] = []  #: in the file only
     mapping: PoolMapping = PoolMapping()  #: in the file only
     slo: dict[str, SloEntry] = {}  #: by queue; in the file only

@@ -19,7 +19,7 @@ OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, PREFIX + "SERVER", PREFIX +
 
 
 #: Settings that are lists of entries. They can be set in the file only.
-LISTS: Final = frozenset({"throttles", "cron", "mapping", "slo"})
+LISTS: Final = frozenset({"throttles", "rate", "cron", "mapping", "slo"})
 
 
 class Setting(NamedTuple):

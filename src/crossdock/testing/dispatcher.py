@@ -42,14 +42,14 @@ class LocalDispatcher:
         self.ticked = Ticked()
         self.waits = Waiters(lambda queue: self.engine.has_work(queue, self.now))
         self.lease_requests = LeaseRequests(self.waits.by_queue, now.steady)
+        engine.watch(ASKING, self.lease_requests.note)
         self.channels = Channels()
         self.timed: list[Timed] = []
         #: Publishes events on channels
         self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda dispatcher, events: None
 
     def do(self, command: Command[T]) -> T:
-        if type(command) in ASKING:
-            self.lease_requests.note(command, self.now.steady)
+        self.lease_requests.sort_if_many()
         events, outcome, ready_queues = self.engine.execute(command, self.now)
         self.executed(events)
         self.waits.notify(endings(events, self.waits.by_job))

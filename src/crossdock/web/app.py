@@ -16,6 +16,7 @@ from crossdock.web.auth import login
 from crossdock.web.auth.passwords import Passwords
 from crossdock.web.auth.sessions import Sessions
 from crossdock.web.auth.tokens import Tokens
+from crossdock.web.data_checks import DataChecks
 from crossdock.web.history_reader import History
 from crossdock.web.options import WebOptions
 from crossdock.web.security import BODY_BYTES, Guard
@@ -41,7 +42,7 @@ def create_app(options: WebOptions, traffic: Traffic | None = None) -> Counting:
     """`traffic` is shared with the process, which knows the open connections."""
     traffic = traffic or Traffic()
     admin = Admin(options.data)
-    history = History(options.lake, options.tables, options.segment_s)
+    history = History(str(options.data), options.lake, options.tables, options.segment_s)
     passwords, sessions, tokens = Passwords(options.password), Sessions(), Tokens(options.token_file)
     app = Litestar(
         route_handlers=[
@@ -56,6 +57,7 @@ def create_app(options: WebOptions, traffic: Traffic | None = None) -> Counting:
         state=State(
             {
                 "admin": admin,
+                "checks": DataChecks(history),
                 "history": history,
                 "options": options,
                 "passwords": passwords,

@@ -1,4 +1,4 @@
-"""The child process that reads the lake and the tables, so that the web process need not load Arrow.
+"""The child process that reads the journal, the lake and the tables, so that the web process need not load Arrow.
 
     python -m crossdock.journal.child_process crossdock.web.history_process
 
@@ -9,6 +9,7 @@ part has `finished` or `error`. The process ends with its stdin.
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
@@ -29,12 +30,13 @@ def main() -> None:
 
 
 def _parts(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    from crossdock.lake import job_history
+    from crossdock.lake import diagnosis, job_history
     from crossdock.web import history_queries
 
     queries: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
         "job": job_history.by_day,
         "table": history_queries.table,
+        "checks": lambda data, lake: iter([{"finished": True, "warnings": diagnosis.warnings(Path(data), lake)}]),
     }
     try:
         yield from queries[request.pop("do")](**request)

@@ -32,8 +32,9 @@ Part = dict[str, Any]
 
 
 class History:
-    def __init__(self, lake: str, tables: str, segment_s: float | None) -> None:
+    def __init__(self, data: str, lake: str, tables: str, segment_s: float | None) -> None:
         """`segment_s` is lake.segment_s; None: the server writes no lake."""
+        self._data = data
         self._lake = lake
         self._segment_s = segment_s
         self._tables = tables
@@ -50,17 +51,17 @@ class History:
         """None: the process does not run."""
         return self._child.pid if self._child.is_running else None
 
-    async def job(self, number: int) -> AsyncIterator[Part]:
-        """The events of a job, a part for each day, newest first. The last part has `finished` and says how far the
-        search went. Raises Refused or ServerUnavailable."""
-        async for part in self._ask(do="job", lake=self._lake, ident=number, segment_s=self._segment_s):
+    async def job(self, ident: int | str) -> AsyncIterator[Part]:
+        """The events of a job, by its number or jid, a part for each day, newest first. The last part has `finished`
+        and says how far the search went. Raises Refused or ServerUnavailable."""
+        async for part in self._ask(do="job", lake=self._lake, ident=ident, segment_s=self._segment_s):
             yield part
 
-    async def whole_job(self, number: int) -> Part:
+    async def whole_job(self, ident: int | str) -> Part:
         """The events of a job in one part, oldest first."""
         events: list[Part] = []
         last: Part = {}
-        async for part in self.job(number):
+        async for part in self.job(ident):
             events += part.get("events", [])
             last = part
         return last | {"events": events[::-1]}
@@ -73,6 +74,14 @@ class History:
         fields = {"name": name, "days": days, "until": until, "queue": queue, "limit": limit}
         async for part in self._ask(do="table", tables=self._tables, lake=self._lake, **fields):
             found = part
+        return found
+
+    async def checks(self) -> list[str]:
+        """What doctor finds wrong with the journal and the lake. Raises Refused or ServerUnavailable."""
+        found: list[str] = []
+        lake = self._lake if self._segment_s is not None else None
+        async for part in self._ask(do="checks", data=self._data, lake=lake):
+            found = part["warnings"]
         return found
 
     async def _ask(self, **request: Any) -> AsyncIterator[Part]:

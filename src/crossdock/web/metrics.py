@@ -74,6 +74,9 @@ def _server(server: ServerFigures) -> Iterator[Metric]:
     yield _gauge("refusing_jobs", "1 while new jobs are refused because the disk is full.", int(server.refusing))
     yield CounterMetricFamily("crossdock_traces", "Traced jobs passed to the exporter.", server.traces)
     yield CounterMetricFamily("crossdock_traces_dropped", "Traced jobs that were dropped.", server.traces_dropped)
+    if server.certificate_expires is not None:
+        text = "End of the validity of the certificate, in seconds since 1970."
+        yield _gauge("tls_certificate_expiry_timestamp_seconds", text, server.certificate_expires)
     yield _histogram("event_loop_delay_seconds", "Delay of timers in the server's event loop.", server.loop_delay)
 
 

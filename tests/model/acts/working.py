@@ -14,7 +14,7 @@ def lease(scene: Scene, client: Client) -> c.Command[Any]:
     if scene.chance(0.1):
         names.insert(0, "never pushed to")
     chosen = names[: scene.one_of((1, 3, 4))]
-    return c.LeaseNext(client.via, chosen, client.worker, client.terms, at_random=scene.chance(0.3))
+    return c.LeaseNext(client.via, tuple(chosen), client.worker, client.terms, at_random=scene.chance(0.3))
 
 
 def succeed(scene: Scene, client: Client) -> c.Command[Any] | None:

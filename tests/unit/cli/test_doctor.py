@@ -17,6 +17,7 @@ from crossdock.server import diagnosis as machine
 from crossdock.server.diagnosis import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.settings.loading import Found, load
 from crossdock.settings.table import TABLE
+from tests.support.certificates import Authority
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -56,7 +57,12 @@ def test_a_listener_beyond_loopback_without_a_secret_is_reported(where: str, mon
     (warning,) = warned(listen_faktory=where)
     assert warning.startswith(f"the server will not start: listen.faktory = {where} is reachable from other machines")
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
-    assert warned(listen_faktory=where) == []
+    (warning,) = warned(listen_faktory=where)
+    assert warning == (
+        f"the server will not start: listen.faktory = {where} is reachable from other machines without TLS; write "
+        f"tls:{where} and set tls.cert and tls.key, or set tls.allow_plaintext = true if a proxy or a tunnel adds TLS"
+    )
+    assert warned(listen_faktory=where, tls_allow_plaintext=True) == []
 
 
 def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,21 +73,26 @@ def test_each_protocol_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> 
         "set redis.password in the settings file or CROSSDOCK_REDIS_PASSWORD, or listen on 127.0.0.1"
     )
     monkeypatch.setenv("CROSSDOCK_REDIS_PASSWORD", "y")
-    assert warned(listen_redis="0.0.0.0:7379") == []
+    assert warned(listen_redis="0.0.0.0:7379", tls_allow_plaintext=True) == []
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
 @pytest.mark.parametrize("protocol", ["workq", "masenko"])
 def test_a_protocol_without_passwords_may_not_listen_beyond_this_machine(
-    protocol: str, where: str, monkeypatch: pytest.MonkeyPatch
+    protocol: str, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
     (warning,) = warned(None, **{f"listen_{protocol}": where})
     assert warning == (
         f"the server will not start: listen.{protocol} = {where} is reachable from other machines, and "
-        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let other "
-        "machines use a tunnel (ssh -L, a VPN)"
+        f"{protocol.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH and let other "
+        "machines use a tunnel (ssh -L, a VPN), or write tls: before the address and set tls.client_ca, so that "
+        "clients need a certificate"
     )
+    pair = Authority(tmp_path).sign("server", days=90)
+    files = {"tls_cert": str(pair.cert), "tls_key": str(pair.key)}
+    assert len(warned(None, **{f"listen_{protocol}": f"tls:{where}"}, **files)) == 1
+    assert warned(None, **{f"listen_{protocol}": f"tls:{where}"}, **files, tls_client_ca=str(pair.cert)) == []
     assert warned(None, **{f"listen_{protocol}": "unix:/run/crossdock.sock"}) == []
 
 
@@ -90,13 +101,22 @@ def test_a_protocol_without_passwords_may_not_listen_beyond_this_machine(
     [
         ({}, "has no password"),
         ({"http_password": "secret"}, "is reachable from other machines without TLS"),
-        ({"http_password": "secret", "http_tls_cert": "cert.pem"}, "http.tls_cert and http.tls_key belong together"),
+        ({"http_password": "secret", "listen_http": "tls:0.0.0.0:7420"}, "needs tls.cert and tls.key"),
     ],
 )
 def test_an_http_listener_beyond_loopback_needs_a_password_and_tls(settings: dict[str, str], why: str) -> None:
-    [warning] = warned(None, listen_http="0.0.0.0:7420", **settings)
+    [warning] = warned(None, **{"listen_http": "0.0.0.0:7420"} | settings)
     assert warning.startswith("the server will not start: ") and why in warning
-    assert warned(listen_http="0.0.0.0:7420", http_password="secret", http_allow_plaintext=True) == []
+    assert warned(listen_http="0.0.0.0:7420", http_password="secret", tls_allow_plaintext=True) == []
+
+
+def test_a_certificate_that_expires_soon_is_warned_of(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    for days, warning in ((30, ""), (3.5, "expires in 3 days"), (-1, "has expired")):
+        pair = authority.sign("server", days=days)
+        found = warned(tls_cert=str(pair.cert), tls_key=str(pair.key))
+        expected = f"tls.cert = {pair.cert} {warning}; replace the file, then run crossdock reload"
+        assert found == ([expected] if warning else [])
 
 
 def test_too_few_descriptors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +220,12 @@ def test_a_readable_file_without_a_password_is_not_warned_of() -> None:
     file.write_text("[limits]\njobs = 5\n", "utf-8")
     file.chmod(0o644)
     assert warned(file) == []
+
+
+def test_invalid_rate_limits_are_warned_of() -> None:
+    file = Path("some.toml")
+    file.write_text('[rate.mail]\nrate = "10/m"\n', "utf-8")
+    assert warned(file) == ['the server will not start: rate.mail: set either queue = "NAME" or kind = "NAME"']
 
 
 def test_invalid_throttles_and_cron_entries_are_warned_of() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
 
 import click
 import pytest
@@ -31,6 +32,9 @@ def test_times_are_utc_without_the_flag() -> None:
     assert times.stamp("2026-11-18T14:02:03.5Z") == "2026-11-18T14:02:03.5Z"
     assert times.stamp("2026-11-18T14:02:03.5Z", seconds=True) == "2026-11-18T14:02:03Z"
     assert times.instant(1_794_765_345.25) == "2026-11-15 17:55:45 UTC"
+    assert times.minute(datetime.fromisoformat("2026-11-18T14:02:03")) == "11-18 14:02"
+    assert times.minute(datetime.fromisoformat("2026-11-18T01:02+03:00"), year=True) == ("2026-11-17 22:02 UTC")
+    assert times.hour(datetime.fromisoformat("2026-11-18T14:00")) == "11-18 14h"
 
 
 @pytest.mark.usefixtures("local")
@@ -38,6 +42,9 @@ def test_local_times_have_the_offset_of_their_date() -> None:
     assert times.stamp("2026-11-18T14:02:03.5Z") == "2026-11-18T15:02:03.500000+01:00"
     assert times.stamp("2026-07-18T23:02:03Z", seconds=True) == "2026-07-19T01:02:03+02:00"
     assert times.instant(1_794_765_345.25) == "2026-11-15 18:55:45+01:00"
+    assert times.minute(datetime.fromisoformat("2026-07-18T23:02:03")) == "07-19 01:02+02:00"
+    assert times.minute(datetime.fromisoformat("2026-11-18T14:02"), year=True) == "2026-11-18 15:02+01:00"
+    assert times.hour(datetime.fromisoformat("2026-11-18T14:00")) == "11-18 15:00+01:00"
 
 
 @pytest.mark.usefixtures("local")

@@ -185,6 +185,27 @@ def test_an_iterable_that_fails_closes_the_connection_because_replies_are_missin
     assert len(server.transports) == 2
 
 
+def test_an_error_of_another_call_in_the_iterable_is_raised_after_the_jobs_before_it_were_pushed(run: Run) -> None:
+    def failing() -> Iterator[NewJob]:
+        yield from jobs(1_500)
+        raise NoServer("no other server")
+
+    server = FakeServer()
+    with pytest.raises(NoServer, match="no other server"):
+        run(server, "push_many", failing())
+    assert len(server.pushed) == 1_500
+
+
+def test_a_connection_that_was_lost_since_the_last_call_is_replaced_also_without_patience() -> None:
+    for method, argument in (("push", NewJob(kind="k")), ("push_many", jobs(3))):
+        server = FakeServer()
+        with Client(connect=server.connect, patience_s=0) as client:
+            client.push(NewJob(kind="k"))
+            server.faults.append("unsent")
+            getattr(client, method)(argument)
+        assert len(server.transports) == 2
+
+
 def test_refusals_of_a_bulk_push_are_listed(run: Run) -> None:
     server = FakeServer(answers={"PUSHB": bulk({"jid-00001": "jobs must have a jobtype parameter"})})
     with pytest.raises(PushRefused, match="2 jobs were pushed; the server refused jid-00001: jobs must") as caught:

@@ -90,6 +90,7 @@ def test_without_a_url_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -
 def test_an_address_does_not_show_its_password() -> None:
     address = parse_url("crossdock+tls://:s3cret@host")
     assert f"{address} {address!r}" == "crossdock+tls://host:7419 Address(crossdock+tls://host:7419)"
+    assert address.__rich_repr__() == [("url", "crossdock+tls://host:7419")]
 
 
 # Jobs
@@ -178,6 +179,8 @@ class Opaque:
         ({"args": [[{"a": Opaque()}]]}, "argument 1 of k"),
         ({"kwargs": {"lang": Opaque()}}, "argument 'lang' of k"),
         ({"custom": {"x": Opaque()}}, "custom of k"),
+        ({"args": [None, [float("nan")]]}, "argument 2 of k .* not finite"),
+        ({"kwargs": {"a": {"b": float("inf")}}}, "argument 'a' of k .* not finite"),
         ({"queue": "\ud800"}, "job .* cannot be sent as JSON"),
     ],
 )

@@ -97,6 +97,8 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "unresolved": ("BLOCKED", 0, 0),
         "kept": ("COMPLETE", 1, 0),
         "snoozed": ("SCHEDULED", 1, 0),
+        "in time": ("LEASED", 1, 0),
+        "held by rate": ("READY", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in state.jobs.values() if job.kind == "spawned"},
     }
     assert [(load.run, load.new, load.known) for load in state.loads.by_run.values()] == [("run", 1, 1)]
@@ -122,10 +124,11 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "to": True,
         "postponed": False,
         "own": False,
+        "rated": False,
     }
     assert {name: queue.pause for name, queue in state.queues.items() if queue.pause is not None} == {
         "paused": Pause(1794767145.5),
-        "to": Pause(state.counters.at, "the disk is full", "anna"),
+        "to": Pause(1794772556.5000007, "the disk is full", "anna"),
     }
     assert [(each.user, each.action, each.count) for each in state.audit] == [
         ("anna", "pause", 1),
@@ -176,7 +179,7 @@ def test_the_stored_journal_gives_the_expected_state() -> None:
         "cancelled": ("cancelled", "not needed")
     }
     counters = state.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (55, 2, 18, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (57, 2, 18, 5)
 
 
 def test_an_unknown_field_at_the_end_is_ignored() -> None:

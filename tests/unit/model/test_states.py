@@ -12,7 +12,7 @@ import pytest
 
 from crossdock.model.errors import IllegalMove, UsageError
 from crossdock.model.states import MOVES, State, move
-from tests.model.coverage import HELD, MOVED, USED
+from tests.model.coverage import HELD, MOVED, RATED, USED
 
 S = State
 PAGE: Final = Path(__file__).parents[3] / "docs" / "explain" / "states.md"
@@ -64,7 +64,7 @@ def test_any_job_can_be_removed(before: State) -> None:
 
 
 def test_every_move_of_the_engine_is_allowed() -> None:
-    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
+    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items(), *RATED.items()):
         for before, after in moves:
             assert before is None or after in MOVES[before], kind
 
@@ -114,7 +114,7 @@ def read(drawing: str) -> dict[State, frozenset[State]]:
 def used() -> str:
     """The moves that each kind of event makes."""
     lines = ["| event | from | to |", "|---|---|---|"]
-    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
+    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items(), *RATED.items()):
         name = str(kind.__struct_config__.tag)
         for before, after in sorted(moves, key=lambda each: (-1 if each[0] is None else each[0], each[1])):
             lines.append(f"| `{name}` | {'(new)' if before is None else before.name.lower()} | {after.name.lower()} |")

@@ -25,10 +25,12 @@ _INNER: Final = {
     "client": {"model", "protocols", "client"},
     "app": {"model", "client", "app"},
     "settings": {"model", "settings"},
+    "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
-    "server": {"logs", "model", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
+    "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
+    "worker": {"logs", "model", "client", "app", "worker"},
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "cli"},
     "__main__": {"cli"},
@@ -44,24 +46,11 @@ _DIALECTS: Final = ("engine.qless", "engine.resqu")
 
 #: Modules of the client that programs use. Those beside them are for the command line.
 _PUBLIC_CLIENT: Final = frozenset(
-    [
-        "address",
-        "aio",
-        "base",
-        "bulk_push",
-        "calls",
-        "client",
-        "durations",
-        "encode",
-        "errors",
-        "jobs",
-        "lane",
-        "link",
-        "retries",
-        "transport",
-        "wire",
-    ]
-)
+    {
+        "address", "aio", "base", "bulk_push", "call", "calls", "client", "durations", "encode", "errors", "jobs",
+        "lane", "lanes", "pool", "retries", "transport", "wire", "worker_calls",
+    }
+)  # fmt: skip
 
 
 def is_in(module: str, package: str) -> bool:

@@ -544,7 +544,7 @@ def test_soft_events_are_written_before_they_are_too_many(
     peer = Peer()
     for number in range(6):
         dispatcher.commit.clock.enter()
-        dispatcher.commit.do(LeaseNext("workq", [f"q{number}"], "w", REGISTERS))
+        dispatcher.commit.do(LeaseNext("workq", (f"q{number}",), "w", REGISTERS))
         dispatcher.commit.reply(peer, b"none", None)
         dispatcher.loop.run()
         assert len(dispatcher.journal_writer.entries) == (number == 5)

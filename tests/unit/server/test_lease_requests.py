@@ -2,6 +2,7 @@
 
 import pytest
 
+from crossdock.model.clock import Now
 from crossdock.model.commands.core import LeaseNext, LeaseTerms
 from crossdock.model.commands.qless import Pop
 from crossdock.model.commands.resqu import TakeNext
@@ -15,15 +16,15 @@ TERMS = LeaseTerms(60.0, 60.0, 60.0)
 
 
 def ask(record: LeaseRequests, steady: float, name: str, *queues: str) -> None:
-    record.note(LeaseNext("faktory", queues, name, TERMS), steady)
+    record.note((LeaseNext("faktory", queues, name, TERMS), Now(0.0, steady)))
 
 
 def test_a_queue_is_asked_for_when_a_worker_last_named_it() -> None:
     record = LeaseRequests({"a": [1, 2]}, 5.0)
     ask(record, 10.0, "w1", "a", "b")
     ask(record, 12.0, "w2", "b")
-    record.note(Pop("qless", 1.0, "c", "w3", 1, 60.0), 13.0)
-    record.note(TakeNext("resqu", "d"), 14.0)
+    record.note((Pop("qless", 1.0, "c", "w3", 1, 60.0), Now(0.0, 13.0)))
+    record.note((TakeNext("resqu", "d"), Now(0.0, 14.0)))
     assert [record.asked_at(queue) for queue in "abcde"] == [10.0, 12.0, 13.0, 14.0, None]
     assert [record.askers(queue) for queue in "ab"] == [2, 0]
     assert record.started == 5.0
@@ -45,6 +46,7 @@ def test_names_are_bounded_and_the_oldest_are_forgotten(monkeypatch: pytest.Monk
     record = LeaseRequests({}, 0.0)
     for n in range(1_000):
         ask(record, float(n), f"w{n}", f"q{n}")
+        record.sort_if_many()
     assert record.asked_at("q0") is None
     assert record.asked_at("q999") == 999.0
     assert record.last_asked("w0") == ()

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from crossdock.server import reload
-from crossdock.settings.schema import Settings, ThrottleEntry
+from crossdock.settings.schema import RateEntry, Settings, ThrottleEntry
 from crossdock.settings.table import LISTS, TABLE
 
 
@@ -35,6 +35,12 @@ def test_an_address_needs_a_restart_and_is_not_applied() -> None:
     assert (done.changed, done.restart) == ([], ["listen.faktory"])
     assert done.text == "no setting was changed; a restart is needed for listen.faktory"
     assert reload.effective(Settings(), new) == Settings()
+
+
+def test_rate_limits_are_applied() -> None:
+    new = msgspec.structs.replace(Settings(), rate={"mail": RateEntry("10/m", queue="mail")})
+    assert reload.compare(Settings(), new) == (["rate"], [])
+    assert reload.effective(Settings(), new).rate == new.rate
 
 
 def test_throttles_are_applied() -> None:

@@ -129,6 +129,14 @@ def test_an_empty_variable_counts_as_unset() -> None:
         ),
         ("[throttles]\nmail = 3", "some.toml: throttles.mail: Expected `object`, got `int`;"),
         ("[throttles]\nmail = { wroker = 3 }", "some.toml: throttles.mail: Object contains unknown field `wroker`;"),
+        ('[rate.mail]\nqueue = "mail"', "some.toml: rate.mail: Object missing required field `rate`;"),
+        (
+            '[rate.mail]\nqueue = "mail"\nrate = "10 per m"',
+            "some.toml: rate.mail: rate = '10 per m' is not a rate; write a number from 1 to 1,000,000 and its unit",
+        ),
+        ('[rate.mail]\nrate = "0/s"', "some.toml: rate.mail: rate = '0/s' is not a rate;"),
+        ('[rate.mail]\nwhen = 1\nrate = "1/s"', "some.toml: rate.mail: Object contains unknown field `when`;"),
+        ("rate = 3", "some.toml: rate: Expected `object`, got `int`;"),
         ("throttles = 3", "some.toml: throttles: Expected `object`, got `int`;"),
         ('[[cron]]\nschedule = "x"\n', "some.toml: cron entry 1: Object missing required field `job`;"),
         (

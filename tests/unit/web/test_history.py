@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from crossdock.lake import diagnosis
 from crossdock.model.commands import core as c
 from crossdock.model.events.codec import decode_entry
-from crossdock.web import history_reader
+from crossdock.web import data_checks, history_reader
 from crossdock.web.admin import Refused, ServerUnavailable
+from crossdock.web.data_checks import Checked, DataChecks
 from crossdock.web.history_reader import History
 from tests.model.bench import Bench
 from tests.pipeline.lakes import Lake
@@ -41,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, use: Callable[[History], Awaitable[Any]]) -> Any:
     async def all_of_it() -> Any:
-        history = History(str(folder / "lake"), str(folder / "tables"), 60.0)
+        history = History(str(folder), str(folder / "lake"), str(folder / "tables"), 60.0)
         try:
             return await use(history)
         finally:
@@ -56,6 +58,33 @@ def run(folder: Path, use: Callable[[History], Awaitable[Any]]) -> Any:
 def test_the_process_answers_oldest_event_first(folder: Path) -> None:
     found = run(folder, lambda history: history.whole_job(1))
     assert [event["event"] for event in found["events"]] == ["pushed", "leased"]
+
+
+def test_a_job_is_found_by_its_jid(folder: Path) -> None:
+    found = run(folder, lambda history: history.whole_job("old"))
+    assert [(event["event"], event["number"]) for event in found["events"]] == [("pushed", 1), ("leased", 1)]
+    assert run(folder, lambda history: history.whole_job("unknown"))["events"] == []
+
+
+def test_the_checks_are_those_of_doctor(folder: Path) -> None:
+    assert run(folder, lambda history: history.checks()) == []
+    next((folder / "lake").rglob("*.parquet")).unlink()
+    found = run(folder, lambda history: history.checks())
+    assert found == diagnosis.warnings(folder, folder / "lake")
+    assert "is missing" in found[0]
+
+
+def test_requests_share_the_result_of_the_checks_until_it_is_old(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(history: History) -> tuple[Checked, Checked, Checked]:
+        checks = DataChecks(history)
+        first, second = await asyncio.gather(checks.run(), checks.run())
+        assert checks.known is first
+        monkeypatch.setattr(data_checks, "KEEP_S", 0.0)
+        return first, second, await checks.run()
+
+    first, second, third = run(folder, use)
+    assert first is second
+    assert third.steady > first.steady
 
 
 def test_an_error_of_the_process_is_refused_with_its_text(folder: Path, tmp_path: Path) -> None:

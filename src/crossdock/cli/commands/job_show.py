@@ -16,8 +16,8 @@ from crossdock.cli.render.tables import age, clean, lasting, number, some
 from crossdock.client.admin import AdminClient
 from crossdock.client.errors import Refused
 from crossdock.client.http_admin import HttpAdminClient
-from crossdock.lake.event_notes import note
 from crossdock.model.errors import CrossdockError
+from crossdock.protocols.admin.timeline import history_note
 
 _EXAMPLES = """\b
 Examples:
@@ -47,6 +47,7 @@ def show(ident: str, with_history: bool, as_json: bool, **values: Any) -> None:
     With --history every transition and attempt follows, newest first, from the lake. The search looks back at most 30
     days and takes at most 5 seconds; the last line says how far it came. The lake has an event when its segment is
     written, by default within a minute. For a job that is gone from the server, the history is shown without the flag.
+    If the history cannot be read, the exit code is 1, and --json prints the live state with the reason as "error".
     """
     with server(values) as client:
         answer, gone = _live(client, ident)
@@ -59,14 +60,16 @@ def show(ident: str, with_history: bool, as_json: bool, **values: Any) -> None:
             return
         try:
             _history(client, values, ident, answer, gone, as_json)
-        except _Unknown:
-            raise
         except CrossdockError as error:
-            if gone is not None:
-                raise Refused(f"{gone}; no history: {error}") from error
-            if found is not None:
-                raise
-            _print_progress(ident, answer, error, as_json)
+            shown = error
+            if gone is not None and not isinstance(error, _Unknown):
+                shown = Refused(f"{gone}; no history: {error}")
+            if as_json:
+                print_json(answer | {"history": None, "error": str(shown)})
+            if gone is None and found is None and not with_history:
+                _say_progress(ident, answer, error, as_json)
+                return
+            raise shown from error
 
 
 class _Unknown(Refused):
@@ -110,19 +113,15 @@ def _history(
     click.echo("\n".join([*lines, _extent(part)]))
 
 
-def _print_progress(ident: str, answer: dict[str, Any], error: CrossdockError, as_json: bool) -> None:
+def _say_progress(ident: str, answer: dict[str, Any], error: CrossdockError, as_json: bool) -> None:
     """All that is known of a job that is gone and has no history."""
-    if as_json:
-        print_json(answer | {"history": None})
-    else:
+    if not as_json:
         click.echo("\n".join(_heading(ident, answer, [])[:-2]))
     say(f"no history: {error}")
 
 
 def _parts(client: AdminClient, values: dict[str, Any], ident: int | str) -> Iterator[_Part]:
     if isinstance(client, HttpAdminClient):
-        if isinstance(ident, str):
-            raise Refused("over HTTP a job that is gone is found by its number only")
         return client.history(ident)
     # Arrow takes a while to load, and most commands do not need it.
     from crossdock.lake import job_history
@@ -185,7 +184,7 @@ def _line(event: _Part) -> str:
         f"attempt {number(event['attempt'])}" if event.get("attempt") else "",
         f"waited {lasting(event['wait_s'])}" if event.get("wait_s") is not None else "",
         f"ran {lasting(event['run_s'])}" if event.get("run_s") is not None else "",
-        note(event),
+        history_note(event),
     ]
     return f"  {times.stamp(event['at']):27}   {event['event']}  {clean(', '.join(filter(None, figures)))}".rstrip()
 

@@ -266,7 +266,7 @@ def _page_of(name: str) -> Callable[[Any, list[str]], Any]:
 def _write(file: Path, page: Any, age: str) -> None:
     from crossdock.cli.render.html import document
 
-    made_by = f"Crossdock {__version__}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC"
+    made_by = f"Crossdock {__version__}, {times.minute(dt.datetime.now(dt.UTC), year=True)}"
     text = document(page, made_by, age)
     if str(file) == "-":
         click.echo(text, nl=False)

@@ -26,9 +26,12 @@ Examples:
   crossdock up --config /etc/crossdock.toml --server-log warning
   CROSSDOCK_FAKTORY_PASSWORD=… crossdock up --listen faktory=0.0.0.0:7419
 \b
-Throttles, cron, mapping and objectives can be set in the file only:
+Throttles, rate limits, cron, mapping and objectives can be set in the file only:
   [throttles]
   mail = { concurrency = 10, timeout = 60 }
+  [rate.welcome]
+  kind = "welcome"
+  rate = "10/m"
   [[cron]]
   schedule = "*/5 * * * *"
   job = { type = "sweep", queue = "chores" }
@@ -102,11 +105,7 @@ def announce(settings: Settings, ready: Ready) -> None:
     lines = [
         f"Crossdock {__version__}",
         *(f"  {listening.protocol:9} {listening.address}" for listening in ready.listening),
-        *(
-            f"dashboard   {dashboard_url(settings, each.address)}"
-            for each in ready.listening
-            if each.protocol == "http"
-        ),
+        *(f"dashboard   {dashboard_url(each.address)}" for each in ready.listening if each.protocol == "http"),
         f"data        {settings.server.data.absolute()}",
         f"durability  {_PROMISES[settings.journal.durability]}",
         f"recovered   {jobs:,} {'job' if jobs == 1 else 'jobs'}",
@@ -115,12 +114,12 @@ def announce(settings: Settings, ready: Ready) -> None:
     print("\n".join(lines), flush=True)
 
 
-def dashboard_url(settings: Settings, where: Address) -> str:
+def dashboard_url(where: Address) -> str:
     """What to open in a browser. A wildcard address is reached by the machine's name, which is not known here."""
     if where.path:
         return str(where)
-    host = "localhost" if where.host in ("0.0.0.0", "::") else str(where).rpartition(":")[0]
-    return f"{'https' if settings.http.tls_cert else 'http'}://{host}:{where.port}/"
+    host = "localhost" if where.host in ("0.0.0.0", "::") else str(where).removeprefix("tls:").rpartition(":")[0]
+    return f"{'https' if where.tls else 'http'}://{host}:{where.port}/"
 
 
 def raise_descriptor_limit() -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from crossdock.cli.render.page import UNITS, Plot
 from crossdock.cli.render.tables import clean
+from crossdock.cli.render.times import is_local, minute
 from crossdock.web.chart_specs import Chart, labelled, series
 
 POINTS: Final = 360  #: of a line; more are averaged
@@ -74,7 +75,9 @@ def spec(plot: Plot) -> Chart:
     times = [_seconds(label) for label in labels if not isinstance(label, str)]
     if len(times) == len(labels):
         made = series(unit, times, values, _KINDS[plot.kind])
-        made |= {"utc": True, "step_s": _HOUR_S if _is_hourly(labels) else _DAY_S}
+        is_hourly = _is_hourly(labels)
+        # Days of the tables are days in UTC. Hours can be shown in another zone: that of the browser.
+        made |= {"utc": not (is_hourly and is_local()), "step_s": _HOUR_S if is_hourly else _DAY_S}
     else:
         made = labelled(unit, [clean(_text(label)) for label in labels], values, _KINDS[plot.kind])
     for each, color in zip(made["series"], _colors(list(lines)), strict=True):
@@ -146,7 +149,9 @@ def _is_hourly(labels: Sequence[str | dt.date]) -> bool:
 def _text(label: str | dt.date) -> str:
     if isinstance(label, str):
         return label
-    return f"{label:%Y-%m-%d %H:%M}" if isinstance(label, dt.datetime) else f"{label:%Y-%m-%d}"
+    if isinstance(label, dt.datetime):
+        return minute(label, year=True) if is_local() else f"{label:%Y-%m-%d %H:%M}"
+    return f"{label:%Y-%m-%d}"
 
 
 def _legend(plot: Plot, made: Chart) -> str:

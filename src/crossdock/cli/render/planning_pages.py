@@ -3,6 +3,7 @@
 import math
 from typing import Final
 
+from crossdock.cli.render import times
 from crossdock.cli.render.page import Page, Plot, Section, Table, Trend
 from crossdock.cli.render.queue_pages import BARS, more, ratio
 from crossdock.cli.render.tables import lasting, number, rate, share, some
@@ -31,7 +32,7 @@ def slo_page(report: Slo, facts: list[str]) -> Page:
             for each in rows[:BARS]
         ],
     )  # fmt: skip
-    end = f"{report.end:%Y-%m-%d %H:%M} UTC, the newest event" if report.end else "the newest event"
+    end = f"{times.minute(report.end, year=True)}, the newest event" if report.end else "the newest event"
     burn = Section(
         "Burn rates",
         Table(
@@ -105,7 +106,7 @@ def capacity_page(report: Capacity, facts: list[str]) -> Page:
 
 def _needs(each: Needs) -> tuple[str, ...]:
     return (
-        each.queue, f"{each.peak_hour:%m-%d %H}h", rate(each.arrival_rate), f"{each.attempts_per_job:.3g}",
+        each.queue, times.hour(each.peak_hour), rate(each.arrival_rate), f"{each.attempts_per_job:.3g}",
         lasting(each.run_mean), f"{each.run_scv:.2g}", f"{each.load:.3g}", lasting(each.target_wait_s),
         number(each.needed), number(each.seen),
     )  # fmt: skip

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
+from crossdock.cli.render import times
 from crossdock.cli.render.page import Page, Plot, Section, Table, Trend
 from crossdock.cli.render.tables import lasting, number, rate, share, some
 from crossdock.pipeline.reports.durations import Spread, Times
@@ -152,7 +153,7 @@ _AHEAD: Final = (
 
 def outlook(of: Outlook) -> tuple[str, ...]:
     arriving, served = of.arrival_rate, of.service_rate
-    oldest = f"{of.oldest_since:%m-%d %H}h" if of.oldest_since else "-"
+    oldest = times.hour(of.oldest_since) if of.oldest_since else "-"
     return number(of.depth), oldest, rate(arriving, served), rate(served, arriving), outlook_text(of)
 
 

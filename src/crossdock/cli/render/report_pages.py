@@ -1,6 +1,5 @@
 """The pages of reports `failures`, `slow` and `workers`."""
 
-import datetime as dt
 import re
 from typing import Final
 
@@ -16,6 +15,7 @@ from crossdock.cli.render.queue_pages import (
     spread,
 )
 from crossdock.cli.render.tables import lasting, number, share
+from crossdock.cli.render.times import minute
 from crossdock.pipeline.reports.failures import Cause, Failures
 from crossdock.pipeline.reports.slow import Attempt, Slow
 from crossdock.pipeline.reports.workers import Workers
@@ -42,7 +42,7 @@ def failures_page(report: Failures, facts: list[str]) -> Page:
         Table(
             ("CAUSE", "QUEUE", ">FAILURES", ">DEATHS", "LAST", "BY DAY"),
             [
-                (_text(each), each.queue, number(each.n), number(each.deaths), _minute(each.last), Trend(each.by_day))
+                (_text(each), each.queue, number(each.n), number(each.deaths), minute(each.last), Trend(each.by_day))
                 for each in causes
             ],
             ("BY DAY",),
@@ -61,7 +61,7 @@ def failures_page(report: Failures, facts: list[str]) -> Page:
         Table(
             ("QUEUE", "KINDS", "FIRST", "JID", "MESSAGE"),
             [
-                (each.queue, ", ".join(each.kinds), _minute(each.first), each.example_jid, each.example_message)
+                (each.queue, ", ".join(each.kinds), minute(each.first), each.example_jid, each.example_message)
                 for each in causes
             ],
             ("KINDS", "FIRST"),
@@ -75,10 +75,6 @@ def _text(each: Cause) -> str:
     if not each.cause or each.cause == _DIGITS.sub("N", each.group):
         return each.group or "''"
     return each.cause if each.cause.startswith(each.group) else f"{each.group}: {each.cause}"
-
-
-def _minute(at: dt.datetime) -> str:
-    return f"{at:%m-%d %H:%M}"
 
 
 # slow
@@ -129,7 +125,7 @@ def _attempts(rows: list[Attempt]) -> Table:
         ("JID", "QUEUE", "KIND", ">TRY", ">WAIT", ">RUN", "OUTCOME", "ENDED", "WORKER"),
         [
             (row.jid, row.queue, row.kind, number(row.attempt), lasting(row.wait_s), lasting(row.run_s), row.outcome,
-             _minute(row.closed_at), row.worker)
+             minute(row.closed_at), row.worker)
             for row in rows
         ],
         ("WORKER", ">TRY", "ENDED", "OUTCOME"),

@@ -41,6 +41,21 @@ def instant(at: float) -> str:
         return f"{at:.0f} s after 1970"
 
 
+def minute(at: datetime, *, year: bool = False) -> str:
+    """A time of a table. Times without a zone are UTC. The year is left out unless `year` is set."""
+    when = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    if is_local():
+        shown = when.astimezone().isoformat(" ", "minutes")
+    else:
+        shown = when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC" if year else "%Y-%m-%d %H:%M")
+    return shown if year else shown[5:]
+
+
+def hour(at: datetime) -> str:
+    """An hour of a table. A zone may be half an hour beside it, so a local time has minutes."""
+    return minute(at) if is_local() else f"{at:%m-%d %H}h"
+
+
 def is_local() -> bool:
     """Whether --local was given, before the command."""
     context = click.get_current_context(silent=True)

@@ -69,6 +69,8 @@ def index(state: "EngineState", job: Job) -> None:
             found = list_of(state, job)
             if found is not None:
                 entry(found[0], job.queue).add(found[1])
+    if lease is None and job.extra is not None and job.extra.held_by:
+        state.rate_index.insert(job, job.extra.held_by)
 
 
 def pend(state: "EngineState", throttle: str, t: float, jid: str) -> None:

@@ -66,6 +66,8 @@ def remove(state: "EngineState", job: Job) -> None:
         data = extra.protocol_data
         if data is not None and (unindexed := UNINDEXED.get(type(data))) is not None:
             unindexed(state, job, data)
+        if extra.held_by:
+            state.rate_index.remove(job, extra.held_by)
         if extra.links is not None and extra.links.depends_on:
             lists.remove_dependencies(state, job)
 
@@ -82,6 +84,8 @@ def _inserted(state: "EngineState", job: Job) -> None:
         data = extra.protocol_data
         if data is not None and (indexed := INDEXED.get(type(data))) is not None:
             indexed(state, job, data)
+        if extra.held_by:
+            state.rate_index.insert(job, extra.held_by)
         if extra.links is not None and extra.links.depends_on:
             lists.add_dependencies(state, job)
 
@@ -124,6 +128,8 @@ def insert_ready(state: "EngineState", jobs: Sequence[Job]) -> None:
             data = extra.protocol_data
             if data is not None and (indexed := INDEXED.get(type(data))) is not None:
                 indexed(state, job, data)
+            if extra.held_by:
+                state.rate_index.insert(job, extra.held_by)
             if extra.links is not None and extra.links.depends_on:
                 lists.add_dependencies(state, job)
     for queue, added in sort_keys.items():
@@ -152,3 +158,9 @@ def leave_batch(job: Job) -> None:
     """The job does not belong to its batch any more."""
     if job.extra is not None and job.extra.resqu_batch:
         job.extra = replace(job.extra, resqu_batch="")
+
+
+def not_held_by_rate(job: Job) -> None:
+    """The job was leased, moved or buried, or something else than a rate limit holds it now."""
+    if job.extra is not None and job.extra.held_by:
+        job.extra = replace(job.extra, held_by="")

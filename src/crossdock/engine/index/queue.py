@@ -2,11 +2,14 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.records import Pause
+
+#: Priorities and bands of which `oldest` reads each. A qless client may give every job a priority of its own.
+HEADS_READ: Final = 200
 
 
 class Queue:
@@ -62,20 +65,30 @@ class Queue:
                 lanes.rotate(-1)
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
-        """Since when the longest waiting job is ready: the earliest first job among priorities and bands."""
+        """Since when the longest waiting job is ready: the earliest first job among priorities and bands. With more
+        than `HEADS_READ` of these the result may be later, because not all of them are read."""
         return min((jobs[head[4]].since for head in self._heads()), default=None)
 
     def _heads(self) -> Iterator[SortKey]:
         """The first job of each priority and band. If all keys of a part have the same priority and band, only its
-        first is read. There may be as many priorities as jobs, or one for a million.
+        first is read. There may be as many priorities as jobs, or one for a million: after `HEADS_READ` of them only
+        the first and the last key of each part are read.
         """
         before: tuple[float, int] | None = None
+        left = HEADS_READ
         for part in self.ready.parts():
             last = part[-1][:2]
-            if last != before:
-                for sort_key in part:
-                    if sort_key[:2] != before:
-                        before = sort_key[:2]
-                        yield sort_key
-                        if before == last:
-                            break
+            if last == before:
+                continue
+            if left <= 0:
+                before = last
+                yield part[0]
+                yield part[-1]
+                continue
+            for sort_key in part:
+                if sort_key[:2] != before:
+                    before = sort_key[:2]
+                    left -= 1
+                    yield sort_key
+                    if before == last:
+                        break

@@ -163,6 +163,7 @@ def buried(state: EngineState, follow_ups: FollowUps, event: Buried) -> None:
         before, job_state = job.state, move(job.state, DEAD)
         pool = _pool(state, job) if before is HELD else ""
         placement.remove(state, job)
+        placement.not_held_by_rate(job)
         if before is BLOCKED or before is HELD:
             _wait_no_more(state, job, pool)
         job.state = job_state
@@ -239,6 +240,7 @@ def rerouted(state: EngineState, follow_ups: FollowUps, event: Rerouted) -> None
             _free(state, follow_ups, job, event)
         else:
             placement.remove(state, job)
+        placement.not_held_by_rate(job)
         own = OF_QUEUE + job.queue
         if state.throttles:
             throttles.free(state, follow_ups, own, job.jid)

@@ -10,7 +10,7 @@ from crossdock.engine.hooks import LEASED as LEASED_HOOKS
 from crossdock.engine.index import placement
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.jobs import expire
-from crossdock.engine.records import links, throttles
+from crossdock.engine.records import links, rates, throttles
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import WAIT
 from crossdock.engine.state import EngineState
@@ -48,6 +48,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in state.queues]
     if command.at_random:
         names = _at_random(state, command.queues, random)
+    rated = bool(state.rates)
     #: queues whose expired and throttled jobs are already handled; a name may come twice
     emptied: set[str] | None = None
     for name in names:
@@ -62,6 +63,8 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
                 continue
         if state.limits and is_full(state, name, now):
             continue
+        if rated and rates.used_up(state, name, now):
+            continue
         if queue.lanes is None:
             job = state.jobs[queue.ready.first()[4]]
         else:
@@ -70,13 +73,12 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
                 continue
             job = state.jobs[number]
         extra = job.extra
-        if extra is not None and (
-            (extra.links is not None and links.expired(state, job, now)) or (extra.throttles and state.throttles)
-        ):
+        if (
+            extra is not None
+            and ((extra.links is not None and links.expired(state, job, now)) or (extra.throttles and state.throttles))
+        ) or (rated and rates.limiting(state, job, now)):
             again = emptied is not None and name in emptied
-            fresh = None if again else _next_fresh(state, queue, command, now, events)
-            if fresh is None and queue.lanes is not None:
-                fresh = next((state.jobs[n] for n in queue.in_turn() if state.jobs[n].state is HELD), None)
+            fresh = None if again else _next_admitted(state, queue, command, now, events)
             if fresh is None:
                 emptied = emptied or set()
                 emptied.add(name)
@@ -146,23 +148,54 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _next_admitted(
+    state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]
+) -> Job | None:
+    """The next job that can be leased, if the first one of the queue cannot be leased as it is."""
+    if queue.lanes is None:
+        return _next_fresh(state, queue, command, now, events)
+    only = command.lane if isinstance(command, LeaseLane) else None
+    fresh = _next_fresh(state, queue, command, now, events) if not only else None
+    return fresh or _next_of_batch(state, queue, command, now, events)
+
+
 def _next_fresh(state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
-    """The first job that has not expired and that its throttles admit. The jobs before it are removed, or held by their
-    throttles.
+    """The first job that has not expired and that its throttles and rate limits admit. The jobs before it are removed,
+    or held.
     """
     expired: list[Job] = []
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(state, command.worker, now)
+    limited = rates.Limited(state, command.via, queue.name, now)
     numbers = (sort_key[4] for sort_key in queue.ready.front(EXPIRED_AT_MOST))
     for job in leasable(state, numbers, now, expired):
         full = places.full(throttles.named(job))
-        if full is None:
+        if full is not None:
+            held.append(throttles.held(state, job, full, command.via, now.wall, now))
+        elif limited.admits(job):
             found = job
             break
-        held.append(throttles.held(state, job, full, command.via, now.wall, now))
     events += expire.removals(state, expired, now)
     events += held
+    events += limited.events()
+    return found
+
+
+def _next_of_batch(
+    state: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]
+) -> Job | None:
+    """The next job of a batch in the queue, of any lane or of the one that the command names. A job whose rate limit is
+    used up keeps its place, and so do those behind it, because a batch is worked in order.
+    """
+    limited = rates.Limited(state, command.via, queue.name, now)
+    only = command.lane if isinstance(command, LeaseLane) else None
+    found = None
+    for name, lane in (queue.lanes or {}).items():
+        if name and lane and only in (None, name) and limited.admits(job := state.jobs[lane.first()[-1]]):
+            found = job
+            break
+    events += limited.events()
     return found
 
 
@@ -180,17 +213,16 @@ def leasable(state: EngineState, numbers: Iterable[Number], now: Now, expired: l
 
 def more_candidates(state: EngineState, command: LeaseNext, now: Now) -> bool:
     """Whether a call that returned None stopped at jobs that had expired or were held, so that another call may find
-    one.
+    one: a queue that may give out jobs still has some.
     """
     for name in command.queues:
         queue = state.queues.get(name)
         if queue is None or queue.pause is not None or not queue.ready or (state.limits and is_full(state, name, now)):
             continue
         throttle = state.throttles.get(OF_QUEUE + name)
-        full = throttle is not None and throttle.full(command.worker, now.steady)
-        job = state.jobs[queue.ready.first()[4]]
-        throttled = state.throttles and job.extra is not None and job.extra.throttles
-        if not full and (throttled or links.expired(state, job, now)):
+        if throttle is not None and throttle.full(command.worker, now.steady):
+            continue
+        if not state.rates or not rates.used_up(state, name, now):
             return True
     return False
 
@@ -220,7 +252,11 @@ def leased(state: EngineState, follow_ups: FollowUps, event: Leased) -> None:
     extra = job.extra
     if state.throttles:
         throttles.hold(state, job, lease, handed=event.handed)
+    if state.rates:
+        rates.leased(state, job, event.queue, event.began)
     if extra is not None:
+        if (extra.rate is not None or extra.held_by) and not state.rates:  # the first job that carries one
+            rates.leased(state, job, event.queue, event.began)
         if extra.links is not None:
             links.leased(state, follow_ups, job, extra.links, event.at)
         data = extra.protocol_data

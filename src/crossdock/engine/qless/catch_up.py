@@ -18,7 +18,7 @@ from crossdock.engine.jobs.release import closing, leased_via
 from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, put_off
 from crossdock.engine.qless import history, intervals
 from crossdock.engine.qless.pop import PORTION_BYTES, size
-from crossdock.engine.records import job_history
+from crossdock.engine.records import job_history, rates
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
 from crossdock.engine.state import EngineState
@@ -218,7 +218,7 @@ def lease_in_steps(engine: "Engine", command: LeaseNext, now: Now) -> Decision[J
     woken: dict[Topic, None] = {}
     for name in dict.fromkeys(command.queues):
         queue = state.queues.get(name)
-        if (queue is not None and queue.paused) or is_full(state, name, now):
+        if (queue is not None and queue.paused) or is_full(state, name, now) or rates.used_up(state, name, now):
             continue
         if state.lazy.has_work(name, now):
             caught, _, ready_queues = engine.execute(CatchUp(command.via, name, None, _MAX_PER_LEASE), now)

@@ -20,7 +20,7 @@ from crossdock.model.commands import qless as c
 from crossdock.model.events import DependenciesEdited, Noted, Removed, Reprioritised, Revived, Tagged
 from crossdock.model.job import Extra, Job, Links, Number
 from crossdock.model.protocol_data import HistoryKind, QlessDialect, Tag
-from crossdock.model.states import DEAD, FAILED, READY
+from crossdock.model.states import DEAD, FAILED, HELD, READY
 
 #: Limit of one `unfail`. That many jobs take about 0.1 s, during which the server handles no other request.
 UNFAILED_AT_MOST = 10_000
@@ -44,7 +44,7 @@ def reprioritised(state: EngineState, event: Reprioritised) -> None:
     job = state.jobs[event.number]
     placement.remove(state, job)
     job.priority = event.to
-    if job.state is READY:
+    if job.state is READY or (job.state is HELD and job.extra is not None and job.extra.held_by):
         job.sort_key = stamped(job, 0.0)
     placement.insert(state, job)
 

@@ -16,12 +16,12 @@ from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.lease import EXPIRED_AT_MOST, leasable
 from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks import surfacing
-from crossdock.engine.records import links, throttles
+from crossdock.engine.records import links, rates, throttles
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
-from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, RateHeld, Surfaced, WorkerSeen
 from crossdock.model.job import Job, LeaseBinding, Number
 from crossdock.model.policies import LeaseExpiry
 from crossdock.model.protocol_data import HistoryKind, QlessData
@@ -53,12 +53,13 @@ _SHORT_HISTORY: Final = 3
 
 
 def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | None:
-    """The fast path: no throttles, stray entries, due deadlines or lanes. Returns None if `pop_in_steps` is needed."""
+    """The fast path: no throttles, rate limits, stray entries, due deadlines or lanes. Returns None if `pop_in_steps`
+    is needed."""
     name, t = command.queue, command.t
     queue = state.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
-    if state.throttles or state.qless.stray_entries.jobs:
+    if state.throttles or state.qless.stray_entries.jobs or state.rates:
         return None
     lazy = state.lazy.queues.get(name)
     if lazy is not None and lazy.has_come(t, now):
@@ -72,7 +73,9 @@ def pop(state: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | Non
     jobs = [known[ready.first()[4]]] if count == 1 else portion([known[sort_key[4]] for sort_key in ready.front(count)])
     for job in jobs:
         extra = job.extra
-        if extra is not None and extra.links is not None and links.expired(state, job, now):
+        if extra is None:
+            continue
+        if extra.rate is not None or (extra.links is not None and links.expired(state, job, now)):
             return None
     return _leases(state, command, jobs, now, bool(command.abrupt)), jobs, ()
 
@@ -85,6 +88,8 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
     engine.apply(seen)
     events: list[AnyEvent] = [seen]
     count = _count(state, command)
+    if state.rates:
+        count = int(min(count, rates.room(state, command.queue, now)))
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
@@ -97,6 +102,13 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
     lease = LeaseThese(command.via, command.t, command.queue, command.worker, handed, left, command.term, whole)
     leased, jobs, _ = engine.execute(lease, now)
     events += leased
+    for _ in range(_MAX_ROUNDS):
+        if len(jobs) >= count or not any(type(event) is RateHeld for event in leased):
+            break  # no job was set aside, so another round would find nothing more
+        lease = msgspec.structs.replace(lease, numbers=(), count=count - len(jobs))
+        leased, more, _ = engine.execute(lease, now)
+        events += leased
+        jobs += more
     return events, jobs, woken
 
 
@@ -143,6 +155,7 @@ def _throttled(
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = history.number(state, f"{command.queue}-max-pop-retry", history.number(state, "max-pop-retry", 1.0))
     rounds = min(rounds, _MAX_ROUNDS)
+    set_aside = _MAX_ROUNDS
     while len(jobs) < int(wanted.limit) and rounds > 0 and sum(map(size, jobs)) < PORTION_BYTES:
         before = len(events)
         surface(surfacing.next_jobs(state, command.queue, command.t, count - len(jobs), now))
@@ -152,7 +165,10 @@ def _throttled(
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         if len(events) == before or len(events) >= AT_MOST:
             break  # another round would change nothing, or would keep other clients waiting for too long
-        rounds -= 1
+        if set_aside and any(type(event) is RateHeld for event in events[before:]):
+            set_aside -= 1  # the jobs behind those that a rate limit holds have not been looked at
+        else:
+            rounds -= 1
     return events, jobs, tuple(ready_queues)
 
 
@@ -168,8 +184,11 @@ def room(state: EngineState, name: str, t: float) -> float:
 def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     expired: list[Job] = []
     numbers = command.numbers
-    jobs = [state.jobs[number] for number in numbers]
-    jobs += portion(_next(state, command, now, expired), PORTION_BYTES - sum(map(size, jobs)))
+    limited = rates.Limited(state, command.via, command.queue, now)
+    jobs = [job for number in numbers if limited.admits(job := state.jobs[number])]
+    jobs += portion(_next(state, command, now, expired, limited), PORTION_BYTES - sum(map(size, jobs)))
+    if state.rates:
+        jobs = jobs[: int(min(len(jobs), rates.room(state, command.queue, now)))]
     places = throttles.Places(state, command.worker, now) if state.throttles else None
     leased: list[Job] = []
     held: dict[int, AnyEvent] = {}  #: events of jobs that are held instead, by their position among all events
@@ -186,20 +205,24 @@ def lease_these(state: EngineState, command: LeaseThese, now: Now) -> Decision[l
     for position, event in held.items():
         events.insert(position, event)
     events += expire.removals(state, expired, now)
+    events += limited.events()
     return events, leased, ()
 
 
-def _next(state: EngineState, command: LeaseThese, now: Now, expired: list[Job]) -> Iterator[Job]:
-    """The first jobs of the queue, without those that the command names. Jobs past their time to live are added to
-    `expired` instead."""
+def _next(
+    state: EngineState, command: LeaseThese, now: Now, expired: list[Job], limited: rates.Limited
+) -> Iterator[Job]:
+    """The first jobs of the queue that rate limits admit, without those that the command names. Jobs past their time to
+    live are added to `expired` instead."""
     queue = state.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed = frozenset(command.numbers)
-    first = (sort_key[4] for sort_key in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
-    numbers = first if queue.lanes is None else queue.in_turn()
+    most = command.count + len(handed) + EXPIRED_AT_MOST
+    first = (sort_key[4] for sort_key in queue.ready.front(most))
+    numbers = first if queue.lanes is None else islice(queue.in_turn(), most)
     others = (number for number in numbers if number not in handed)
-    yield from islice(leasable(state, others, now, expired), command.count)
+    yield from islice(filter(limited.admits, leasable(state, others, now, expired)), command.count)
 
 
 def _put_at(job: Job) -> float:

@@ -197,7 +197,7 @@ def moved(state: EngineState, follow_ups: FollowUps, event: Moved) -> None:
     lines = job_history.add(state, lines, job_history.entry(HistoryKind.PUT, t, to.queue), data)
     extra = replace(old, protocol_data=new.protocol_data, links=links, tags=new.tags, history=lines, result=None)
     began = event.at if event.over else old.pushed_at
-    job.extra = replace(extra, throttles=new.throttles, resqu_batch="", pushed_at=began)
+    job.extra = replace(extra, throttles=new.throttles, resqu_batch="", pushed_at=began, held_by="")
     if job.end:  # a qless job has no time to live
         state.job_ends.take((job.end, job.number))
         job.end = 0.0

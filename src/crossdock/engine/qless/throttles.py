@@ -37,6 +37,7 @@ def is_held(state: EngineState, event: Held) -> None:
     job_state = move(job.state, HELD)
     placement.remove(state, job)
     job.state, job.sort_key = job_state, None
+    placement.not_held_by_rate(job)
     throttle = state.throttles.get(event.throttle)
     if throttle is not None:
         throttles.wait(state, throttle, job.jid, event.t)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.records import rates
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush, ForgetQueue, PauseQueues, ResumeQueues
@@ -30,6 +31,8 @@ def has_work(state: EngineState, name: str, now: Now) -> bool:
     if (queue is None or not queue.waiting) and not state.lazy.has_work(name, now):
         return False
     if state.limits and is_full(state, name, now):
+        return False
+    if state.rates and rates.used_up(state, name, now):
         return False
     throttle = state.throttles.get(OF_QUEUE + name) if state.throttles else None
     return throttle is None or not throttle.shut(now.steady)

@@ -199,7 +199,7 @@ def lease_from_batch(
     batch = state.resqu.batches.get(command.name)
     if batch is None or batch.phase is not Phase.ACTIVE:
         return (), None, ()
-    lane = LeaseLane(command.via, [batch.queue], command.worker, command.terms, lane=command.name)
+    lane = LeaseLane(command.via, (batch.queue,), command.worker, command.terms, lane=command.name)
     return lease_next(random, state, lane, now) or ((), None, ())
 
 

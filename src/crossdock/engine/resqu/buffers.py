@@ -39,6 +39,7 @@ def taken(state: EngineState, event: e.Taken) -> None:
     job_state = move(job.state, HELD)
     placement.remove(state, job)
     job.state = job_state
+    placement.not_held_by_rate(job)
     placement.insert(state, job)
 
 

@@ -35,9 +35,9 @@ def unindexed(state: EngineState, job: Job, data: ResquData) -> None:
 
 
 def removed(state: EngineState, job: Job, data: ResquData, event: AnyEvent) -> None:
-    """Remembers the jid of a removed job, so that a repeated push is recognised. A held job was never visible, and its
-    jid may be pushed again."""
-    if job.state is not HELD:
+    """Remembers the jid of a removed job, so that a repeated push is recognised. A job that a batch or an allocator
+    holds was never visible, and its jid may be pushed again."""
+    if job.state is not HELD or (job.extra is not None and job.extra.held_by):
         state.resqu.once.mark(job.jid, state.counters.at)
 
 

@@ -23,6 +23,7 @@ from crossdock.engine.index.dependents import PostponedDependents
 from crossdock.engine.index.lazy_deadlines import ByCaller
 from crossdock.engine.index.once import AT_MOST, KEEP_S, OncePushes
 from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.rates import RateIndex
 from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.keyspace.store import Stored
 from crossdock.engine.qless.settings import obey
@@ -40,7 +41,7 @@ from crossdock.model.events import Audited
 from crossdock.model.events.codec import EVENT_VERSION
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.policies import Ending
-from crossdock.model.records import Batch, Interval, Outcome, Pause, Progress, Schedule, Throttle
+from crossdock.model.records import Batch, Interval, Outcome, Pause, Progress, Rate, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 1
@@ -109,6 +110,7 @@ class Records(msgspec.Struct, array_like=True, frozen=True):
     once_pushes: dict[str, float] = {}
     once_terms: tuple[float, int] = (KEEP_S, AT_MOST)  #: seconds, number
     outcomes: dict[str, Outcome] = {}
+    rates: list[Rate] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -177,6 +179,7 @@ def _blocks(state: EngineState, header: Header) -> Iterator[bytes]:
             once_pushes=state.once.jids,
             once_terms=(state.once.keep_s, state.once.at_most),
             outcomes=state.outcomes,
+            rates=state.rate_index.in_order(),
         )
     )
     yield _block(Footer(len(state.jobs)))
@@ -299,6 +302,8 @@ def _restore_records(state: EngineState, records: Records) -> None:
     state.loads.restore(records.loads, records.once)
     state.owed = records.owed
     state.audit.extend(records.audit)
+    state.rates.update((rate.key, rate) for rate in records.rates)
+    state.rate_index = RateIndex(state.rates)
     state.unresolved = {(number, ending): each for number, ending, each in records.unresolved}
     for each in records.intervals:
         state.qless.intervals[each.jid] = each

@@ -29,7 +29,7 @@ class IndexBuilder:
                     sort_keys = ready[job.queue] = []
                 sort_keys.append(job.sort_key or sort_key_of(job))
                 extra = job.extra
-                if not job.end and (extra is None or extra.links is None):
+                if not job.end and (extra is None or (extra.links is None and not extra.held_by)):
                     continue
             others.append(job)
 

@@ -33,9 +33,6 @@ class Part:
         self.seqs: list[int] = []
         self._beside: dict[str, tuple[list[int], list[Any]]] = {}
 
-    def __len__(self) -> int:
-        return len(self.seqs)
-
     def beside(self, column: str, value: object) -> None:
         """Set a rare column of the last row. None is ignored."""
         if value is not None:
@@ -80,7 +77,7 @@ class Part:
         raise NotImplementedError
 
     def table(self, day: int, flush_epoch: int) -> pa.Table:
-        many = len(self)
+        many = len(self.seqs)
         columns = self.columns(day)
         columns["seq"] = array("seq", self.seqs)
         for name, value in {**self.fixed, "flush_epoch": flush_epoch}.items():

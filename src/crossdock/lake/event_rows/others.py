@@ -87,6 +87,22 @@ def unheld(date: Rows, seq: int, event: e.Unheld) -> int:
     return seq
 
 
+def rate_held(date: Rows, seq: int, event: e.RateHeld) -> int:
+    return _by_rate(date.others, seq, event, "held", "held", event.via)
+
+
+def rates_opened(date: Rows, seq: int, event: e.RatesOpened) -> int:
+    return _by_rate(date.others, seq, event, "unheld", "ready", "")
+
+
+def _by_rate(rows: Others, seq: int, event: e.RateHeld | e.RatesOpened, name: str, state: str, via: str) -> int:
+    for row, key in zip(event.rows, event.rates, strict=True):
+        rows.job(seq, event.at, None, name, state, via, row)
+        rows.beside("why", f"rate {key}")
+        seq += 1
+    return seq
+
+
 def surfaced(date: Rows, seq: int, event: e.Surfaced) -> int:
     rows, ended = date.others, event.ended
     lease = NO_LEASE if ended is None else of_lease(ended)
@@ -228,6 +244,8 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Rerouted: rerouted,
     e.Held: held,
     e.Unheld: unheld,
+    e.RateHeld: rate_held,
+    e.RatesOpened: rates_opened,
     e.Surfaced: surfaced,
     e.Warned: warned,
     e.Reprioritised: reprioritised,

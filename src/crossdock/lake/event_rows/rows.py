@@ -68,25 +68,17 @@ def of_lease(ended: EndedLease) -> tuple[Any, ...]:
 
 
 class Rows:
-    """The rows of one day and one flush epoch. `cut` returns them and starts again."""
+    """The rows of one day and one flush epoch."""
 
     def __init__(self, day: int, payloads: Payloads) -> None:
         self.day = day
-        self._payloads = payloads
-        self._begin()
+        self.pushes = Pushes(payloads)
+        self.leases = Leases(payloads)
+        self.successes = Successes(payloads)
+        self.others = Others(payloads)
 
-    def _begin(self) -> None:
-        self.pushes = Pushes(self._payloads)
-        self.leases = Leases(self._payloads)
-        self.successes = Successes(self._payloads)
-        self.others = Others(self._payloads)
-
-    def __len__(self) -> int:
-        return len(self.pushes) + len(self.leases) + len(self.successes) + len(self.others)
-
-    def cut(self, flush_epoch: int) -> pa.Table:
-        """The rows so far, grouped by kind instead of ordered by `seq`: that takes less space and time."""
+    def table(self, flush_epoch: int) -> pa.Table | None:
+        """All rows, grouped by kind instead of ordered by `seq`: that takes less space and time. None: no rows."""
         parts: list[Part] = [self.pushes, self.leases, self.successes, self.others]
-        tables = [part.table(self.day, flush_epoch) for part in parts if len(part)]
-        self._begin()
-        return pa.concat_tables(tables)
+        tables = [part.table(self.day, flush_epoch) for part in parts if part.seqs]
+        return pa.concat_tables(tables) if tables else None

@@ -52,7 +52,7 @@ class Tables:
         self.rows = 0
         self._open: dict[int, Rows] = {}
         self._begin = self._end = 0.0  #: bounds of the current date
-        self._rows = Rows(0, self._payloads)
+        self._rows: Rows | None = None  #: of the current date
         self._uncut = self._uncut_bytes = 0
 
     def add(self, seq: int, data: bytes) -> None:
@@ -71,14 +71,19 @@ class Tables:
         """Add a decoded entry. Raises Damaged if it has more rows than `seq` can number."""
         self.wall = entry.wall
         first = number = seq << SEQ_SHIFT
+        day: int | None = None  #: of the last row
         for event in entry.events:
             kind = _KINDS.get(type(event))
             if kind is None:
                 continue
             at = event.at
-            if not self._begin <= at < self._end:
-                self._turn_to(at)
-            number = kind(self._rows, number, event)
+            rows = self._rows
+            if rows is None or not self._begin <= at < self._end:
+                rows = self._rows_of(at)
+            before = number
+            number = kind(rows, number, event)
+            if number != before:
+                day = rows.day
             if type(event) is Flushed:
                 self.cut()
                 self.flush_epoch += 1
@@ -86,21 +91,28 @@ class Tables:
         if number - first > ROWS_AT_MOST:
             raise Damaged(f"journal entry {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
         self.steady = entry.steady
-        if number != first:
-            self.newest[self._rows.day] = entry.steady
+        if day is not None:
+            self.newest[day] = entry.steady
         self.rows += number - first
         self._uncut += number - first
         if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:
             self.cut()
 
-    def _turn_to(self, at: float) -> None:
+    def _rows_of(self, at: float) -> Rows:
+        """The rows of the date of an event, which becomes the current one."""
         day = min(max(day_of(at), _DAYS[0]), _DAYS[1])
         self._begin, self._end = float(day * DAY), float((day + 1) * DAY)
-        self._rows = self._open.setdefault(day, Rows(day, self._payloads))
+        self._rows = self._open.get(day)
+        if self._rows is None:
+            self._rows = self._open[day] = Rows(day, self._payloads)
+        return self._rows
 
     def cut(self) -> None:
         """Pass all collected rows to `take`."""
         for day, rows in sorted(self._open.items()):
-            if len(rows):
-                self._take(date_named(day), rows.cut(self.flush_epoch))
+            table = rows.table(self.flush_epoch)
+            if table is not None:
+                self._take(date_named(day), table)
+        self._open.clear()
+        self._rows = None
         self._uncut = self._uncut_bytes = 0

@@ -13,7 +13,7 @@ import msgspec
 
 from crossdock.model.job import Job, LeaseBinding, LeaseRef, Number, Spec
 from crossdock.model.protocol_data import QlessDialect
-from crossdock.model.records import Per, Schedule
+from crossdock.model.records import Per, RateSpec, Schedule
 
 T = TypeVar("T", covariant=True)
 
@@ -66,7 +66,7 @@ class LeaseNext(Command[Job | None], frozen=True, gc=False):
     """
 
     via: str
-    queues: Sequence[str]
+    queues: tuple[str, ...]
     worker: str
     terms: LeaseTerms
     at_random: bool = False  #: choose among the queues that have a job, each with the same probability
@@ -241,6 +241,13 @@ class SetThrottles(Command[None], frozen=True, gc=False):
     """Replace the configured throttles. Current leases count from the start."""
 
     throttles: Sequence[tuple[str, int, Per, float]]  #: queue, maximum, per queue or worker, timeout
+
+
+class SetRates(Command[None], frozen=True, gc=False):
+    """Replace the rate limits of one source. A limit of the same name for the same jobs keeps its tokens."""
+
+    source: str  #: as `Rate.source`
+    rates: Sequence[RateSpec]
 
 
 class SetSchedules(Command[None], frozen=True, gc=False):

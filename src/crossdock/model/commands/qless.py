@@ -96,6 +96,10 @@ class Pop(CallerCommand[list[Job]], frozen=True, gc=False):
     unlimited: bool = False  #: ignore the limit that is configured for the queue; throttles still apply (reqless)
     php: bool = False  #: as in `CatchUp`
 
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return (self.queue,)
+
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):
     """The last step of a `LeaseNext`, after what was lazily due."""

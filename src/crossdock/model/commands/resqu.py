@@ -10,7 +10,7 @@ unique id has `unique(uid)` as its lock.
 from collections.abc import Mapping as Dict
 from enum import IntEnum
 from math import inf
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -267,6 +267,11 @@ class TakeNext(Command[Job | None], frozen=True, gc=False):
 
     via: str
     queue: str
+    worker: ClassVar[str] = ""  #: it does not say which worker asks
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return (self.queue,)
 
 
 class FillBuffer(Command[None], frozen=True, gc=False):

@@ -71,6 +71,9 @@ from crossdock.model.events.records import LoadClosed as LoadClosed
 from crossdock.model.events.records import LoadEvent
 from crossdock.model.events.records import ProgressDated as ProgressDated
 from crossdock.model.events.records import ProgressSet as ProgressSet
+from crossdock.model.events.records import RateHeld as RateHeld
+from crossdock.model.events.records import RatesOpened as RatesOpened
+from crossdock.model.events.records import RatesSet as RatesSet
 from crossdock.model.events.records import SchedulesSet as SchedulesSet
 from crossdock.model.events.records import Spawned as Spawned
 from crossdock.model.events.records import ThrottlesSet as ThrottlesSet
@@ -137,6 +140,9 @@ AnyEvent = (
     | DependentsResolved
     | Audited
     | ExtensionEvent
+    | RatesSet
+    | RateHeld
+    | RatesOpened
 )
 
 #: Soft events are written with the next journal entry. No reply waits for them.

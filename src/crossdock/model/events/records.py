@@ -1,8 +1,10 @@
-"""Events of records beside the job: batches, progress, throttles, schedules and bulk loads."""
+"""Events of records beside the job: batches, progress, throttles, rate limits, schedules and bulk loads."""
 
-from crossdock.model.events.base import Event
+import msgspec
+
+from crossdock.model.events.base import Event, JobRow
 from crossdock.model.job import Callback, Number, Spec
-from crossdock.model.records import Per, Schedule
+from crossdock.model.records import Per, RateSpec, Schedule
 
 
 class BatchOpened(Event, tag="batch-opened"):
@@ -57,6 +59,37 @@ class ThrottlesSet(Event, tag="throttles-set"):
     """The configured throttles, all of them."""
 
     throttles: list[tuple[str, int, Per, float]]
+
+
+class RatesSet(Event, tag="rates-set"):
+    """The rate limits of one source, all of them."""
+
+    source: str
+    steady: float
+    rates: list[RateSpec]
+
+
+class RateHeld(Event, tag="rate-held"):
+    """Ready jobs of a queue found their rate limits used up when they were to be leased, and are held."""
+
+    via: str
+    queue: str
+    steady: float
+    rows: list[JobRow]
+    rates: list[str]  #: one per row: the key of the limit
+    #: keys of limits that keep the next job of a batch in the queue. That job keeps its place
+    lanes: list[str] = msgspec.field(default_factory=list)
+
+
+class RatesOpened(Event, tag="rates-opened"):
+    """Rate limits have tokens again, or do not exist any more. The first jobs that they hold are ready, in their old
+    places.
+    """
+
+    steady: float
+    opened: list[tuple[str, str]]  #: key and queue
+    rows: list[JobRow]
+    rates: list[str]  #: one per row: the key of the limit
 
 
 class SchedulesSet(Event, tag="schedules-set"):

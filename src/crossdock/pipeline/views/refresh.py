@@ -5,7 +5,8 @@ since, so a refresh needs no other memory, and one that was interrupted is simpl
 """
 
 import datetime as dt
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +19,9 @@ from crossdock.pipeline.views.queries import QUERIES
 
 #: The name under which a view records the price that it was computed with, in millionths.
 _PRICE: Final = "price"
+
+#: Rows that one query reads, approximately, which limits the memory of this process.
+_ROWS_AT_ONCE: Final = 1_000_000
 
 
 def refresh(tables: Tables, progress: Progress, price: float = 0.0) -> set[dt.date]:
@@ -44,9 +48,35 @@ def _refresh_one(view: Table, query: str, sources: dict[str, Table], price: floa
         dates |= changed_dates(sources[name].storage, source, since)
     if not dates and all(view.source(name, handle) == version for name, version in versions.items()):
         return dates
-    added = view.write(_rows(view, select(query, opened, dates, price))) if dates else []
+    added = [
+        action
+        for some in _portions(dates, sources, opened)
+        for action in view.write(_rows(view, select(query, opened, some, price)))
+    ]
     view.commit(handle, added, replaced=view.files(dates, handle), sources=versions)
     return dates
+
+
+def _portions(
+    dates: Collection[dt.date], sources: Mapping[str, Table], opened: Mapping[str, DeltaTable]
+) -> Iterator[list[dt.date]]:
+    """The dates in portions of about `_ROWS_AT_ONCE` rows to read, or of one date. Every row of a view is made from
+    rows of its own date."""
+    rows: Counter[dt.date] = Counter()
+    if len(dates) > 1:
+        for name, table in sources.items():
+            for file in table.files(dates, opened[name]):
+                rows[file.date] += file.rows
+    portion: list[dt.date] = []
+    held = 0
+    for date in sorted(dates):
+        if portion and held + rows[date] > _ROWS_AT_ONCE:
+            yield portion
+            portion, held = [], 0
+        portion.append(date)
+        held += rows[date]
+    if portion:
+        yield portion
 
 
 def select(query: str, opened: dict[str, DeltaTable], dates: Collection[dt.date], price: float = 0.0) -> pa.Table:

@@ -17,7 +17,8 @@ from crossdock.model.commands.admin import Audit
 from crossdock.model.events import Audited
 from crossdock.model.job import Job
 from crossdock.protocols.admin import messages, selection
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid
 from crossdock.protocols.base import Answer, Dispatcher
 from crossdock.protocols.timestamps import stamp
 
@@ -116,6 +117,15 @@ def record(
             continues=continues,
         )
     )
+
+
+def record_signal(dispatcher: Dispatcher, name: str, settings: Sequence[str]) -> None:
+    """Record that a signal changed settings. `name` stands in for the user, whom the system does not report."""
+    if settings:
+        target_text = target(messages.Reload(), settings=settings)
+        dispatcher.do(
+            Audit(user=name, address=_LOCAL, via="signal", action="reload", target=target_text, count=len(settings))
+        )
 
 
 def user(request: Any) -> str:

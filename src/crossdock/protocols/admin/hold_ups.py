@@ -10,14 +10,16 @@ from crossdock.engine.index.queue import Queue
 from crossdock.engine.qless.queries import pending_in, throttle_named, throttles_by_name
 from crossdock.engine.queries.jobs import jobs_in_state, newest_job, state_index
 from crossdock.engine.queries.queues import blocked_counts, held_counts, is_at_limit, oldest_since, queues_by_name
+from crossdock.engine.queries.rates import rate_of_queue_used_up
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Job
 from crossdock.model.records import OF_QUEUE, Phase, Throttle
 from crossdock.model.states import State
-from crossdock.protocols.admin.demand import Demand
-from crossdock.protocols.admin.messages import Overview, Throttles, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.measurements import Demand
+from crossdock.protocols.admin.messages import Overview, Throttles
 from crossdock.protocols.admin.pages import PAUSE_S, by_name
 from crossdock.protocols.admin.waiting_reasons import no_worker
 from crossdock.protocols.base import Dispatcher, Slices
@@ -116,7 +118,9 @@ def _in_slices(queues: Iterable[Queue]) -> Iterator[list[Queue]]:
 
 def _is_throttled(state: EngineState, name: str, now: Now) -> bool:
     throttle = throttle_named(state, OF_QUEUE + name)
-    return (throttle is not None and throttle.shut(now.steady)) or is_at_limit(state, name, now)
+    if throttle is not None and throttle.shut(now.steady):
+        return True
+    return is_at_limit(state, name, now) or rate_of_queue_used_up(state, name, now) is not None
 
 
 def _taken_by_allocators(state: EngineState) -> Counter[str]:

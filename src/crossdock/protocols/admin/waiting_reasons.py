@@ -19,14 +19,16 @@ from crossdock.engine.queries.queues import (
     queue_named,
     ready_before,
 )
+from crossdock.engine.queries.rates import next_at, rate_by_key, rate_of_job_used_up, rate_of_queue_used_up
 from crossdock.engine.records import throttles
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import EngineState
+from crossdock.model import rate_text
 from crossdock.model.clock import Now
 from crossdock.model.job import Job
-from crossdock.model.records import OF_QUEUE, Phase, ResquBatch, Throttle
+from crossdock.model.records import OF_QUEUE, Phase, Rate, ResquBatch, Throttle
 from crossdock.model.states import State
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.measurements import Demand
 
 #: A queue that was not asked for in this time has no worker. Workers of all protocols ask more often.
 NO_WORKER_S: Final = 60.0
@@ -39,6 +41,7 @@ class Reason(StrEnum):
     PAUSED = "paused"
     THROTTLED = "throttled"
     LIMITED = "limited"
+    RATE_LIMITED = "rate_limited"
     NO_WORKER = "no_worker"
     BEHIND = "behind"
     NEXT = "next"
@@ -58,6 +61,7 @@ SENTENCES: Final = {
     Reason.PAUSED: "queue {queue} is paused{since}{because}",
     Reason.THROTTLED: "throttle {throttle} is full: {held} of {limit} held by {holders}",
     Reason.LIMITED: "queue {queue} is at its limit: {held} of {limit} jobs are leased",
+    Reason.RATE_LIMITED: "rate limit {rate} allows {allowed}; the next one at {at}",
     Reason.NO_WORKER: "no worker has asked for queue {queue} {since}",
     Reason.BEHIND: "{jobs} ahead of it in queue {queue}",
     Reason.NEXT: "it is the next job of queue {queue}",
@@ -104,6 +108,9 @@ def _in_queue(job: Job, name: str, ahead: int, state: EngineState, demand: Deman
         throttle = throttle_named(state, each)
         if throttle is not None and throttle.shut(now.steady):
             return _throttled(throttle, now)
+    rate = rate_of_job_used_up(state, job, now)
+    if rate is not None:
+        return _rate_limited(rate, now)
     if ahead:
         return _say(Reason.BEHIND, queue=name, jobs="1 job is" if ahead == 1 else f"{ahead:,} jobs are")
     return _say(Reason.NEXT, queue=name)
@@ -126,6 +133,9 @@ def _queue_held_back(name: str, state: EngineState, demand: Demand, now: Now) ->
     limit = concurrency_limit(state, name)
     if limit is not None and is_at_limit(state, name, now):
         return _say(Reason.LIMITED, queue=name, held=leased_count(state, name), limit=f"{limit:g}")
+    rate = rate_of_queue_used_up(state, name, now)
+    if rate is not None:
+        return _rate_limited(rate, now)
     unasked = no_worker(name, demand, now)
     return _say(Reason.NO_WORKER, queue=name, since=unasked) if unasked else None
 
@@ -155,6 +165,11 @@ def _throttled(throttle: Throttle, now: Now) -> Why:
     )
 
 
+def _rate_limited(rate: Rate, now: Now) -> Why:
+    allowed = rate_text.describe(rate.count, rate.per_s)
+    return _say(Reason.RATE_LIMITED, rate=rate.name, allowed=allowed, at=_moment(next_at(rate, now), now, "%H:%M:%S"))
+
+
 def _held(job: Job, state: EngineState, demand: Demand, now: Now) -> Why:
     batch = queries.batch(state, job.extra.resqu_batch) if job.extra is not None and job.extra.resqu_batch else None
     if batch is not None:
@@ -162,6 +177,9 @@ def _held(job: Job, state: EngineState, demand: Demand, now: Now) -> Why:
     buffer = queries.buffer_of_job(state, job)
     if buffer is not None:
         return _say(Reason.HELD_ALLOCATOR, allocator=buffer.replace(":", " ", 1))
+    rate = rate_by_key(state, job.extra.held_by) if job.extra is not None and job.extra.held_by else None
+    if rate is not None:
+        return _queue_held_back(job.queue, state, demand, now) or _rate_limited(rate, now)
     names = throttles.names(job)
     for name in names:
         throttle = throttle_named(state, name)
@@ -233,10 +251,11 @@ def _span(seconds: float) -> str:
     return f"{int(left)} s"
 
 
-def _moment(at: float, now: Now) -> str:
+def _moment(at: float, now: Now, time_of_day: str = "%H:%M") -> str:
     """The time of day, with the date if it is another day."""
     try:
         then, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now.wall, UTC)
     except (ValueError, OverflowError, OSError):
         return "a time beyond the calendar"
-    return f"{then:%H:%M} UTC" if then.date() == today.date() else f"{then:%Y-%m-%d %H:%M} UTC"
+    date = "" if then.date() == today.date() else "%Y-%m-%d "
+    return f"{then:{date}{time_of_day}} UTC"

@@ -1,4 +1,4 @@
-"""PUSH and PUSHB of a session that announced the extensions: `once`, `depends_on`, `tags` and `keep_result_s`."""
+"""PUSH and PUSHB of a session that announced the extensions: `once`, `depends_on`, `tags`, `keep_result_s`, `rate`."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.faktory.job import UNREADABLE, PushBody, spec
 from crossdock.protocols.faktory.messages import OK, error
 from crossdock.protocols.faktory.push import Refusals, check_text, note_refused, read_pieces, refusal, slices
+from crossdock.protocols.faktory.rates import RateBody, terms
 from crossdock.protocols.job_spec import NAME_BYTES, InvalidJob, unique_name
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class ExtendedBody(PushBody, gc=False):
     depends_on: list[str] | None = None
     tags: list[str] | None = None
     keep_result_s: float | None = None
+    rate: RateBody | None = None
 
 
 class _Keyed(msgspec.Struct):
@@ -147,7 +149,7 @@ def extended_spec(body: ExtendedBody, dispatcher: Dispatcher, now: Now | None = 
     if extra is not None and extra.custom and b'"unique_key"' in extra.custom:
         extra = _with_unique_key(one, extra)
         one = replace(one, extra=extra)
-    if not (body.depends_on or body.tags or body.keep_result_s):
+    if not (body.depends_on or body.tags or body.keep_result_s or body.rate):
         return one
     extra = extra or _EXTRA
     links, policy = extra.links, one.policy
@@ -155,7 +157,8 @@ def extended_spec(body: ExtendedBody, dispatcher: Dispatcher, now: Now | None = 
         keep_s, depends_on = _keep_s(body), _dependencies(body, dispatcher)
         links = replace(links or _LINKS, keep_result_s=keep_s, depends_on=depends_on)
         policy = _policy(policy, bool(keep_s), bool(depends_on))
-    return replace(one, policy=policy, extra=replace(extra, links=links, tags=_tags(body)))
+    rate = terms(body.rate) if body.rate is not None else None
+    return replace(one, policy=policy, extra=replace(extra, links=links, tags=_tags(body), rate=rate))
 
 
 @lru_cache(maxsize=1_024)

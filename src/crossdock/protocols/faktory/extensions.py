@@ -12,7 +12,7 @@ import msgspec
 
 from crossdock import __version__
 from crossdock.protocols.base import Answer
-from crossdock.protocols.faktory import app_schedules, extended_push, progress, results, settle
+from crossdock.protocols.faktory import app_schedules, extended_push, progress, rates, results, settle
 from crossdock.protocols.faktory.fetch_many import FETCH_AT_MOST, fetch_many
 from crossdock.protocols.faktory.messages import bulk, error
 
@@ -33,6 +33,7 @@ NAMES: Final = (
     "cancel",
     "waits",
     "schedules",
+    "rates",
 )
 
 
@@ -82,6 +83,7 @@ VERBS: "Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]]" = {
     b"RESULT": _checked(results.result),
     b"TRACK": _track,
     b"SCHEDULE": _checked(app_schedules.schedule),
+    b"RATE": _checked(rates.rate),
 }
 
 #: Bodies that may be as long as a line.

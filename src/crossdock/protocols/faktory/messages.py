@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.protocols.base import Close
+from crossdock.protocols.base import Close, ErrorReply
 from crossdock.protocols.job_spec import NAME_BYTES
 from crossdock.protocols.worker_registry import Worker
 
@@ -57,10 +57,10 @@ class MutateBody(msgspec.Struct):
     filter: FilterBody | None = None
 
 
-def error(text: str | bytes, code: bytes = b"ERR") -> bytes:
+def error(text: str | bytes, code: bytes = b"ERR") -> ErrorReply:
     """`-ERR text` without CR and LF in the text (faktory.md section 3.7)."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    return b"-" + code + b" " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
+    return ErrorReply(b"-" + code + b" " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n")
 
 
 def bulk(body: bytes) -> bytes:

@@ -33,7 +33,6 @@ class Challenge(NamedTuple):
 
 class FaktoryProtocol:
     name = NAME
-    error_prefix = b"-"
 
     def __init__(
         self,

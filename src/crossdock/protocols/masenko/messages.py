@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from crossdock.model.job import Form, Job
+from crossdock.protocols.base import ErrorReply
 from crossdock.protocols.payload import as_value, compact
 
 VIA: Final = "masenko"
@@ -59,8 +60,8 @@ def quote(text: str) -> bytes:
     return escaped(_encode(text))
 
 
-def error(text: str) -> bytes:
-    return b'%b {"msg":%b}\n' % (ERR, quote(text))
+def error(text: str) -> ErrorReply:
+    return ErrorReply(b'%b {"msg":%b}\n' % (ERR, quote(text)))
 
 
 _GO_ESCAPES: Final = {

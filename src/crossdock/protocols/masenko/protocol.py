@@ -5,7 +5,7 @@ from collections.abc import Callable
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.masenko import messages
 from crossdock.protocols.masenko.commands import skip_zero
-from crossdock.protocols.masenko.messages import ERR, VIA
+from crossdock.protocols.masenko.messages import VIA
 from crossdock.protocols.masenko.session import MasenkoSession
 from crossdock.protocols.worker_names import WorkerNames
 
@@ -13,7 +13,6 @@ from crossdock.protocols.worker_names import WorkerNames
 class MasenkoProtocol:
     name = VIA
     handshake_s = 0.0  #: there is none
-    error_prefix = ERR
 
     def __init__(self, *, heartbeat_s: float = 45.0, line_bytes: int = 16 * 1024 * 1024) -> None:
         self.heartbeat_s = heartbeat_s

@@ -20,7 +20,6 @@ EventHandler = Callable[[Dispatcher, Sequence[AnyEvent]], None]
 
 class RedisProtocol:
     name = NAME
-    error_prefix = b"-"
 
     def __init__(
         self,

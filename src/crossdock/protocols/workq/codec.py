@@ -5,21 +5,24 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from crossdock.protocols.base import ErrorReply
 from crossdock.protocols.rejection_delay import LARGE, Long, received
 
 OK: Final = b"+OK\r\n"
 ONE: Final = b"+OK 1\r\n"
 NONE: Final = b"+OK 0\r\n"
-NOT_FOUND: Final = b"-NOT-FOUND\r\n"
-TIMEOUT: Final = b"-TIMEOUT\r\n"  #: no trailing blank: the Go client would refuse it
+NOT_FOUND: Final = ErrorReply(b"-NOT-FOUND\r\n")
+#: No trailing blank: the Go client would refuse it. It does not count as an error: idle workers get it all the time.
+TIMEOUT: Final = b"-TIMEOUT\r\n"
 
 
-def client_error(text: str) -> bytes:
-    return b"-CLIENT-ERROR %b\r\n" % text.encode()
+def client_error(text: str) -> ErrorReply:
+    return ErrorReply(b"-CLIENT-ERROR %b\r\n" % text.encode())
 
 
-def server_error(text: str) -> bytes:
-    return b"-SERVER-ERROR %b\r\n" % text.encode("utf-8", "replace").replace(b"\r", b"").replace(b"\n", b" ")
+def server_error(text: str) -> ErrorReply:
+    flat = text.encode("utf-8", "replace").replace(b"\r", b"").replace(b"\n", b" ")
+    return ErrorReply(b"-SERVER-ERROR %b\r\n" % flat)
 
 
 UNKNOWN_COMMAND: Final = client_error("Unknown command")

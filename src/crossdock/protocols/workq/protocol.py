@@ -10,7 +10,6 @@ from crossdock.protocols.workq.session import VIA, WorkqSession
 class WorkqProtocol:
     name = VIA
     handshake_s = 0.0  #: there is none
-    error_prefix = b"-"
 
     def __init__(self, *, lease_ttr: bool = False) -> None:
         self.lease_ttr = lease_ttr  #: add the TTR to a lease, as Workq 0.2.0 and later do (workq.md section 10, row 1)

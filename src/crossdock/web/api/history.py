@@ -16,6 +16,10 @@ from crossdock.web.api.base import NOT_FOUND, Name, Number, plain
 from crossdock.web.api.models import Model
 from crossdock.web.history_reader import History
 
+Streamed = Annotated[
+    bool, QueryParameter(description="Send a line of JSON for each day as it is read, newest day first.")
+]
+
 
 class JobHistory(Model):
     """Events of a job, oldest first."""
@@ -54,26 +58,35 @@ class TableRows(Model):
     | {200: ResponseSpec(JobHistory, description="The events that were found.", generate_examples=False)},
     tags=["history"],
 )
-async def job_history(
-    state: State,
-    number: Number,
-    stream: Annotated[
-        bool, QueryParameter(description="Send a line of JSON for each day as it is read, newest day first.")
-    ] = False,
-) -> Response[Any]:
+async def job_history(state: State, number: Number, stream: Streamed = False) -> Response[Any]:
     """Every transition of a job, from the lake. It looks back at most 30 days and for 5 seconds."""
+    return await _history(state, number, stream)
+
+
+async def _history(state: State, ident: int | str, stream: bool) -> Response[Any]:
     history: History = state.history
     if stream:
-        return Stream(_lines(history, number), media_type="application/x-ndjson")
-    return Response(msgspec.convert(await history.whole_job(number), JobHistory))
+        return Stream(_lines(history, ident), media_type="application/x-ndjson")
+    return Response(msgspec.convert(await history.whole_job(ident), JobHistory))
 
 
-async def _lines(history: History, number: int) -> AsyncIterator[bytes]:
+async def _lines(history: History, ident: int | str) -> AsyncIterator[bytes]:
     try:
-        async for part in history.job(number):
+        async for part in history.job(ident):
             yield msgspec.json.encode(part) + b"\n"
     except (Refused, ServerUnavailable) as error:
         yield msgspec.json.encode({"error": str(error)}) + b"\n"
+
+
+@get(
+    "/history/jobs/{jid:str}",
+    responses=NOT_FOUND
+    | {200: ResponseSpec(JobHistory, description="The events that were found.", generate_examples=False)},
+    tags=["history"],
+)
+async def history_of_jid(state: State, jid: Name, stream: Streamed = False) -> Response[Any]:
+    """Every transition of the newest job with this jid, from the lake, also after the job has ended."""
+    return await _history(state, plain(jid), stream)
 
 
 @get("/history/{table:str}", responses=NOT_FOUND, tags=["history"])
@@ -91,4 +104,4 @@ async def table_rows(
     return msgspec.convert(found, TableRows)
 
 
-router = Router("/", route_handlers=[job_history, table_rows])
+router = Router("/", route_handlers=[job_history, history_of_jid, table_rows])

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Router, get, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, NotFoundException
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from crossdock.web.api import models
 from crossdock.web.api.base import (
@@ -28,6 +28,7 @@ from crossdock.web.caller import WebRequest
 from crossdock.web.context import by
 
 Action = Literal["retry", "kill", "cancel", "delete", "move", "release"]
+Numbers = Annotated[list[Annotated[int, msgspec.Meta(ge=0, le=2**53)]], QueryParameter(min_items=1, max_items=1_000)]
 Tags = Annotated[list[str], msgspec.Meta(min_length=1, max_length=1_000)]
 
 
@@ -89,6 +90,18 @@ async def job(state: State, number: Number) -> models.JobReply:
     return await ask(state, models.JobReply, "job", id=number)
 
 
+@get("/jobs/{number:int}/graph", responses=NOT_FOUND, tags=["jobs"])
+async def graph(state: State, number: Number) -> models.GraphReply:
+    """The jobs that a job waits for, those that wait for it, and theirs: three levels each way."""
+    return await ask(state, models.GraphReply, "graph", id=number)
+
+
+@get("/jobs/states", responses=ERRORS, tags=["jobs"])
+async def states(state: State, number: Numbers) -> models.JobStates:
+    """The states of up to 1,000 jobs, such as `?number=1&number=2`. Null: the server does not have the job."""
+    return await ask(state, models.JobStates, "states", numbers=number)
+
+
 @post("/jobs/{number:int}/{action:str}", responses=CONFLICT | BODY, status_code=200, tags=["jobs"])
 async def act(
     request: WebRequest,
@@ -148,4 +161,4 @@ async def _track(request: WebRequest, state: State, action: str, number: int) ->
     return models.Changed(done=found["done"], unknown=[str(each) for each in found["unknown"]])
 
 
-router = Router("/", route_handlers=[jobs, count, push, job, act, tag, untag, track, untrack])
+router = Router("/", route_handlers=[jobs, count, states, push, job, graph, act, tag, untag, track, untrack])

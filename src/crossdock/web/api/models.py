@@ -1,4 +1,4 @@
-"""What the API returns: rows of lists and single things. The API's description is made from these structs.
+"""What the API returns about jobs, and the base of all models. The API's description is made from these structs.
 
 The server's replies are decoded into them, so a field that is missing here is not in the API.
 """
@@ -13,7 +13,11 @@ class Model(msgspec.Struct):
     pass
 
 
-# Jobs.
+class Changed(Model):
+    """Names of what changed, and names of nothing."""
+
+    done: list[str]
+    unknown: list[str]
 
 
 class JobRow(Model):
@@ -169,6 +173,33 @@ class Done(Model):
     done: int
 
 
+class GraphJob(Model):
+    """`level` is 0 for the job itself, below 0 for jobs it waits for, above 0 for jobs that wait for it."""
+
+    number: int
+    jid: str
+    queue: str
+    kind: str
+    state: str
+    level: int
+
+
+class Graph(Model):
+    jobs: list[GraphJob]
+    edges: list[tuple[int, int]]  #: the number of a job, and of a job that waits for it
+    left_out: dict[str, int]  #: by level: links to jobs that are not shown
+
+
+class GraphReply(Model):
+    graph: Graph
+
+
+class JobStates(Model):
+    """In the order of the request. Null: the server does not have the job, or no longer."""
+
+    states: list[str | None]
+
+
 class Tagged(Model):
     number: int
     jid: str
@@ -183,232 +214,4 @@ class TrackedJob(Model):
 
 class TrackedJobs(Model):
     tracked: list[TrackedJob]
-    after: str | None
-
-
-# Queues, workers, batches.
-
-
-class QueueRates(Model):
-    """Per second, over the last minute."""
-
-    pushed: float
-    leased: float
-    processed: float
-    failed: float
-
-
-class By(Model):
-    user: str
-    address: str = ""
-
-
-class Pause(Model):
-    since: str | None
-    reason: str | None = None
-    by: By | str | None = None
-
-
-class Spread(Model):
-    """Percentiles of the last hour."""
-
-    p50_s: float | None
-    p95_s: float | None
-    p99_s: float | None
-    count: int
-
-
-class QueueRow(Model):
-    """Counts by state are null if there are too many jobs to count, or if `by_state` is not set."""
-
-    queue: str
-    ready: int
-    paused: bool
-    oldest_s: float | None
-    first_seen: str
-    pause: Pause | None = None
-    asked_s: float | None = None  #: seconds since a worker asked for it
-    askers: int = 0  #: requests that wait for a job of it
-    rates: QueueRates | None = None
-    scheduled: int | None = None
-    leased: int | None = None
-    retrying: int | None = None
-    blocked: int | None = None
-    held: int | None = None
-    failed: int | None = None
-    dead: int | None = None
-    complete: int | None = None
-
-
-class Queue(Model):
-    queue: str
-    ready: int
-    paused: bool
-    oldest_s: float | None
-    first_seen: str
-    states: dict[str, int | None]
-    pause: Pause | None = None
-    asked_s: float | None = None
-    askers: int = 0
-    rates: QueueRates | None = None
-    wait: Spread | None = None
-    run: Spread | None = None
-
-
-class Queues(Model):
-    queues: list[QueueRow]
-    after: str | None
-
-
-class QueueReply(Model):
-    queue: Queue
-
-
-class Changed(Model):
-    """Names of what changed, and names of nothing."""
-
-    done: list[str]
-    unknown: list[str]
-
-
-class Worker(Model):
-    worker: str
-    hostname: str
-    pid: int
-    labels: list[str]
-    state: str
-    connections: int
-    leases: int | None
-    rss_kib: int
-    beat_s: float | None
-    started: str | None
-    queues: list[str] = []
-    protocol: str | None = None
-
-
-class Workers(Model):
-    workers: list[Worker]
-    after: str | None
-
-
-class BatchCallback(Model):
-    call: str
-    state: str
-    jid: str
-    queue: str
-    kind: str
-
-
-class Batch(Model):
-    batch: str
-    protocol: str
-    description: str
-    parent: str | None
-    state: str
-    total: int
-    pending: int
-    failed: int | None
-    complete: str | None
-    success: str | None
-    created: str
-    ends: str | None
-    children: list[str] | None = None
-    callbacks: list[BatchCallback] | None = None
-
-
-class Batches(Model):
-    batches: list[Batch]
-    after: str | None
-
-
-class BatchReply(Model):
-    batch: Batch
-
-
-# Schedules.
-
-
-class Schedule(Model):
-    name: str
-    source: str
-    schedule: str | None
-    interval_s: float | None
-    zone: str | None
-    queue: str
-    kind: str
-    next: str | None
-    next_s: float | None
-
-
-class WholeSchedule(Schedule):
-    payload: str
-    payload_bytes: int
-    priority: float | None = None
-    retries: int | None = None
-    pushed: int | None = None
-    backlog: int | None = None
-    tags: list[str] | None = None
-    source_id: str | None = None
-    job_name: str | None = None
-    uid: str | None = None
-    deferrable_by: int | None = None
-
-
-class Schedules(Model):
-    schedules: list[Schedule]
-    after: str | None
-
-
-class ScheduleReply(Model):
-    schedule: WholeSchedule
-
-
-class ScheduleRun(Model):
-    jid: str
-    queue: str
-    kind: str
-
-
-# Failures, throttles, tags.
-
-
-class FailureGroup(Model):
-    failure: str
-    jobs: int
-    newest: JobRow
-
-
-class Failures(Model):
-    failures: list[FailureGroup]
-    after: str | None
-
-
-class Holder(Model):
-    jid: str
-    number: int | None
-    worker: str | None
-
-
-class Throttle(Model):
-    throttle: str
-    queue: str | None
-    limit: int | None
-    per: str | float | None
-    held: list[Holder]  #: at most 20
-    held_count: int
-    waiting: int | None
-
-
-class Throttles(Model):
-    throttles: list[Throttle]
-    after: str | None
-
-
-class Tag(Model):
-    tag: str
-    jobs: int
-
-
-class Tags(Model):
-    tags: list[Tag]
     after: str | None

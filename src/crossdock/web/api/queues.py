@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from crossdock.web.api import models
+from crossdock.web.api import models, queue_models
 from crossdock.web.api.base import BODY, ERRORS, NOT_FOUND, After, Limit, Name, NameText, ask, plain
 from crossdock.web.caller import WebRequest
 from crossdock.web.context import by
@@ -48,15 +48,15 @@ async def queues(
         QueryParameter(name="by", description="`ready`: one page, the longest queues first."),
     ] = "name",
     by_state: Annotated[bool, QueryParameter(description="Also count the jobs in every other state.")] = False,
-) -> models.Queues:
+) -> queue_models.Queues:
     """Queues with their waiting jobs, rates and pauses."""
-    return await ask(state, models.Queues, "queues", limit=limit, after=after, by=order, by_state=by_state)
+    return await ask(state, queue_models.Queues, "queues", limit=limit, after=after, by=order, by_state=by_state)
 
 
 @get("/queues/{name:str}", responses=NOT_FOUND, tags=["queues"])
-async def queue(state: State, name: Name) -> models.QueueReply:
+async def queue(state: State, name: Name) -> queue_models.QueueReply:
     """One queue, with its jobs by state, and its waits and run times of the last hour."""
-    return await ask(state, models.QueueReply, "queue", name=plain(name))
+    return await ask(state, queue_models.QueueReply, "queue", name=plain(name))
 
 
 @post("/queues", responses=ERRORS | BODY, status_code=200, tags=["queues"])
@@ -87,9 +87,9 @@ async def _switch(request: WebRequest, state: State, action: str, **fields: Any)
 
 
 @get("/workers", responses=ERRORS, tags=["workers"])
-async def workers(state: State, limit: Limit = 50, after: After = None) -> models.Workers:
+async def workers(state: State, limit: Limit = 50, after: After = None) -> queue_models.Workers:
     """Workers that are connected or hold a job."""
-    return await ask(state, models.Workers, "workers", limit=limit, after=after)
+    return await ask(state, queue_models.Workers, "workers", limit=limit, after=after)
 
 
 @post("/workers", responses=ERRORS | BODY, status_code=200, tags=["workers"])

@@ -1,4 +1,4 @@
-"""Batches, schedules, failures, throttles, tags and tracked jobs."""
+"""Batches, schedules, failures, throttles, rate limits, tags and tracked jobs."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
-from crossdock.web.api import models
+from crossdock.web.api import models, queue_models, record_models
 from crossdock.web.api.base import (
     BODY,
     CONFLICT,
@@ -58,44 +58,44 @@ class ScheduleEdit(ScheduleFields, forbid_unknown_fields=True, kw_only=True):
 
 
 @get("/batches", responses=ERRORS, tags=["batches"])
-async def batches(state: State, limit: Limit = 50, after: After = None) -> models.Batches:
+async def batches(state: State, limit: Limit = 50, after: After = None) -> record_models.Batches:
     """Batches of Faktory and Resqu."""
-    return await ask(state, models.Batches, "batches", limit=limit, after=after)
+    return await ask(state, record_models.Batches, "batches", limit=limit, after=after)
 
 
 @get("/batches/{name:str}", responses=NOT_FOUND, tags=["batches"])
-async def batch(state: State, name: Name) -> models.BatchReply:
+async def batch(state: State, name: Name) -> record_models.BatchReply:
     """One batch, with the names of its children."""
-    return await ask(state, models.BatchReply, "batch", name=plain(name))
+    return await ask(state, record_models.BatchReply, "batch", name=plain(name))
 
 
 @get("/schedules", responses=ERRORS, tags=["schedules"])
 async def schedules(
     state: State, limit: Limit = 50, after: After = None, source: FromQuery[Source | None] = None
-) -> models.Schedules:
+) -> record_models.Schedules:
     """Schedules of the settings file, of Resqu and of qless, with their next run."""
-    return await ask(state, models.Schedules, "schedules", limit=limit, after=after, source=source)
+    return await ask(state, record_models.Schedules, "schedules", limit=limit, after=after, source=source)
 
 
 @get("/schedules/{name:str}", responses=NOT_FOUND, tags=["schedules"])
-async def schedule(state: State, name: Name, source: SourceName = None) -> models.ScheduleReply:
+async def schedule(state: State, name: Name, source: SourceName = None) -> record_models.ScheduleReply:
     """One schedule with its job."""
-    return await ask(state, models.ScheduleReply, "schedule", name=plain(name), source=source)
+    return await ask(state, record_models.ScheduleReply, "schedule", name=plain(name), source=source)
 
 
 @post("/schedules", responses=ERRORS | BODY, tags=["schedules"])
-async def add_schedule(request: WebRequest, state: State, data: JSONBody[NewSchedule]) -> models.ScheduleReply:
+async def add_schedule(request: WebRequest, state: State, data: JSONBody[NewSchedule]) -> record_models.ScheduleReply:
     """Add a schedule."""
-    return await ask(state, models.ScheduleReply, "schedule-add", by=by(request), **await _given(request, data))
+    return await ask(state, record_models.ScheduleReply, "schedule-add", by=by(request), **await _given(request, data))
 
 
 @post("/schedules/{name:str}/edit", responses=NOT_FOUND | BODY, status_code=200, tags=["schedules"])
 async def edit_schedule(
     request: WebRequest, state: State, name: Name, data: JSONBody[ScheduleEdit]
-) -> models.ScheduleReply:
+) -> record_models.ScheduleReply:
     """Change the given fields. A schedule of the settings file is changed in that file only."""
     fields = await _given(request, data)
-    return await ask(state, models.ScheduleReply, "schedule-edit", name=plain(name), by=by(request), **fields)
+    return await ask(state, record_models.ScheduleReply, "schedule-edit", name=plain(name), by=by(request), **fields)
 
 
 @post("/schedules/{name:str}/remove", responses=CONFLICT, status_code=200, tags=["schedules"])
@@ -110,9 +110,11 @@ async def remove_schedule(request: WebRequest, state: State, name: Name, source:
 
 
 @post("/schedules/{name:str}/run", responses=NOT_FOUND, status_code=200, tags=["schedules"])
-async def run_schedule(request: WebRequest, state: State, name: Name, source: SourceName = None) -> models.ScheduleRun:
+async def run_schedule(
+    request: WebRequest, state: State, name: Name, source: SourceName = None
+) -> record_models.ScheduleRun:
     """Push the schedule's job once, now. Its next run does not change."""
-    return await ask(state, models.ScheduleRun, "schedule-run", name=plain(name), source=source, by=by(request))
+    return await ask(state, record_models.ScheduleRun, "schedule-run", name=plain(name), source=source, by=by(request))
 
 
 async def _given(request: WebRequest, data: msgspec.Struct) -> dict[str, Any]:
@@ -131,15 +133,21 @@ async def failures(
     order: Annotated[
         Literal["name", "jobs"], QueryParameter(name="by", description="`jobs`: one page, the largest groups first.")
     ] = "name",
-) -> models.Failures:
+) -> record_models.Failures:
     """Failed and dead jobs by the group of their last error."""
-    return await ask(state, models.Failures, "failures", limit=limit, after=after, by=order)
+    return await ask(state, record_models.Failures, "failures", limit=limit, after=after, by=order)
 
 
 @get("/throttles", responses=ERRORS, tags=["throttles"])
-async def throttles(state: State, limit: Limit = 50, after: After = None) -> models.Throttles:
+async def throttles(state: State, limit: Limit = 50, after: After = None) -> queue_models.Throttles:
     """Throttles with the jobs that hold them."""
-    return await ask(state, models.Throttles, "throttles", limit=limit, after=after)
+    return await ask(state, queue_models.Throttles, "throttles", limit=limit, after=after)
+
+
+@get("/rate-limits", responses=ERRORS, tags=["throttles"])
+async def rate_limits(state: State, limit: Limit = 50, after: After = None) -> queue_models.RateLimits:
+    """Rate limits with what is left of them, and the number of jobs that wait."""
+    return await ask(state, queue_models.RateLimits, "rate_limits", limit=limit, after=after)
 
 
 @get("/tags", responses=ERRORS, tags=["tags"])
@@ -151,9 +159,9 @@ async def tags(
         Literal["name", "jobs"],
         QueryParameter(name="by", description="`jobs`: one page, the tags with the most jobs first."),
     ] = "name",
-) -> models.Tags:
+) -> record_models.Tags:
     """Tags with the number of their jobs."""
-    return await ask(state, models.Tags, "tags", limit=limit, after=after, by=order)
+    return await ask(state, record_models.Tags, "tags", limit=limit, after=after, by=order)
 
 
 @get("/tracked", responses=ERRORS, tags=["jobs"])
@@ -177,6 +185,7 @@ router = Router(
         run_schedule,
         failures,
         throttles,
+        rate_limits,
         tags,
         tracked,
     ],

@@ -55,10 +55,23 @@ async def settings(state: State) -> models.SettingsReply:
     return await ask(state, models.SettingsReply, "settings")
 
 
+@get("/warnings", responses=ERRORS, tags=["server"])
+async def warnings(state: State) -> models.Warnings:
+    """What endangers jobs: settings, permissions, disk and limits of the server's machine. Empty: nothing does."""
+    return await ask(state, models.Warnings, "warnings")
+
+
+@get("/checks", responses=ERRORS, tags=["server"])
+async def checks(state: State) -> models.Checks:
+    """What `crossdock doctor` finds wrong with the journal and the lake. A result is kept for 5 minutes."""
+    found = await state.checks.run()
+    return models.Checks(warnings=found.warnings, age_s=round(found.age_s, 3))
+
+
 @get("/audit", responses=ERRORS, tags=["server"])
 async def audit(state: State, limit: Limit = 50, after: After = None) -> models.Audit:
     """The last changes by operators, newest first."""
     return await ask(state, models.Audit, "audit", limit=limit, after=after)
 
 
-router = Router("/", route_handlers=[status, health, overview, rates, protocols, settings, audit])
+router = Router("/", route_handlers=[status, health, overview, rates, protocols, settings, warnings, checks, audit])

@@ -46,6 +46,15 @@ class SettingsReply(Model):
     settings: list[SettingRow]
 
 
+class Warnings(Model):
+    warnings: list[str]
+
+
+class Checks(Model):
+    warnings: list[str]
+    age_s: float  #: seconds since the checks ran
+
+
 class AuditEntry(Model):
     at: str
     user: str | None

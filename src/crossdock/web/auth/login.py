@@ -59,7 +59,7 @@ def cookie(request: WebRequest, ident: str, max_age: int = LONGEST_S) -> Cookie:
     """A browser drops a Secure cookie from plain HTTP, so on loopback without TLS it is not Secure."""
     options: WebOptions = request.app.state.options
     where = parse_address(options.address)
-    is_plain = not options.tls_cert and where is not None and where.is_loopback
+    is_plain = where is not None and not where.tls and where.is_loopback
     return Cookie(COOKIE, value=ident, path="/", httponly=True, secure=not is_plain, samesite="strict", max_age=max_age)
 
 

@@ -8,7 +8,7 @@ from litestar import get
 from litestar.params import FromPath
 from litestar.response import Template
 
-from crossdock.lake.event_notes import note
+from crossdock.protocols.admin.timeline import history_note
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.chart_specs import Chart, series
@@ -172,22 +172,36 @@ def _lines(unit: str, lines: dict[str, dict[float, float]]) -> Chart:
 @get("/jobs/{number:str}/history", include_in_schema=False)
 async def job_history(request: WebRequest, number: FromPath[str]) -> Template:
     """The part of the job's page that is loaded second. Without JavaScript it is a page of its own."""
-    problem, found = None, None
+    if not (number.isascii() and number.isdecimal() and len(number) < 17):
+        return await _job_history(request, "", f"{number[:40]} is not the number of a job")
+    return await _job_history(request, int(number))
+
+
+@get("/history/job", include_in_schema=False)
+async def history_of_jid(request: WebRequest) -> Template:
+    """By its jid: the newest job that had it. A jid may have any characters, so it is not in the path."""
+    jid = text_of(request, "jid", 1_024)
+    return await _job_history(request, jid, None if jid else "the address names no jid")
+
+
+async def _job_history(request: WebRequest, ident: int | str, problem: str | None = None) -> Template:
+    found = None
     try:
-        if not (number.isascii() and number.isdecimal() and len(number) < 17):
-            raise Refused(f"{number[:40]} is not the number of a job")
-        found = await request.app.state.history.whole_job(int(number))
+        if problem is None:
+            found = await request.app.state.history.whole_job(ident)
     except (Refused, ServerUnavailable) as error:
         problem = str(error)
     events = found["events"] if found else []
     timeline = [
-        event | {"what": event["event"].replace("-", " "), "ahead": False, "note": note(event)} for event in events
+        event | {"what": event["event"].replace("-", " "), "ahead": False, "note": history_note(event)}
+        for event in events
     ]
     return await render(
         request,
         "job_history.html",
         "/jobs",
-        number=number[:40],
+        ident=ident,
+        number=events[0]["number"] if events else ident if isinstance(ident, int) else None,
         found=found,
         problem=problem,
         steps=steps(timeline),
@@ -200,4 +214,4 @@ def attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event.get("outcome") and event.get("attempt")]
 
 
-handlers = [history, job_history]
+handlers = [history, job_history, history_of_jid]

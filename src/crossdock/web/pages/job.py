@@ -9,7 +9,7 @@ from litestar.response import Redirect, Template
 from crossdock.web.admin import Refused
 from crossdock.web.caller import WebRequest
 from crossdock.web.errors import is_not_found
-from crossdock.web.pages import commands, graphs
+from crossdock.web.pages import commands, graphs, links
 from crossdock.web.pages.asking import ask
 from crossdock.web.pages.formatting import between
 from crossdock.web.pages.render import render
@@ -48,13 +48,14 @@ async def job(request: WebRequest, number: FromPath[str]) -> Template | Redirect
     shown = found["job"]
     if shown is None:
         is_number = number.isascii() and number.isdecimal() and len(number) < 17
+        by_jid = links.with_query("/history/job", jid=number[:1_024])
         return await render(
             request,
             "job_gone.html",
             "/jobs",
             status_code=404,
             id=number[:1_024],
-            is_number=is_number,
+            history_url=f"/jobs/{number}/history" if is_number else by_jid,
             progress=found["progress"],
         )
     if number != str(shown["number"]):

@@ -1,5 +1,6 @@
 """Lists of jobs: all of them with a filter, and the retries, scheduled and dead jobs."""
 
+import re
 from typing import Any, Final, NamedTuple
 
 from litestar import get
@@ -12,6 +13,9 @@ from crossdock.web.pages.asking import ask
 from crossdock.web.pages.render import render, text_of
 
 ROWS: Final = 50
+
+#: A filter that may be meant as a jid.
+_WORD: Final = re.compile(r"[^\s:\"'(),=-][^\s:\"'(),=]*")
 
 STATES: Final = ("ready", "leased", "retrying", "scheduled", "blocked", "held", "failed", "dead", "complete")
 
@@ -78,6 +82,7 @@ async def _page(request: WebRequest, listing: Listing) -> Template:
         after=found["after"],
         examined=found["examined"],
         missing=found.get("missing", []),
+        jid_url=links.with_query("/history/job", jid=text) if _WORD.fullmatch(text) else "",
         tabs=[(name, links.with_query("/jobs", filter=links.with_state(text, name))) for name in ("", *STATES)],
         chosen=links.states_in(text),
         next_url=links.with_query(listing.path, filter=text, after=found["after"]),

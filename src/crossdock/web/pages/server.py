@@ -6,6 +6,7 @@ from typing import Any, Final
 from litestar import get
 from litestar.response import Template
 
+from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.live import numbers
 from crossdock.web.pages import charts, links
@@ -38,8 +39,20 @@ async def server(request: WebRequest) -> Template:
         lake=figures["lake"],
         syncs=charts.histogram(figures["journal"]["sync"], "syncs"),
         delays=charts.histogram(figures["loop_delay"], "passes"),
+        checked=request.app.state.checks.known,
         warnings=[*warnings(shown, figures["lake"]), *map(_as_sentence, found["warnings"])],
     )
+
+
+@get("/server/checks", include_in_schema=False)
+async def checks(request: WebRequest) -> Template:
+    """The part of the page that is loaded second. Without JavaScript it is a page of its own."""
+    problem, checked = None, None
+    try:
+        checked = await request.app.state.checks.run()
+    except (Refused, ServerUnavailable) as error:
+        problem = str(error)
+    return await render(request, "server_checks.html", "/server", checked=checked, problem=problem)
 
 
 def warnings(status: dict[str, Any], lake: dict[str, Any] | None) -> list[str]:
@@ -79,7 +92,9 @@ async def protocols(request: WebRequest) -> Template:
 @get("/throttles", include_in_schema=False)
 async def throttles(request: WebRequest) -> Template:
     after = text_of(request, "after", 4_096)
+    rates_after = text_of(request, "rates_after", 4_096)
     found = await ask(request, "throttles", after=after or None, limit=ROWS)
+    rates = await ask(request, "rate_limits", after=rates_after or None, limit=ROWS)
     return await render(
         request,
         "throttles.html",
@@ -88,6 +103,10 @@ async def throttles(request: WebRequest) -> Template:
         after=found["after"],
         next_url=links.with_query("/throttles", after=found["after"]),
         first_url="/throttles" if after else "",
+        rates=rates["rate_limits"],
+        rates_after=rates["after"],
+        rates_next_url=links.with_query("/throttles", rates_after=rates["after"]),
+        rates_first_url="/throttles" if rates_after else "",
     )
 
 
@@ -106,4 +125,4 @@ async def audit(request: WebRequest) -> Template:
     )
 
 
-handlers = [server, protocols, throttles, audit]
+handlers = [server, checks, protocols, throttles, audit]

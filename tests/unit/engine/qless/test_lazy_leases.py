@@ -74,7 +74,7 @@ def test_a_lease_of_a_qless_job_expires_lazily_in_every_protocol(bench: Bench) -
 def test_a_lease_given_back_at_a_restart_is_not_in_the_history(bench: Bench) -> None:
     number = put(bench, "j")
     terms = c.LeaseTerms(inf, inf, inf, LeaseBinding.CONNECTION)
-    assert bench.do(c.LeaseNext("masenko", ["default"], "", terms)) is not None
+    assert bench.do(c.LeaseNext("masenko", ("default",), "", terms)) is not None
     bench.restart()
     extra = bench.job(number).extra
     assert bench.job(number).state is State.READY

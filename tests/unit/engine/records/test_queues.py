@@ -1,10 +1,11 @@
 """The registry of queues, and changes of many jobs by operators and clients."""
 
+from collections import Counter
 from random import Random
 
 import pytest
 
-from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.queue import HEADS_READ, Queue
 from crossdock.engine.queries.queues import queue_counts
 from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
@@ -170,7 +171,7 @@ def test_a_command_without_effect_makes_no_event(bench: Bench) -> None:
 def test_the_counts_of_a_queue_agree_with_a_count_of_all_jobs() -> None:
     """For any number of priorities and bands, although parts of the index are skipped."""
     random = Random(3)
-    for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):
+    for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, HEADS_READ), (1, 0)):
         queue, jobs = Queue("q", 0.0), dict[int, Job]()
         for number in range(count):
             sort_key = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
@@ -180,3 +181,18 @@ def test_the_counts_of_a_queue_agree_with_a_count_of_all_jobs() -> None:
         state.queues["q"] = queue
         assert queue_counts(state, "q").overtaking == sum(sort_key[1] == 0 for sort_key in queue.ready)
         assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)
+
+
+def test_few_jobs_are_read_for_the_oldest_of_many_priorities() -> None:
+    """Of the priorities that are not read, those at both ends of each part of the index are."""
+    queue, read = Queue("q", 0.0), Counter[int]()
+
+    class Jobs(dict[int, Job]):
+        def __getitem__(self, number: int) -> Job:
+            read[number] += 1
+            return Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, float(-number))
+
+    queue.ready.update((float(number), 1, 0.0, b"", number) for number in range(100_000))
+    assert queue.oldest(Jobs()) == -99_999.0
+    assert read.total() <= 2 * HEADS_READ + 512 + 2 * 100_000 / 256
+    assert max(read.values()) == 1

@@ -28,7 +28,7 @@ def bench() -> Iterator[ResquBench]:
 
 
 def lease(bench: ResquBench, queue: str = "batch") -> str | None:
-    job = bench.do(c.LeaseNext("faktory", [queue], "w", TERMS))
+    job = bench.do(c.LeaseNext("faktory", (queue,), "w", TERMS))
     return job.jid if job is not None else None
 
 
@@ -202,7 +202,7 @@ def test_a_qless_pop_takes_from_the_batches_in_turn(bench: ResquBench) -> None:
 
 def test_workq_leases_at_random_from_pools_with_batches(bench: ResquBench) -> None:
     bench.batch("b", "1")
-    job = bench.do(c.LeaseNext("workq", ["nothing", "batch"], "", TERMS, at_random=True))
+    job = bench.do(c.LeaseNext("workq", ("nothing", "batch"), "", TERMS, at_random=True))
     assert job is not None
 
 

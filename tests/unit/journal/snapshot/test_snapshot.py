@@ -42,11 +42,11 @@ def test_a_loaded_snapshot_equals_the_written_state(story: Story, file: Path) ->
 
 
 def test_a_snapshot_without_pauses_and_audit_trail_loads(story: Story, file: Path) -> None:
-    """As it was written before these records existed."""
+    """As it was written before these records and rate limits existed."""
     data = file.read_bytes()
     end = len(data) - len(snapshot_file._block(snapshot_file.Footer(len(story.state.jobs))))
     start = last_block(data, end)
-    older = msgspec.msgpack.encode(msgspec.msgpack.decode(data[start + 8 : end], strict=False)[:-5])
+    older = msgspec.msgpack.encode(msgspec.msgpack.decode(data[start + 8 : end], strict=False)[:-6])
     block = struct.pack("<II", len(older), zlib.crc32(older)) + older
     file.write_bytes(data[:start] + block + data[end:])
     state = snapshot_file.load(file).state

@@ -7,8 +7,9 @@ import pytest
 from crossdock.model.commands import core as c
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.job import Links
-from crossdock.model.records import Per
+from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec
 from crossdock.protocols.redis.qless.call import REQLESS
+from crossdock.protocols.timestamps import stamp
 from tests.model.bench import TERMS, spec
 from tests.qless.replay import QlessDispatcher
 from tests.support.control_peer import ControlPeer
@@ -123,3 +124,38 @@ def test_throttles_come_in_pages(dispatcher: PlainDispatcher, pages: int) -> Non
     dispatcher.do(c.SetThrottles([(f"q{n}", 1, Per.QUEUE, 0.0) for n in range(3)]))
     rows = ControlPeer(dispatcher).all("throttles", limit=4 - pages)
     assert [row["queue"] for row in rows] == ["q0", "q1", "q2"]
+
+
+def test_rate_limits_are_listed_with_what_is_left(dispatcher: PlainDispatcher) -> None:
+    of_queue = RateSpec("bulk", RateScope.QUEUE, "mail", 3, 60.0)
+    dispatcher.do(c.SetRates(FROM_SETTINGS, [of_queue, RateSpec("slow", RateScope.KIND, "kind", 2, 60.0)]))
+    push(dispatcher, "mail", "a", "b", "c", "d")
+    for _ in range(3):
+        lease(dispatcher, "mail")
+    peer = ControlPeer(dispatcher)
+    slow, bulk = peer.ask("rate_limits")["rate_limits"]
+    assert bulk == {
+        "rate": "bulk",
+        "source": "settings",
+        "queue": "mail",
+        "kind": None,
+        "count": 3,
+        "per_s": 60.0,
+        "allows": "3 jobs per minute",
+        "left": 1,
+        "next_at": None,
+        "waiting": 0,
+    }
+    assert (slow["queue"], slow["kind"], slow["left"], slow["waiting"]) == (None, "kind", 0, 2)
+    assert slow["next_at"] == stamp(dispatcher.now.wall + 30.0)
+    assert peer.ask("overview")["overview"]["held"]["throttled"] == {"jobs": 2, "queues": ["mail"]}
+    assert [row["rate"] for row in peer.all("rate_limits", limit=1)] == ["slow", "bulk"]
+
+
+def test_jobs_wait_for_a_rate_limit_of_their_queue(dispatcher: PlainDispatcher) -> None:
+    dispatcher.do(c.SetRates(FROM_SETTINGS, [RateSpec("bulk", RateScope.QUEUE, "mail", 1, 60.0)]))
+    push(dispatcher, "mail", "a", "b", "c")
+    lease(dispatcher, "mail")
+    (row,) = ControlPeer(dispatcher).ask("rate_limits")["rate_limits"]
+    assert (row["left"], row["waiting"], row["next_at"]) == (0, 2, stamp(dispatcher.now.wall + 60.0))
+    assert ControlPeer(dispatcher).ask("overview")["overview"]["held"]["throttled"] == {"jobs": 2, "queues": ["mail"]}

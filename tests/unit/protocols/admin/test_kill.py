@@ -121,9 +121,9 @@ def reqless() -> tuple[QlessDispatcher, Job]:
     dispatcher.call("throttle.set", "1", "gate", "1")
     for t, jid in enumerate(("holder", "held", "next"), 1):
         dispatcher.call("queue.put", str(t), "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
-    first = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+    first = dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS))
     assert first is not None
-    assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
+    assert dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS)) is None
     return dispatcher, first
 
 
@@ -138,11 +138,11 @@ class TestHeldByAThrottle:
         invariants.check(dispatcher.state)
         assert first.lease is not None
         dispatcher.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
-        after = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+        after = dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS))
         assert after is not None and after.jid == "next"
         assert peer.ask("retry", ids=["held"])["done"] == 1
         assert json.loads(dispatcher.call("job.get", "3", "held"))["state"] == "waiting"
-        assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None, "the throttle is checked again"
+        assert dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS)) is None, "the throttle is checked again"
         assert states(dispatcher)["held"] == "HELD"
         invariants.check(dispatcher.restarted().state)
 

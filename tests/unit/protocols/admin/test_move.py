@@ -199,20 +199,20 @@ def test_a_held_job_is_ready_in_the_new_queue_and_held_again() -> None:
     dispatcher.call("throttle.set", "1", "gate", "1")
     for jid in ("holder", "held"):
         dispatcher.call("queue.put", "1", "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
-    first = dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+    first = dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS))
     assert first is not None
-    assert dispatcher.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
+    assert dispatcher.do(c.LeaseNext("faktory", ("q",), "w", TERMS)) is None
     (held,) = dispatcher.state.named("held")
     assert held.state is State.HELD
     assert dispatcher.do(admin.Reroute("control", "there", [held.number])) == 1
     assert (held.state, held.queue) == (State.READY, "there")
     assert held.extra is not None and held.extra.throttles == ("gate", "ql:q:there")
     invariants.check(dispatcher.state)
-    assert dispatcher.do(c.LeaseNext("faktory", ["there"], "w", TERMS)) is None
+    assert dispatcher.do(c.LeaseNext("faktory", ("there",), "w", TERMS)) is None
     assert held.state is State.HELD
     assert first.lease is not None
     dispatcher.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
-    again = dispatcher.do(c.LeaseNext("faktory", ["there"], "w", TERMS))
+    again = dispatcher.do(c.LeaseNext("faktory", ("there",), "w", TERMS))
     assert again is not None and again.jid == "held"
     invariants.check(dispatcher.state)
 

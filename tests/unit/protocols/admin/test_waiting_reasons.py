@@ -13,8 +13,8 @@ from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.job import Job, Links
-from crossdock.model.records import Per
-from crossdock.protocols.admin.demand import Demand
+from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec
+from crossdock.protocols.admin.measurements import Demand
 from crossdock.protocols.admin.waiting_reasons import SENTENCES, Reason, why_waiting
 from crossdock.protocols.redis.qless.call import REQLESS
 from crossdock.server.lease_requests import LeaseRequests
@@ -102,6 +102,40 @@ def limited() -> Scene:
     put(dispatcher, "b")
     assert ask(dispatcher) is not None
     return scene(dispatcher, "b")
+
+
+def with_rate(dispatcher: PlainDispatcher, scope: RateScope, target: str) -> None:
+    dispatcher.do(c.SetRates(FROM_SETTINGS, [RateSpec("welcome", scope, target, 10, 60.0)]))
+    push(dispatcher, *(f"job-{n}" for n in range(12)))
+    for _ in range(11):
+        ask(dispatcher)
+
+
+def rated_queue() -> Scene:
+    dispatcher = asked()
+    with_rate(dispatcher, RateScope.QUEUE, "mail")
+    return scene(dispatcher, "job-11")
+
+
+def rated_kind() -> Scene:
+    dispatcher = asked()
+    with_rate(dispatcher, RateScope.KIND, "kind")
+    return scene(dispatcher, "job-11")
+
+
+def rated_and_not_asked() -> Scene:
+    """Nobody has asked since the limit was used up, so the job is still ready."""
+    dispatcher = asked()
+    with_rate(dispatcher, RateScope.KIND, "kind")
+    push(dispatcher, "last")
+    return scene(dispatcher, "last")
+
+
+def rated_and_paused() -> Scene:
+    dispatcher = asked()
+    with_rate(dispatcher, RateScope.KIND, "kind")
+    dispatcher.do(PauseQueues(["mail"]))
+    return scene(dispatcher, "job-11")
 
 
 def unasked() -> Scene:
@@ -243,6 +277,11 @@ CASES: Final[list[tuple[Callable[[], Scene], Reason, str]]] = [
         "throttle of queue mail is full: 4 of 4 held by w1, w2, w3 and 1 more",
     ),
     (limited, Reason.LIMITED, "queue mail is at its limit: 1 of 1 jobs are leased"),
+    *(
+        (build, Reason.RATE_LIMITED, "rate limit welcome allows 10 jobs per minute; the next one at 17:55:51 UTC")
+        for build in (rated_queue, rated_kind, rated_and_not_asked)
+    ),
+    (rated_and_paused, Reason.PAUSED, "queue mail is paused since 17:55 UTC"),
     (unasked, Reason.NO_WORKER, "no worker has asked for queue mail since the server started 3 h ago"),
     (unasked_lately, Reason.NO_WORKER, "no worker has asked for queue mail for 3 h"),
     (behind, Reason.BEHIND, "2 jobs are ahead of it in queue mail"),

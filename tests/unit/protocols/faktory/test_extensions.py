@@ -17,7 +17,7 @@ def test_the_welcome_names_the_extensions_and_limits() -> None:
     assert (welcome["server"], welcome["version"]) == ("crossdock", __version__)
     assert set(welcome["extensions"]) >= {
         *("once", "dependencies", "tags", "results", "fetch-many", "settle-many", "leases", "cancel"),
-        *("waits", "schedules"),
+        *("waits", "schedules", "rates"),
     }
     assert welcome["limits"] == {
         "line_bytes": 16 * 1024 * 1024,
@@ -36,7 +36,7 @@ def test_another_announcement_is_ignored(announced: str) -> None:
     assert peer.ask("FETCHB {}") == b"-ERR unknown command FETCHB\r\n"
 
 
-@pytest.mark.parametrize("verb", ["FETCHB", "ACKB", "SNOOZE", "EXTEND", "CANCEL", "RESULT", "SCHEDULE"])
+@pytest.mark.parametrize("verb", ["FETCHB", "ACKB", "SNOOZE", "EXTEND", "CANCEL", "RESULT", "SCHEDULE", "RATE"])
 def test_a_session_without_the_announcement_does_not_know_the_verbs(verb: str) -> None:
     dispatcher = PlainDispatcher()
     peer = worker(dispatcher, ClockedFaktory(dispatcher))
@@ -111,6 +111,7 @@ def test_a_wrong_password_gets_no_welcome() -> None:
         ("TRACK WAIT", '{"jid":"a","after":1}', "Expected `str`, got `int` - at `$.after`"),
         ("SCHEDULE SYNC", '{"app":"a","schedules":{}}', "Expected `array`, got `object` - at `$.schedules`"),
         ("SCHEDULE LIST", "[]", "Expected `object`, got `array`"),
+        ("RATE SYNC", '{"app":"a","rates":{}}', "Expected `array`, got `object` - at `$.rates`"),
     ],
 )
 def test_an_error_names_the_member(verb: str, request_: str, error: str) -> None:

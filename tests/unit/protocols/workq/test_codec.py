@@ -36,7 +36,7 @@ class TestLines:
     def test_a_line_without_cr_closes_the_connection_without_a_reply(self, data: bytes) -> None:
         found, broken = read(data, b"inspect server\r\n")
         assert broken
-        assert all(type(each) is bytes for each in found)
+        assert all(isinstance(each, bytes) for each in found)
 
     def test_commands_before_it_are_returned(self) -> None:
         assert read(b"inspect server\r\nfoo\n") == ([([b"inspect", b"server"], {}, b"")], True)

@@ -1,5 +1,6 @@
 """The API's description, and the table of endpoints in its reference."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -7,6 +8,8 @@ from typing import Any, Final
 import pytest
 from litestar.testing import TestClient
 
+from crossdock.protocols.admin import messages
+from crossdock.web import api as web_api
 from crossdock.web.app import create_app
 from crossdock.web.options import WebOptions
 
@@ -14,7 +17,11 @@ from crossdock.web.options import WebOptions
 pytestmark = pytest.mark.filterwarnings("ignore:.*declared using deprecated inferred style")
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "reference" / "http-api.md"
+API: Final = Path(web_api.__file__).parent
 METHODS: Final = ("get", "post")
+
+#: Verbs for commands that read or write the server's files, so they run on its machine.
+ON_THE_MACHINE: Final = {"export", "compact"}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +68,18 @@ def test_every_endpoint_says_what_it_does_and_how_it_fails(description: dict[str
         assert {"400", "401", "403", "429", "503"} <= set(operation["responses"]), path
         if "requestBody" in operation:
             assert {"413", "415"} <= set(operation["responses"]), (method, path)
+
+
+def test_every_verb_that_reads_has_an_endpoint() -> None:
+    """By the calls in the source. An endpoint that asks nothing else cannot be missed that way."""
+    asked = set()
+    for file in (*API.glob("*.py"), API.parent / "metrics.py"):
+        calls = [each for each in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(each, ast.Call)]
+        for call in calls:
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if name in ("ask", "ask_raw", "count_jobs"):
+                asked |= {each.value for each in call.args if isinstance(each, ast.Constant)}
+    assert set(messages.VERBS) - messages.CHANGING - ON_THE_MACHINE <= asked
 
 
 def test_every_list_is_bounded(description: dict[str, Any]) -> None:

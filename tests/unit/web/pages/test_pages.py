@@ -39,6 +39,7 @@ PAGES: Final = (
     "/throttles",
     "/protocols",
     "/history",
+    "/history/job?jid=job-1",
     "/server",
     "/audit",
     "/confirm?all=1",
@@ -255,5 +256,5 @@ def test_a_server_that_does_not_answer_has_a_page_that_says_so(tmp_path: Path) -
 
 def test_every_page_of_the_dashboard_is_in_the_list_of_this_module() -> None:
     paths = {path for handler in all_handlers() for path in handler.paths if "{" not in path}
-    others = {"/live", "/live/rates", "/search", "/queue", "/batch", "/actions/schedules/run"}
+    others = {"/live", "/live/rates", "/search", "/queue", "/batch", "/actions/schedules/run", "/server/checks"}
     assert paths - others == {path.partition("?")[0] for path in PAGES}

@@ -5,7 +5,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
-from crossdock.protocols.base import ReplyMemory
+from crossdock.protocols.base import ErrorReply, ReplyMemory
 from crossdock.protocols.redis.resp.values import Encoded, Error, Null, Push, Replies, Scored, Simple, Value, Verbatim
 
 _NULL: Final = (b"$-1\r\n", b"_\r\n")
@@ -27,7 +27,7 @@ def encode(value: Value, resp3: bool) -> bytes:
         return _NULL[resp3]
     parts: list[bytes] = []
     _WRITE[kind](one, resp3, parts.append)
-    return b"".join(parts)
+    return ErrorReply(parts[0]) if kind is Error else b"".join(parts)
 
 
 def elements(values: Any, resp3: bool) -> bytes:

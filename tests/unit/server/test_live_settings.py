@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from crossdock.server.settings_in_effect import settings_in_effect
+from crossdock.server.live_settings import settings_in_effect
 from crossdock.settings.loading import Found, load
 from crossdock.settings.table import LISTS, TABLE
 
