@@ -32,7 +32,7 @@ _INNER: Final = {
 ALLOWED: Final = _INNER | {
     "worker": {"logs", "model", "client", "app", "worker"},
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
-    "cli": {*_INNER, "cli"},
+    "cli": {*_INNER, "worker", "cli"},
     "__main__": {"cli"},
     "__init__": {"app", "client"},  # imported when a name is first used
 }
