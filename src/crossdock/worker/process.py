@@ -43,7 +43,7 @@ _CRASH_LINES: Final = 40
 class HeldJob:
     """A leased job, from its fetch to its settlement."""
 
-    __slots__ = ("child", "expires", "interrupted", "job", "lost", "row", "sent", "settling", "told")
+    __slots__ = ("child", "expires", "interrupted", "interrupted_at", "job", "lost", "row", "sent", "settling")
 
     def __init__(self, job: FetchedJob, expires: float) -> None:
         self.job = job
@@ -53,8 +53,8 @@ class HeldJob:
         self.sent = 0.0  #: when it was given to the child
         self.lost = False  #: the lease is lost
         self.settling = False  #: its outcome is on the way to the server
-        self.interrupted: Reason | None = None  #: why its task was told to end
-        self.told = 0.0  #: when it was told
+        self.interrupted: Reason | None = None  #: why its task is to end
+        self.interrupted_at = 0.0
 
 
 class Phase(Enum):
@@ -200,7 +200,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def interrupt(self, held: HeldJob, reason: Reason) -> None:
         if held.interrupted is None or (reason == "timeout" and held.interrupted == "lost"):
-            held.interrupted, held.told = reason, time.monotonic()
+            held.interrupted, held.interrupted_at = reason, time.monotonic()
             self.send(Interrupt(held.row, reason))
 
     def stop_when_idle(self) -> None:

@@ -96,10 +96,6 @@ class Settler:
         self._idle.clear()
         self._wake.set()
 
-    @property
-    def pending(self) -> int:
-        return len(self._acks) + len(self._others)
-
     async def flushed(self) -> None:
         """Return when the server has all outcomes."""
         await self._idle.wait()

@@ -57,7 +57,7 @@ _MEMORY_S: Final = 1.0
 _RELOAD_S: Final = 0.5
 _STALLED_S: Final = 1.0  #: jobs that wait in a process for longer are given back
 _TIMEOUT_GRACE_S: Final = 2.0  #: how long a task may take to end after its timeout
-_STOP_S: Final = 2.0  #: how long tasks may take to end after they were told that the worker stops
+_STOP_S: Final = 2.0  #: how long tasks may take to end after an interrupt, when the worker stops
 _LAST_REPORTS_S: Final = 10.0
 _RETRY_S: Final = (0.1, 0.3, 1.0, 2.0, 5.0)
 #: Processes that may fail to start before the worker gives up.
@@ -214,7 +214,7 @@ class Supervisor:
             self._reach()
             if self._state == RUNNING:
                 self._pool.take(map(self._hold, jobs))
-            else:  # it was told to fetch no more while the request was under way
+            else:  # it became quiet while the request was under way
                 for held in map(self._hold, jobs):
                     self.give_back(held, "the worker takes no more jobs")
 
@@ -402,7 +402,7 @@ class Supervisor:
                 if ran is None or limit is None or ran <= limit:
                     continue
                 child.interrupt(held, "timeout")
-                late += now - held.told > _TIMEOUT_GRACE_S
+                late += now - held.interrupted_at > _TIMEOUT_GRACE_S
             if late:
                 self._pool.recycle(child, "a task did not end after its timeout", self._options.grace_s)
                 if late == child.running:

@@ -24,13 +24,13 @@ _INNER: Final = {
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
     "app": {"model", "client", "app"},
+    "worker": {"logs", "model", "client", "app", "worker"},
     "settings": {"model", "settings"},
     "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
     "server": {"logs", "model", "auth", "engine", "journal", "lake", "protocols", "settings", "server", "web"},
 }
 ALLOWED: Final = _INNER | {
-    "worker": {"logs", "model", "client", "app", "worker"},
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
     "cli": {*_INNER, "worker", "cli"},
     "__main__": {"cli"},

@@ -1,7 +1,5 @@
 """Frames between the supervisor and its child processes."""
 
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -16,6 +14,7 @@ from crossdock.worker.frames import (
     Interrupt,
     Loaded,
     NotLoaded,
+    Outcome,
     Progress,
     Report,
     Returned,
@@ -27,10 +26,6 @@ from crossdock.worker.frames import (
     decode_order,
     frame,
 )
-
-
-def job(**fields: object) -> FetchedJob:
-    return msgspec.convert({"jid": "job-0001", "jobtype": "mail", **fields}, FetchedJob)
 
 
 def test_orders_survive_a_frame() -> None:
@@ -52,7 +47,7 @@ def test_messages_survive_a_frame() -> None:
     for message in (loaded, NotLoaded("why", "trace", ["file"])):
         [body] = FrameReader().feed(frame(message))
         assert decode_message(body) == message
-    outcomes: list[Any] = [
+    outcomes: list[Outcome] = [
         Failed(1, 0.5, "ValueError", "text", ["line"], final=True, delay_s=3.0),
         Snoozed(2, 0.1, 30.0, "why"),
         Returned(3),
