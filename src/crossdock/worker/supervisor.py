@@ -178,11 +178,11 @@ class Supervisor:
         )
         slots = options.processes * options.slots
         way = "asyncio task" if options.mode == "asyncio" else "thread"
-        processes = _counted(options.processes, "process", "es")
+        places = f"{_counted(options.processes, 'process', 'es')} with {_counted(options.slots, way)}"
         self._server = server
         for text in (
             f"worker {self._wid} runs {_counted(len(loaded.tasks), 'task')} of {options.target}",
-            f"queues {names} ({order.order}); {_counted(slots, 'slot')}: {processes} with {_counted(options.slots, way)}",
+            f"queues {names} ({order.order}); {_counted(slots, 'slot')}: {places}",
             f"server {server}; leases of {options.lease_s:g} s, renewed while a task runs",
             signals_text(options.grace_s),
         ):
