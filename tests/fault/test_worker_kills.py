@@ -49,7 +49,7 @@ def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     assert lost == []
     again = sum(runs["start", f"job-{number}"] - 1 for number in range(JOBS))
     print({"jobs": JOBS, "kills": KILLS, "runs again": again})
-    held = 2 * (4 + 100)  # by one worker: slots and prefetched jobs of its processes
+    held = 2 * (4 + 250)  # by one worker: slots and prefetched jobs of its processes
     assert again <= KILLS * held
     assert "the supervisor failed" not in workers[0].log()
 

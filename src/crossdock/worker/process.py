@@ -157,7 +157,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """The child has reported the end of a job. None: the job was revoked before."""
         held = self.jobs.pop(row)
         self._free.append(row)
-        return held if held.child is self else None
+        if held.child is not self:
+            return None
+        held.child, held.row = None, -1
+        return held
 
     def revoke(self, older_than_s: float = 0.0) -> list[HeldJob]:
         """Take back jobs that were not started. Their rows stay in use until the child reports them."""

@@ -236,9 +236,12 @@ class Supervisor:
     def _hold(self, job: FetchedJob) -> HeldJob:
         held = HeldJob(job, time.monotonic() + self._options.lease_s)
         before = self._held.get(job.jid)
-        if before is not None and not before.lost:  # its lease ended unseen, and the server gave the job out again
+        if before is not None and not before.lost:
+            # Its lease has ended: by its outcome, whose reply is on the way, or unseen. A late outcome would be taken
+            # for that of the new lease.
             before.lost = True
-            self._lose(before)
+            if not before.settling:
+                self._lose(before)
         self._held[job.jid] = held
         return held
 

@@ -129,6 +129,24 @@ def test_the_outcome_of_a_lost_lease_is_dropped() -> None:
     asyncio.run(run())
 
 
+def test_an_outcome_that_waits_is_dropped_when_its_lease_is_lost() -> None:
+    """The server has given the job out again, and would take the outcome for that of the new lease."""
+
+    async def run() -> None:
+        bench = Bench()
+        jobs = [held(f"job-{number}") for number in range(4)]
+        for each in jobs[:3]:
+            bench.settler.add(Ack(each, None))
+        bench.settler.add(Fail(held=jobs[3], type="E", message="m"))
+        for number in (0, 2, 3):
+            jobs[number].lost = True
+        await bench.flush()
+        assert (bench.server.acks, bench.server.others) == ([["job-1"]], [])
+        assert sorted(bench.settled) == [f"job-{number}" for number in range(4)]
+
+    asyncio.run(run())
+
+
 def renew(server: Server, *jobs: HeldJob) -> list[str]:
     """Renew the leases once. Returns the IDs of those that are lost."""
     lost: list[str] = []
