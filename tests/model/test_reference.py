@@ -14,7 +14,7 @@ from crossdock.engine.index import dependents
 from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
 from crossdock.model import events as e
-from crossdock.model.commands import admin, bulk, resqu
+from crossdock.model.commands import admin, bulk, extensions, resqu
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
 from crossdock.model.events.codec import decode_entry
@@ -86,7 +86,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         if isinstance(command, c.LeaseNext):
             outcome = outcome and (outcome.number, outcome.lease and outcome.lease.token)
         assert outcome == expected
-        assert ready_queues == self.model.woken
+        assert {topic for topic in ready_queues if isinstance(topic, str)} == self.model.woken
         self._count(self.rig.events[so_far:], live)
         return outcome
 
@@ -404,7 +404,7 @@ TestPostponingBesideReference.settings = settings(stateful_step_count=40)
 
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:
     engine = Engine(Rig().state, Die(1))
-    # tests/qless, test_resqu_walk.py, test_loads.py and tests of tests/unit/engine/records cover these
-    modules = (m.__name__, resqu.__name__, bulk.__name__)
+    # tests/qless, test_resqu_walk.py, test_loads.py, and tests of tests/unit/engine and tests/unit/protocols cover these
+    modules = (m.__name__, resqu.__name__, bulk.__name__, extensions.__name__)
     elsewhere = {command for command in engine._decide if command.__module__ in modules} | {admin.Audit, c.SetRates}
     assert set(RULES) | set(key_reference.RULES) == set(engine._decide) - elsewhere
