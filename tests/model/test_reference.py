@@ -404,7 +404,7 @@ TestPostponingBesideReference.settings = settings(stateful_step_count=40)
 
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:
     engine = Engine(Rig().state, Die(1))
-    # tests/qless, test_resqu_walk.py, test_loads.py, and tests of tests/unit/engine and tests/unit/protocols cover these
+    # tests/qless, test_resqu_walk.py, test_loads.py, tests/unit/engine and tests/unit/protocols cover these
     modules = (m.__name__, resqu.__name__, bulk.__name__, extensions.__name__)
     elsewhere = {command for command in engine._decide if command.__module__ in modules} | {admin.Audit, c.SetRates}
     assert set(RULES) | set(key_reference.RULES) == set(engine._decide) - elsewhere
