@@ -28,7 +28,7 @@ from crossdock.journal.sqlite.reader import SqliteReader
 from crossdock.lake.drafts import Drafts
 from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.journal_tail import Tail
-from crossdock.lake.position import read_position
+from crossdock.lake.location import read_position
 from crossdock.lake.writer import Writer
 from crossdock.model.events import Leased, Pushed, Succeeded
 from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry

@@ -21,6 +21,8 @@ from bench.worker.report import HEADS, goals, median, row
 from bench.worker.services import SERVICES
 from bench.worker.venvs import NotInstalled, cache_folder, installed
 
+#: Libraries with a server of their own. The others would compare the Crossdock server with itself.
+_RIVALS: Final = {peer.name for peer in PEERS if peer.service != "crossdock"}
 _NAMES: Final = tuple(peer.name for peer in (OURS, *PEERS))
 
 
@@ -85,8 +87,8 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"* {peer.name}: {peer.note}")
     for name, why in skipped.items():
         print(f"* {name}: NOT MEASURED, because {why.splitlines()[0]}")
-    if OURS.name in medians and len(medians) > 1:
-        show_goals(goals(medians[OURS.name], {name: each for name, each in medians.items() if name != OURS.name}))
+    if OURS.name in medians and medians.keys() & _RIVALS:
+        show_goals(goals(medians[OURS.name], {name: each for name, each in medians.items() if name in _RIVALS}))
     return 1 if OURS.name in skipped else 0
 
 

@@ -359,3 +359,24 @@ def test_another_server_is_used_in_a_block(app: App, tmp_path: Path) -> None:
         assert len(work_off(app, [app.queue])) == 1
     task.push()
     assert len(work_off(app, [app.queue])) == 1
+
+
+def test_rates_limit_how_many_jobs_start(app: App, server: Server) -> None:
+    done: list[tuple[str, int]] = []
+
+    @app.task(rate="2/h", name="limited_call")
+    def call(x: int) -> None:
+        done.append(("call", x))
+
+    @app.task(rate="1/h", rate_key="user")
+    def notify(user: int, text: str) -> None:
+        done.append((text, user))
+
+    app.sync()
+    call.push_many([(each,) for each in range(4)])
+    notify.push_many([(1, "a"), (1, "b"), (2, "c")])
+    work_off(app, [app.queue])
+    assert sorted(done) == [("a", 1), ("c", 2), ("call", 0), ("call", 1)]
+    asyncio.run(App(server.url, name=app.name).async_sync())
+    work_off(app, [app.queue])
+    assert sorted(done)[2:] == [("call", each) for each in range(4)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.lake.position import POSITION
+from crossdock.lake.location import POSITION
 from tests.support.doc_pages import blocks
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.server import Server
@@ -32,7 +32,31 @@ def _script(tmp_path: Path, name: str, text: str, port: int) -> list[str]:
 
 @pytest.mark.clients
 def test_the_readme_tour_works(server: Server, tmp_path: Path) -> None:
-    push, work, _ = blocks("README.md", "python")
+    tasks, push, ask, _ = blocks("README.md", "python")
+    _script(tmp_path, "tasks.py", tasks, server.port)
+    subprocess.run(_script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S)
+    server.restart()
+    _script(tmp_path, "tasks.py", tasks, server.port)  # it has another port now
+    with subprocess.Popen(
+        [sys.executable, "-m", "crossdock", "worker", "run", "tasks", "-q", "sums"], cwd=tmp_path
+    ) as worker:
+        try:
+            asked = subprocess.run(
+                _script(tmp_path, "ask.py", ask, server.port),
+                check=True,
+                timeout=PATIENCE_S,
+                capture_output=True,
+                text=True,
+            )
+            assert asked.stdout.strip() == "42"
+        finally:
+            worker.send_signal(signal.SIGINT)
+    assert worker.returncode == 0
+
+
+@pytest.mark.clients
+def test_the_example_of_a_foreign_client_works(server: Server, tmp_path: Path) -> None:
+    push, work = blocks("docs/start.md", "python")
     pushed = subprocess.run(
         _script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S, capture_output=True, text=True
     )
@@ -49,8 +73,9 @@ def test_the_readme_tour_works(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.clients
 def test_the_readme_shows_the_history_of_a_job(tmp_path: Path) -> None:
-    push, _, history = blocks("README.md", "python")
+    tasks, push, _, history = blocks("README.md", "python")
     with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.1}) as server:
+        _script(tmp_path, "tasks.py", tasks, server.port)
         subprocess.run(_script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S)
         with server.client() as client:
             job = client.fetch("sums")

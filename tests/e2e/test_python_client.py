@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,8 +214,11 @@ class PlainTransport(SocketTransport):
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         super().__init__(socket.create_connection((address.host, address.port)), timeout_s)
-        send = self.send
-        self.send = lambda data: send(data.replace(b'"extensions":1', b'"other":1'))
+        self._plain_send = self.send
+        self.send = self._send_renamed
+
+    def _send_renamed(self, data: Any) -> None:
+        self._plain_send(bytes(data).replace(b'"extensions":1', b'"other":1'))
 
 
 def test_a_server_without_extensions(server: Server) -> None:
@@ -494,8 +498,8 @@ def test_tls(server: Server, tmp_path: Path) -> None:
                 await client.push(NewJob(kind="k"))
 
         asyncio.run(push(trusted))
-        asyncio.run(push(f"crossdock+tls://localhost:{proxy.port}", ssl.create_default_context(cafile=str(authority.ca))))
         untrusted = f"crossdock+tls://localhost:{proxy.port}"
+        asyncio.run(push(untrusted, ssl.create_default_context(cafile=str(authority.ca))))
         with Client(untrusted, patience_s=0) as client, pytest.raises(NoServer, match="certificate verify failed"):
             client.push(NewJob(kind="k"))
         with pytest.raises(NoServer, match="certificate verify failed"):

@@ -234,7 +234,7 @@ def test_progress_reaches_the_server(server: Server, tmp_path: Path, connected: 
 
 
 def test_a_killed_worker_takes_its_processes_with_it(server: Server, tmp_path: Path) -> None:
-    """Even one whose task holds the interpreter: nobody renews its lease any more."""
+    """Even one whose task holds the interpreter: its lease is no longer renewed."""
     with WorkerProcess.on(server, tmp_path, "--processes", "2") as worker:
         wait_until(lambda: len(worker.children()) == 2, "two processes")
         worker_tasks.hold_interpreter.push("busy", 60)

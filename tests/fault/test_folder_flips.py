@@ -16,7 +16,7 @@ from crossdock.journal.check import check
 from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, DataDir
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
-from crossdock.lake.position import POSITION
+from crossdock.lake.location import POSITION
 from crossdock.model.errors import Damaged
 from crossdock.server.lake_keeper import last_entry
 from crossdock.settings.schema import ServerSettings, Settings

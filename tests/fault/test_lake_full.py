@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.lake.position import read_position
+from crossdock.lake.location import read_position
 from crossdock.lake.writer import Writer
 from crossdock.model.errors import CrossdockError
 from tests.lake.source import SERVER, ListSource, rows_in, rows_of, story

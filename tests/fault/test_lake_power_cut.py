@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from crossdock.lake.position import read_position
+from crossdock.lake.location import read_position
 from crossdock.lake.table import Lake
 from crossdock.lake.writer import Writer
 from crossdock.model.errors import CrossdockError

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from crossdock.lake.exporter import Exporter
+from crossdock.lake.location import FORMAT, Reported, write_position
 from crossdock.lake.maintenance import Maintenance
 from crossdock.lake.messages import BEHIND_BYTES, Chores, Options, Position
-from crossdock.lake.position import FORMAT, Reported, write_position
 from crossdock.lake.status import status
 from crossdock.lake.table import Lake
 from crossdock.model.clock import Now

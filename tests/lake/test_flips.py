@@ -17,9 +17,9 @@ from crossdock.cli.main import main
 from crossdock.lake import maintenance
 from crossdock.lake.checksums import read_footer
 from crossdock.lake.exporter import Exporter
+from crossdock.lake.location import POSITION
 from crossdock.lake.maintenance import Maintenance
 from crossdock.lake.messages import Chores, Options
-from crossdock.lake.position import POSITION
 from crossdock.lake.query import Filter, LakeNotWhole, choose
 from crossdock.lake.verify import verify
 from crossdock.model.clock import Now

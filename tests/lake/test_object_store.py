@@ -10,9 +10,9 @@ from crossdock.cli.main import main
 from crossdock.lake import maintenance as module
 from crossdock.lake.commits import Overtaken
 from crossdock.lake.exporter import Exporter
+from crossdock.lake.location import read_position
 from crossdock.lake.maintenance import Maintenance
 from crossdock.lake.messages import Chores, Options, Position
-from crossdock.lake.position import read_position
 from crossdock.lake.query import Filter, choose, jobs
 from crossdock.lake.table import Lake, NoLake, Unreachable
 from crossdock.lake.verify import verify

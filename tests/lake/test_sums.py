@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from crossdock.lake.checksums import BLANK, BadSum, read_footer, seal, seal_segment, unseal
+from crossdock.lake.location import FORMAT, POSITION, Reported, name_of, read_position, write_position
 from crossdock.lake.log import Added, Removed, decode_log_entry, sum_of
-from crossdock.lake.position import FORMAT, POSITION, Reported, name_of, read_position, write_position
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, story, write_all
 

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from crossdock.lake.checkpoints import SUMS
-from crossdock.lake.position import POSITION
+from crossdock.lake.location import POSITION
 from crossdock.lake.table import Lake
 from crossdock.lake.verify import verify
 from crossdock.model.errors import Damaged

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from crossdock.cli.main import main
 from crossdock.lake.commits import Overtaken
 from crossdock.lake.event_rows import tables
-from crossdock.lake.position import POSITION, read_position
+from crossdock.lake.location import POSITION, read_position
 from crossdock.lake.redaction import Payloads
 from crossdock.lake.table import Lake, NoLake
 from crossdock.lake.verify import verify

@@ -57,7 +57,7 @@ class Walk:
             if outcome:
                 client.forget_lease(command.jid)
         assert outcome == expected
-        assert set(self.rig.ready_queues) == self.model.woken
+        assert {topic for topic in self.rig.ready_queues if isinstance(topic, str)} == self.model.woken
 
     def restart(self) -> None:
         if not self.rig.batches:

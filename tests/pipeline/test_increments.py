@@ -212,6 +212,7 @@ def test_the_tables_of_a_large_batch_equal_those_of_small_ones(
 ) -> None:
     """The executors write the rollups, and each date of a view is computed by a query of its own."""
     monkeypatch.setattr(rollup_files, "COLLECTED", 0)
+    monkeypatch.setattr(rollup_files, "_COLLECTED_ROWS", 0)
     monkeypatch.setattr(refresh, "_ROWS_AT_ONCE", 1)
     large = Pipeline(spark, grown.lake, tmp_path / "tables")
     large.run()
@@ -223,6 +224,7 @@ def test_rollups_that_the_driver_does_not_see_are_reported(
 ) -> None:
     """The executors write to another storage than the driver's."""
     monkeypatch.setattr(rollup_files, "COLLECTED", 0)
+    monkeypatch.setattr(rollup_files, "_COLLECTED_ROWS", 0)
     pipeline = Pipeline(spark, grown.lake, tmp_path / "tables")
     lakes = pipeline.lakes()
     opened = Table.named

@@ -4,8 +4,8 @@ import json
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
-from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.measurements import (
+    Demand,
     Distribution,
     History,
     JournalFigures,

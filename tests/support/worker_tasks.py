@@ -89,6 +89,13 @@ def hold_interpreter(name: str, seconds: float) -> None:
 
 
 @app.task
+def briefly(name: str) -> None:
+    note("start", name)
+    time.sleep(0.002)
+    note("end", name)
+
+
+@app.task
 def until_lost(name: str) -> None:
     note("start", name, os.getpid())
     lease_lost().wait()

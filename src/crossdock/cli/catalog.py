@@ -215,7 +215,7 @@ Examples:
 COMMANDS: Final[dict[str, Entry | Noun]] = {
     "up": Entry("Run the server in the foreground.", "up:up"),
     "demo": Entry("Run a server with example jobs, to look at the dashboard.", "demo:demo"),
-    "reload": Entry("Reload the settings file of a running server, as SIGHUP does.", "reload:reload"),
+    "reload": Entry("Reload the settings file of a running server, as SIGHUP does.", "settings:reload"),
     "doctor": Entry("Show the settings in effect and warn of risks to jobs.", "doctor:doctor"),
     "push": Entry("Push one job and print its jid once it is on disk.", "push:push"),
     "top": Entry("Show live rates, queues and workers.", "top:top"),
@@ -232,7 +232,7 @@ COMMANDS: Final[dict[str, Entry | Noun]] = {
     "pipeline": _PIPELINE,
     "report": _REPORT,
     "cert": Entry("Make a certificate for development.", "cert:cert"),
-    "password": Entry("Print the argon2id hash of a password, for http.password.", "password:password"),
+    "password": Entry("Print the argon2id hash of a password, for http.password.", "settings:password"),
     "backup": Entry("Copy the data to DEST, a new folder, and verify the copy.", "data:backup"),
     "restore": Entry("Verify BACKUP, copy it to the data folder, and verify that.", "data:restore"),
     "check": Entry("Verify the journal, the snapshots and the lake of a data folder.", "data:check"),

@@ -14,6 +14,7 @@ EXTRAS: Final = {
     "server": {
         "apsw",
         "argon2",
+        "cryptography",
         "deltalake",
         "jinja2",
         "litestar",

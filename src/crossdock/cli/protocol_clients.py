@@ -24,7 +24,8 @@ def faktory(values: dict[str, Any]) -> Client:
 def _faktory(at: Address, settings: Settings) -> Client:
     """A connected client, which tries each request once."""
     password = settings.faktory.password
-    client = Client(ServerAddress(host=at.host, port=at.port, path=at.path, password=password), patience_s=0)
+    where = ServerAddress(host=at.host, port=at.port, path=at.path, password=password, tls=at.tls)
+    client = Client(where, patience_s=0)
     try:
         client.features()
     except NoServer as error:

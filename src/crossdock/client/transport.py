@@ -60,7 +60,7 @@ class SocketTransport:
         if self._kernel:
             sock.settimeout(None)
         self.settimeout(timeout_s)
-        self.send = sock.sendall
+        self.send: Callable[[bytes], Any] = sock.sendall
         receive = sock.recv
         self.receive: Callable[[], bytes] = lambda: receive(_CHUNK)
 

@@ -16,8 +16,8 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
+from crossdock.lake.location import FORMAT
 from crossdock.lake.log import SUM, Added, Removed, sum_of
-from crossdock.lake.position import FORMAT
 from crossdock.lake.schema import EVENTS, PARTITION
 from crossdock.lake.store import Disk, Store
 from crossdock.lake.table import FORMAT_KEY, Lake, LakeFile, NoLake, cannot_read, first_line, open_table

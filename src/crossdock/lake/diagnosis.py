@@ -10,9 +10,8 @@ from typing import Final
 from crossdock.journal.completeness import lost_journal
 from crossdock.journal.open import open_reader
 from crossdock.journal.port import NoJournal
-from crossdock.lake.location import folder
+from crossdock.lake.location import folder, read_position
 from crossdock.lake.messages import BEHIND_BYTES
-from crossdock.lake.position import read_position
 from crossdock.lake.status import status
 from crossdock.model.errors import CrossdockError, Damaged, Newer
 

@@ -15,8 +15,8 @@ from deltalake.exceptions import DeltaError
 from crossdock import logs
 from crossdock.lake import checkpoints
 from crossdock.lake.checksums import BadSum
+from crossdock.lake.location import Reported
 from crossdock.lake.log import HINT, LOG, Names, decode_log_entry, entry_name
-from crossdock.lake.position import Reported
 from crossdock.lake.store import Store
 from crossdock.lake.table import LAST, first_line
 from crossdock.model.errors import Damaged

@@ -20,9 +20,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from crossdock.journal.data_dir import DATABASE
 from crossdock.lake.checkpoints import verify_newest
 from crossdock.lake.checksums import BadSum
-from crossdock.lake.location import folder
+from crossdock.lake.location import FORMAT, folder
 from crossdock.lake.log import LOG, Added, Entry, decode_log_entry, entry_name
-from crossdock.lake.position import FORMAT
 from crossdock.lake.store import Store, store_of
 from crossdock.model.errors import CrossdockError, Damaged, Newer
 

@@ -20,8 +20,8 @@ from crossdock.lake.commits import lake_schema
 from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, SERVER_KEY, VERSION_KEY, Stats
 from crossdock.lake.event_rows.columns import day_of
 from crossdock.lake.event_rows.tables import date_named
+from crossdock.lake.location import read_position
 from crossdock.lake.log import HINT, LOG, decode_log_entry, entry_name
-from crossdock.lake.position import read_position
 from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
 from crossdock.lake.store import Store, store_of
 from crossdock.lake.table import Lake, LakeFile, NoLake, first_line

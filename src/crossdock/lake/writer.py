@@ -21,7 +21,7 @@ from crossdock.lake.drafts import DRAFTS, Drafts
 from crossdock.lake.event_rows.columns import day_of
 from crossdock.lake.event_rows.tables import Tables, date_named
 from crossdock.lake.journal_tail import OF_ANOTHER, Source, is_of
-from crossdock.lake.position import FORMAT, Reported, name_of, read_position, write_position
+from crossdock.lake.location import FORMAT, Reported, name_of, read_position, write_position
 from crossdock.lake.redaction import Payloads
 from crossdock.lake.repair import repair
 from crossdock.lake.schema import EVENTS, ROWS_AT_MOST, SEQ_SHIFT

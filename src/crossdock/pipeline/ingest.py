@@ -74,7 +74,7 @@ def stage(context: PipelineContext, ranges: Sequence[Range], wanted: Collection[
         jobs[LINKS.name] = lambda: _spark_rows(tables[LINKS.name], links(events))
     rows = sum(file.rows for file in files)
     if any(schema in ROLLUPS for schema in wanted):
-        jobs[_ROLLUPS] = lambda: write_rollups(tables, events, rows, wanted)
+        jobs[_ROLLUPS] = lambda: write_rollups(tables, events, files, wanted)
     context.progress(f"reading files: {len(files):,}, events: {rows:,}", 0, 1)
     with _planned_for(events.sparkSession, rows):
         made = _together(context, jobs)

@@ -1,28 +1,37 @@
 """Computes the rollups of a batch and writes their files.
 
-The driver collects the rollups of a small batch. A large batch with thousands of queues has nearly as many rows of
+The driver collects the rollups if they have few rows. A large batch with thousands of queues has nearly as many rows of
 rollups as events, more than a driver can hold, so the executors write its files and return their names. Files of tasks
 that failed or ran twice are not returned, and no table names them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame
 
 from crossdock.pipeline.catalog import Tables
 from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.planning import SourceFile
 from crossdock.pipeline.schemas.appended import COUNTS_DAY, COUNTS_HOUR, ROLLUPS
 from crossdock.pipeline.schemas.table_schema import TableSchema
+from crossdock.pipeline.segment_checks import opened
 from crossdock.pipeline.tables import rows_of
 from crossdock.pipeline.transforms.rollups import ROLLUP, rollups
 
-#: Events of a batch whose rollups the driver collects: up to 250 bytes each. Starting Python on the executors would
-#: cost more than such a batch.
+#: Events of a batch whose rollups the driver collects in any case: up to 250 bytes each. Starting Python on the
+#: executors would cost more than such a batch.
 COLLECTED: Final = 500_000
+
+#: Rows of rollups of a larger batch that the driver collects.
+_COLLECTED_ROWS: Final = 1_000_000
+
+#: Rows of rollups for each queue, kind and day, if it has many events: the buckets of its distributions.
+_ROWS_A_KIND: Final = 300
 
 #: Rows that a task of an executor collects for one file.
 _FILE_ROWS: Final = 1_000_000
@@ -36,12 +45,25 @@ class RollupFiles(NamedTuple):
     ended: int  #: leases that the rollups count as ended
 
 
-def write_rollups(tables: Tables, events: DataFrame, rows: int, wanted: Collection[TableSchema]) -> RollupFiles:
-    """Write the rollups of `rows` events to files of the tables in `wanted`. Raises PipelineError."""
+def write_rollups(
+    tables: Tables, events: DataFrame, files: Sequence[SourceFile], wanted: Collection[TableSchema]
+) -> RollupFiles:
+    """Write the rollups of the events in these files of lakes to files of the tables in `wanted`. Raises
+    PipelineError."""
     names = [schema.name for schema in ROLLUPS if schema in wanted]
-    if rows <= COLLECTED:
+    if sum(file.rows for file in files) <= COLLECTED or _estimated_rows(files) <= _COLLECTED_ROWS:
         return _from_driver(tables, rollups(events).toArrow(), names)
     return _from_executors(tables, rollups(events), names)
+
+
+def _estimated_rows(files: Sequence[SourceFile]) -> int:
+    """How many rows the rollups may have, by the queues and kinds in the largest file."""
+    largest = max(files, key=lambda file: file.rows)
+    with opened(largest.uri) as source:
+        rows = pq.ParquetFile(source).read(["queue", "kind"])
+    days = {file.uri.rsplit("/", 2)[-2] for file in files}
+    kinds: int = rows.group_by(["queue", "kind"]).aggregate([]).num_rows
+    return kinds * len(days) * _ROWS_A_KIND
 
 
 def _from_driver(tables: Tables, whole: pa.Table, names: list[str]) -> RollupFiles:

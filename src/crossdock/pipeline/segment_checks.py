@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -52,14 +52,19 @@ def is_remote(spark: SparkSession) -> bool:
 def fault_of(path: str) -> str:
     """Why a file cannot be used; empty: it is sound."""
     try:
-        folder, _, name = path.rpartition("/")
-        with pa.memory_map(path) if is_local(path) else store_of(folder).open(name) as source:
+        with opened(path) as source:
             verify_segment(source)
     except BadSum as error:
         return f"{path} is damaged: {error}"
     except OSError as error:
         return f"{path} cannot be read: {os.strerror(error.errno) if error.errno else error}"
     return ""
+
+
+def opened(path: str) -> Any:
+    """A file of a lake, as pyarrow reads it. The caller closes it."""
+    folder, _, name = path.rpartition("/")
+    return pa.memory_map(path) if is_local(path) else store_of(folder).open(name)
 
 
 def _faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -4,34 +4,22 @@ Pipelined requests are handled a few at a time, so that other connections are se
 """
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from crossdock import logs
 from crossdock.model.commands.core import GiveBack
-from crossdock.model.errors import HalfDone
 from crossdock.model.job import LeaseRef
 from crossdock.protocols.base import Answer, Close, ErrorReply, Grant, IdleLimited, Subscriber, Wait, WireProtocol
-from crossdock.server.command_log import command_name
+from crossdock.server.connection_log import ConnectionLog
 from crossdock.server.connection_registry import ConnectionRegistry
-from crossdock.server.flow_control import PIECE, FlowControl
+from crossdock.server.flow_control import PASS_S, PIECE, REQUESTS_A_PASS, FlowControl
 from crossdock.server.group_commit import GroupCommit
 from crossdock.server.idle_timeout import HandshakeTimeout, IdleTimeout
 from crossdock.server.pending import PendingRequest, guarded_wait
 from crossdock.server.reply_queue import LARGE_REPLY, LargeReply, ReplyQueue
-
-log = logging.getLogger("crossdock")
-
-#: Requests of one connection that are handled in one pass of the event loop.
-REQUESTS_A_PASS: Final = 64
-
-#: A pass handles no further request of a connection after this many seconds: several slow requests in a row delay
-#: other connections by one of them.
-PASS_S: Final = 0.000_25
 
 
 class Connection(asyncio.Protocol):
@@ -45,20 +33,20 @@ class Connection(asyncio.Protocol):
         reply_buffer = registry.limits.reply_buffer_bytes
         self._flow = FlowControl(commit.clock, reply_buffer)
         self.replies = ReplyQueue(self, commit.reply, self._flow, reply_buffer, partial(registry.count_replies, self))
-        self.number = registry.next_number()
+        self.log = ConnectionLog(registry.next_number(), protocol.name, self._flow.peer_name)
         self._session_ended = False
         self._session = protocol.session(commit, self.abort)
-        self._session.report = self._report
+        self._session.report = self.log.report
         if isinstance(self._session, Subscriber):
             self._session.push = self.push
         # `self._session.handle(…)` would look up the method on the class for every request.
         self._receive = self._session.receive
         self._handle: Callable[[Any], Answer] = self._session.handle
-        if log.isEnabledFor(logging.DEBUG):
+        if self.log.is_verbose():
             self.log_commands(True)
         self._reply = commit.reply
         self._requests: deque[Any] = deque()  #: parsed, and not handled yet
-        self._pending = PendingRequest(commit, self.replies, self._answered, self._request_failed)
+        self._pending = PendingRequest(commit, self.replies, self._answered, self.log.request_failed)
         self._handle_scheduled = False
         self._handshake: HandshakeTimeout | None = None
         self._idle: IdleTimeout | None = None
@@ -74,11 +62,10 @@ class Connection(asyncio.Protocol):
         self._flow.attach(cast(asyncio.Transport, transport))
         self._write = self._flow.write
         if not self._registry.add(self):
-            self._report("connection-refused", "too many connections without a handshake")
+            self.log.report("connection-refused", "too many connections without a handshake")
             self.abort()
             return
-        if log.isEnabledFor(logging.DEBUG):
-            logs.event(log, logging.DEBUG, "connected", "a client connected", **self.log_fields())
+        self.log.connected()
         greeting = self._session.greeting()
         if greeting:
             self._write(greeting)
@@ -110,8 +97,8 @@ class Connection(asyncio.Protocol):
             handle = self._handle
             try:
                 answer = handle(requests[0])
-            except Exception as error:  # noqa: BLE001 see `_request_failed`
-                answer = self._request_failed(error)
+            except Exception as error:  # noqa: BLE001 see `ConnectionLog.request_failed`
+                answer = self.log.request_failed(error)
             # The same as `ReplyQueue.send`, without its calls.
             if type(answer) is bytes and (size := len(answer)) <= LARGE_REPLY:
                 self.replies.unreleased += size
@@ -237,16 +224,8 @@ class Connection(asyncio.Protocol):
         request = self._requests.popleft()
         try:
             return self._handle(request)
-        except Exception as error:  # noqa: BLE001 see `_request_failed`
-            return self._request_failed(error)
-
-    def _request_failed(self, error: Exception) -> Close:
-        """An exception in a session is a defect of the server. It closes the connection of the request, and no other:
-        a push whose wake-up runs this request is not affected."""
-        if not isinstance(error, HalfDone):  # that stops the server, which reports it
-            text = f"a {self._protocol.name} request failed; its connection is closed"
-            logs.limited_event(log, logging.ERROR, "request-failed", text, error=error, **self.log_fields())
-        return Close(b"")
+        except Exception as error:  # noqa: BLE001 see `ConnectionLog.request_failed`
+            return self.log.request_failed(error)
 
     # Answers
 
@@ -341,29 +320,14 @@ class Connection(asyncio.Protocol):
         """End leases whose reply never reached the peer."""
         self._commit.do(GiveBack(self._protocol.name, leases))
 
-    # The log
-
-    def log_fields(self) -> dict[str, Any]:
-        return {"connection": self.number, "protocol": self._protocol.name, "peer": self._flow.peer_name()}
-
-    def _report(self, event: str, text: str) -> None:
-        """Log an event that the peer caused. Peers can cause any number of them."""
-        level = logging.INFO if event == "unknown-command" else logging.WARNING
-        logs.limited_event(log, level, event, f"{self._protocol.name}: {text}", **self.log_fields())
-
     def handshake_timed_out(self) -> None:
-        self._report("handshake-timeout", f"no handshake within {self._protocol.handshake_s:g} s")
+        self.log.report("handshake-timeout", f"no handshake within {self._protocol.handshake_s:g} s")
         self.abort()
 
     def log_commands(self, on: bool) -> None:
         """Log the name of each command from now on, or no more. Without it a request does no work for the log."""
         if not self._session_ended:
-            self._handle = self._handle_logged if on else self._session.handle
-
-    def _handle_logged(self, request: Any) -> Answer:
-        name = command_name(request)
-        logs.event(log, logging.DEBUG, "command", f"command {name}", command=name, **self.log_fields())
-        return self._session.handle(request)
+            self._handle = self.log.each_command(self._session.handle) if on else self._session.handle
 
     def is_closing(self) -> bool:
         return self._closing
@@ -382,7 +346,7 @@ class Connection(asyncio.Protocol):
             self._handshake.cancel()
             self._handshake = None
         if not self._registry.admit(self):
-            self._report("connection-refused", "limits.connections is reached")
+            self.log.report("connection-refused", "limits.connections is reached")
             refusal = self._session.crowded(len(self._registry.admitted) + 1)
             if refusal is not None:
                 self.accept_answer(refusal)
@@ -428,7 +392,7 @@ class Connection(asyncio.Protocol):
             elif self._requests and pending.request is None:
                 answer = self._handle_next()
                 self.accept_answer(
-                    guarded_wait(answer, self._request_failed).ask(True) if isinstance(answer, Wait) else answer
+                    guarded_wait(answer, self.log.request_failed).ask(True) if isinstance(answer, Wait) else answer
                 )
             else:
                 pending.drop()

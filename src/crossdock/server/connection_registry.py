@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import Iterator
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from crossdock import logs
+from crossdock.server.connection_log import ConnectionLog
 from crossdock.server.reply_queue import ReplyQueue
 
 log = logging.getLogger("crossdock")
@@ -50,8 +51,8 @@ class ConnectedPeer(Protocol):
     @property
     def replies(self) -> ReplyQueue: ...
 
-    def log_fields(self) -> dict[str, Any]:
-        """What identifies it in the log."""
+    @property
+    def log(self) -> ConnectionLog: ...
 
     def log_commands(self, on: bool) -> None:
         """Log each command, or no more."""
@@ -154,7 +155,7 @@ class ConnectionRegistry:
                 "unread replies exceed limits.reply_memory_mib; closed the connection with the most, "
                 f"{peer.reply_bytes >> 20} MiB"
             )
-            fields = {"closed": self.closed_unread, **peer.log_fields()}
+            fields = {"closed": self.closed_unread, **peer.log.fields()}
             logs.event(log, logging.WARNING, "reply-memory", text, **fields)
 
     # Requests
@@ -183,5 +184,5 @@ class ConnectionRegistry:
                 "incomplete requests exceed limits.request_memory_mib; closed the connection with the most, "
                 f"{peer.incomplete_bytes >> 20} MiB"
             )
-            fields = {"closed": self.closed_incomplete, **peer.log_fields()}
+            fields = {"closed": self.closed_incomplete, **peer.log.fields()}
             logs.event(log, logging.WARNING, "request-memory", text, **fields)

@@ -18,6 +18,13 @@ READ_AHEAD: Final = 64 * 1024
 #: Seconds that a closing connection goes on reading, so that its last reply reaches the peer.
 _LINGER_S: Final = 1.0
 
+#: Requests of one connection that are handled in one pass of the event loop.
+REQUESTS_A_PASS: Final = 64
+
+#: A pass handles no further request of a connection after this many seconds: several slow requests in a row delay
+#: other connections by one of them.
+PASS_S: Final = 0.000_25
+
 
 class FlowControl:
     """Pauses and resumes reading, knows whether the peer reads, and closes the socket."""

@@ -17,9 +17,8 @@ import msgspec
 from crossdock import logs
 from crossdock.journal.child_process import Child
 from crossdock.journal.port import Journal
-from crossdock.lake.location import absolute, is_url
+from crossdock.lake.location import Reported, absolute, is_url, read_position
 from crossdock.lake.messages import BEHIND_BYTES, Options, Position
-from crossdock.lake.position import Reported, read_position
 from crossdock.lake.redaction import Quotes
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.events.codec import decode_entry

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from crossdock.client.aio import AsyncClient
-from crossdock.client.calls import Call
+from crossdock.client.call import Call
 from crossdock.client.client import Client
 from crossdock.client.jobs import NewJob
 from crossdock.client.transport import Connect

@@ -159,7 +159,7 @@ class Orders:
 
     def feed(self, data: bytes) -> None:
         if not data:
-            os._exit(_ORPHANED)  # the supervisor has ended, and nobody renews the leases
+            os._exit(_ORPHANED)  # the supervisor has ended, so the leases are not renewed
         for body in self._frames.feed(data):
             order = decode_order(body)
             if isinstance(order, Run):

@@ -98,12 +98,6 @@ class Snoozed(msgspec.Struct, tag="s", array_like=True):
     reason: str = ""
 
 
-class Cancelled(msgspec.Struct, tag="c", array_like=True):
-    row: int
-    seconds: float
-    reason: str = ""
-
-
 class Returned(msgspec.Struct, tag="r", array_like=True):
     """The job was revoked before it was started."""
 
@@ -111,7 +105,7 @@ class Returned(msgspec.Struct, tag="r", array_like=True):
 
 
 class Interrupted(msgspec.Struct, tag="i", array_like=True):
-    """The task ended because it was told to, and not by an outcome of its own."""
+    """The task ended because of an interrupt, and not by an outcome of its own."""
 
     row: int
     seconds: float
@@ -124,7 +118,7 @@ class Progress(msgspec.Struct, tag="p", array_like=True):
     text: str
 
 
-Outcome: TypeAlias = Succeeded | Failed | Snoozed | Cancelled | Returned | Interrupted | Progress
+Outcome: TypeAlias = Succeeded | Failed | Snoozed | Returned | Interrupted | Progress
 
 
 class Report(msgspec.Struct, tag="report", array_like=True):

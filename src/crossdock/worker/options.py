@@ -34,7 +34,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 1
     mode: Mode = "threads"
     slots: int = 10  #: jobs that a process runs at the same time
-    prefetch: int = 100  #: jobs that a process may hold beyond those it runs
+    prefetch: int = 250  #: jobs that a process may hold beyond those it runs
     lease_s: float = 60.0
     timeout_s: float | None = None  #: of tasks that have none of their own
     grace_s: float = 25.0

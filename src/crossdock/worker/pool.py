@@ -59,7 +59,6 @@ class Pool:
         self.suspects: deque[HeldJob] = deque()  #: leased jobs that run alone
         self.closing = False
         self.ever_ready = False
-        self.recycled = self.died = 0
         self._number = 0
         self.failed_starts = 0  #: in a row
         self._run_s: float | None = None  #: how long tasks take, on average
@@ -120,7 +119,6 @@ class Pool:
             child.drain_by = min(child.drain_by, time.monotonic() + within_s)
             return
         self.drain(child, within_s)
-        self.recycled += 1
         logs.event(log, logging.INFO, "process-recycled", f"process {child.pid} is replaced: {why}", pid=child.pid)
         if not self.closing and not child.alone:
             self._spawn()
@@ -152,7 +150,6 @@ class Pool:
             self.children.remove(child)
         crash = child.returncode != 0 and not child.why and child.not_loaded is None and not self.closing
         if crash:
-            self.died += 1
             cause = cause_of(child.returncode)
             logs.event(log, logging.ERROR, "process-died", f"{cause}", pid=child.pid, jobs=len(child.held) or None)
         self._recover_jobs(child)
@@ -238,7 +235,6 @@ class Pool:
     def _retire(self, child: ChildProcess) -> None:
         """It has its last jobs."""
         child.phase, child.drain_by = Phase.DRAINING, math.inf
-        self.recycled += 1
         why = f"process {child.pid} is replaced after {child.given} jobs"
         logs.event(log, logging.INFO, "process-recycled", why, pid=child.pid)
         self._spawn()

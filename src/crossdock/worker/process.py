@@ -43,7 +43,7 @@ _CRASH_LINES: Final = 40
 class HeldJob:
     """A leased job, from its fetch to its settlement."""
 
-    __slots__ = ("child", "expires", "interrupted", "job", "lost", "row", "sent", "settling", "told")
+    __slots__ = ("child", "expires", "interrupted", "interrupted_at", "job", "lost", "row", "sent", "settling")
 
     def __init__(self, job: FetchedJob, expires: float) -> None:
         self.job = job
@@ -53,8 +53,8 @@ class HeldJob:
         self.sent = 0.0  #: when it was given to the child
         self.lost = False  #: the lease is lost
         self.settling = False  #: its outcome is on the way to the server
-        self.interrupted: Reason | None = None  #: why its task was told to end
-        self.told = 0.0  #: when it was told
+        self.interrupted: Reason | None = None  #: why its task is to end
+        self.interrupted_at = 0.0
 
 
 class Phase(Enum):
@@ -157,7 +157,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """The child has reported the end of a job. None: the job was revoked before."""
         held = self.jobs.pop(row)
         self._free.append(row)
-        return held if held.child is self else None
+        if held.child is not self:
+            return None
+        held.child, held.row = None, -1
+        return held
 
     def revoke(self, older_than_s: float = 0.0) -> list[HeldJob]:
         """Take back jobs that were not started. Their rows stay in use until the child reports them."""
@@ -200,7 +203,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def interrupt(self, held: HeldJob, reason: Reason) -> None:
         if held.interrupted is None or (reason == "timeout" and held.interrupted == "lost"):
-            held.interrupted, held.told = reason, time.monotonic()
+            held.interrupted, held.interrupted_at = reason, time.monotonic()
             self.send(Interrupt(held.row, reason))
 
     def stop_when_idle(self) -> None:

@@ -103,14 +103,13 @@ class QueueOrder:
         if count == 1:
             return [Request(self._shuffled(), 1)]
         total = sum(queue.weight for queue in self.queues)
-        shares: dict[str, int] = {}
+        shares = {queue.name: count * queue.weight // total for queue in self.queues}
         for queue in self.queues:
-            credit = self._credit[queue.name] + count * queue.weight / total
-            shares[queue.name] = int(credit)
-            self._credit[queue.name] = credit - int(credit)
-        rest = count - sum(shares.values())
-        if rest > 0:
-            shares[self._shuffled()[0]] += rest
+            self._credit[queue.name] += count * queue.weight / total - shares[queue.name]
+        for _ in range(count - sum(shares.values())):
+            name = max(self._credit, key=self._credit.__getitem__)
+            self._credit[name] -= 1.0
+            shares[name] += 1
         return [
             Request((name, *(other for other in self._shuffled() if other != name)), share)
             for name, share in shares.items()

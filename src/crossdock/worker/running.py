@@ -43,7 +43,7 @@ class RunningJob:
         self.row = assignment.row
         self.thread = thread
         self.began = time.monotonic()
-        self.reason: Reason | None = None  #: why it was told to end
+        self.reason: Reason | None = None  #: why it is to end
         self.context = JobContext(self.job, report=self._report)
         self._reporter = reporter
 

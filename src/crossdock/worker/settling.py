@@ -96,10 +96,6 @@ class Settler:
         self._idle.clear()
         self._wake.set()
 
-    @property
-    def pending(self) -> int:
-        return len(self._acks) + len(self._others)
-
     async def flushed(self) -> None:
         """Return when the server has all outcomes."""
         await self._idle.wait()
@@ -134,13 +130,19 @@ class Settler:
                     raise error
 
     async def _send_acks(self) -> None:
+        while self._acks and self._acks[0].held.lost:
+            self._drop(self._acks.popleft().held, "its lease was lost")
         some: list[Ack] = []
         size = 0
         for each in self._acks:
+            if each.held.lost:
+                break
             size += len(each.result or b"")
             if some and (size > _RESULT_BYTES or len(some) >= ACKS_AT_MOST):
                 break
             some.append(each)
+        if not some:
+            return
         try:
             refused = await self._client.ack([(each.held.job.jid, each.result) for each in some])
         except Refused as error:
@@ -177,6 +179,9 @@ class Settler:
 
     async def _send_other(self, each: Fail | Snooze) -> None:
         jid = each.held.job.jid
+        if each.held.lost:
+            self._drop(each.held, "its lease was lost")
+            return
         try:
             if isinstance(each, Fail):
                 taken = await self._client.fail(

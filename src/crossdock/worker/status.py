@@ -47,7 +47,7 @@ def default_folder() -> Path:
 
 
 def default_file(pid: int) -> Path:
-    """Raises OSError if the folder belongs to somebody else."""
+    """Raises OSError if the folder belongs to another user."""
     folder = default_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():

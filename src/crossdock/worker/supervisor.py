@@ -57,7 +57,7 @@ _MEMORY_S: Final = 1.0
 _RELOAD_S: Final = 0.5
 _STALLED_S: Final = 1.0  #: jobs that wait in a process for longer are given back
 _TIMEOUT_GRACE_S: Final = 2.0  #: how long a task may take to end after its timeout
-_STOP_S: Final = 2.0  #: how long tasks may take to end after they were told that the worker stops
+_STOP_S: Final = 2.0  #: how long tasks may take to end after an interrupt, when the worker stops
 _LAST_REPORTS_S: Final = 10.0
 _RETRY_S: Final = (0.1, 0.3, 1.0, 2.0, 5.0)
 #: Processes that may fail to start before the worker gives up.
@@ -177,11 +177,12 @@ class Supervisor:
             f"{queue.name}:{queue.weight}" if order.order == "weighted" else queue.name for queue in order.queues
         )
         slots = options.processes * options.slots
-        way = "asyncio tasks" if options.mode == "asyncio" else "threads"
+        way = "asyncio task" if options.mode == "asyncio" else "thread"
+        places = f"{_counted(options.processes, 'process', 'es')} with {_counted(options.slots, way)}"
         self._server = server
         for text in (
-            f"worker {self._wid} runs the {len(loaded.tasks)} tasks of {options.target}",
-            f"queues {names} ({order.order}); {slots} slots: {options.processes} processes with {options.slots} {way}",
+            f"worker {self._wid} runs {_counted(len(loaded.tasks), 'task')} of {options.target}",
+            f"queues {names} ({order.order}); {_counted(slots, 'slot')}: {places}",
             f"server {server}; leases of {options.lease_s:g} s, renewed while a task runs",
             signals_text(options.grace_s),
         ):
@@ -214,7 +215,7 @@ class Supervisor:
             self._reach()
             if self._state == RUNNING:
                 self._pool.take(map(self._hold, jobs))
-            else:  # it was told to fetch no more while the request was under way
+            else:  # it became quiet while the request was under way
                 for held in map(self._hold, jobs):
                     self.give_back(held, "the worker takes no more jobs")
 
@@ -235,9 +236,12 @@ class Supervisor:
     def _hold(self, job: FetchedJob) -> HeldJob:
         held = HeldJob(job, time.monotonic() + self._options.lease_s)
         before = self._held.get(job.jid)
-        if before is not None and not before.lost:  # its lease ended unseen, and the server gave the job out again
+        if before is not None and not before.lost:
+            # Its lease has ended: by its outcome, whose reply is on the way, or unseen. A late outcome would be taken
+            # for that of the new lease.
             before.lost = True
-            self._lose(before)
+            if not before.settling:
+                self._lose(before)
         self._held[job.jid] = held
         return held
 
@@ -402,7 +406,7 @@ class Supervisor:
                 if ran is None or limit is None or ran <= limit:
                     continue
                 child.interrupt(held, "timeout")
-                late += now - held.told > _TIMEOUT_GRACE_S
+                late += now - held.interrupted_at > _TIMEOUT_GRACE_S
             if late:
                 self._pool.recycle(child, "a task did not end after its timeout", self._options.grace_s)
                 if late == child.running:
@@ -493,3 +497,7 @@ class Supervisor:
         await self._fetch_client.close()
         await self._client.close()
         logs.event(log, logging.INFO, "worker-stopped", "the worker has stopped", done=self.done, failed=self.failed)
+
+
+def _counted(many: int, what: str, plural: str = "s") -> str:
+    return f"{many} {what}{'' if many == 1 else plural}"

@@ -26,7 +26,7 @@ def run(serve: Serve, use: Callable[[str], Awaitable[None]]) -> None:
             writer.transport.abort()
 
     async def main() -> None:
-        server = await asyncio.start_server(handled, "127.0.0.1", 0, limit=2**24)
+        server = await asyncio.start_server(handled, "127.0.0.1", 0, limit=2**21)
         async with server:
             async with asyncio.timeout(PATIENCE_S):
                 await use(f"crossdock://127.0.0.1:{server.sockets[0].getsockname()[1]}")

@@ -20,7 +20,7 @@ from crossdock.journal.snapshot import file
 from crossdock.journal.sqlite import schema
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.lake.checksums import seal
-from crossdock.lake.position import FORMAT, POSITION
+from crossdock.lake.location import FORMAT, POSITION
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
 from crossdock.model.events.codec import (

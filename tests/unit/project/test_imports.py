@@ -24,6 +24,7 @@ _INNER: Final = {
     "protocols": {"logs", "model", "engine", "protocols"},
     "client": {"model", "protocols", "client"},
     "app": {"model", "client", "app"},
+    "worker": {"logs", "model", "client", "app", "worker"},
     "settings": {"model", "settings"},
     "auth": {"logs", "model", "auth"},
     "web": {"logs", "model", "journal", "lake", "pipeline", "client", "protocols", "settings", "web"},
@@ -31,7 +32,7 @@ _INNER: Final = {
 }
 ALLOWED: Final = _INNER | {
     "testing": {"model", "engine", "protocols", "client", "app", "server", "testing"},
-    "cli": {*_INNER, "cli"},
+    "cli": {*_INNER, "worker", "cli"},
     "__main__": {"cli"},
     "__init__": {"app", "client"},  # imported when a name is first used
 }

@@ -30,7 +30,7 @@ LIGHT: Final = (
 
 #: Commands whose code needs an extra. All others work with the light install.
 NEED_EXTRAS: Final = {
-    "up", "demo", "doctor", "password", "backup", "restore", "check", "salvage", "lake status", "lake erase",
+    "up", "demo", "doctor", "cert", "backup", "restore", "check", "salvage", "lake status", "lake erase",
     "job replay", *(f"{noun} {verb}" for noun in ("pipeline", "report") for verb in COMMANDS[noun].verbs),  # type: ignore[union-attr]
 }  # fmt: skip
 

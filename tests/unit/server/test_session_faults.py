@@ -80,7 +80,9 @@ def test_a_wait_that_fails_at_its_deadline_closes_its_connection(
         raise OverflowError(late)
 
     waiting = next(iter(server.commit.waiters.tickets.values()))
-    waiting.wait = waiting.wait._replace(ask=guarded_wait(waiting.wait._replace(ask=fail), fetches._request_failed).ask)
+    waiting.wait = waiting.wait._replace(
+        ask=guarded_wait(waiting.wait._replace(ask=fail), fetches.log.request_failed).ask
+    )
     server.loop.advance(2.1)
     server.sync()
     assert heard.eof and is_logged(caplog)

@@ -13,9 +13,6 @@ from crossdock.web.app import create_app
 from crossdock.web.options import WebOptions
 from crossdock.web.security import BODY_BYTES, COOKIE, segments
 
-#: Pages may declare their parameters in a style that Litestar will drop in its next version.
-pytestmark = pytest.mark.filterwarnings("ignore:.*declared using deprecated inferred style")
-
 HERE: Final = "http://127.0.0.1:7420"
 PASSWORD: Final = "correct horse"
 TOKEN: Final = "0123456789abcdef"

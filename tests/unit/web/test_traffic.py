@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from litestar.testing import TestClient
 
 from crossdock.web.app import create_app
 from crossdock.web.options import WebOptions
 from crossdock.web.traffic import Traffic
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*declared using deprecated inferred style")
 
 
 def test_requests_and_error_replies_are_counted_also_those_the_guard_rejects(tmp_path: Path) -> None:

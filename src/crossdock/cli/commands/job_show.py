@@ -16,8 +16,8 @@ from crossdock.cli.render.tables import age, clean, lasting, number, some
 from crossdock.client.admin import AdminClient
 from crossdock.client.errors import Refused
 from crossdock.client.http_admin import HttpAdminClient
-from crossdock.lake.event_notes import note
 from crossdock.model.errors import CrossdockError
+from crossdock.protocols.admin.timeline import history_note
 
 _EXAMPLES = """\b
 Examples:
@@ -184,7 +184,7 @@ def _line(event: _Part) -> str:
         f"attempt {number(event['attempt'])}" if event.get("attempt") else "",
         f"waited {lasting(event['wait_s'])}" if event.get("wait_s") is not None else "",
         f"ran {lasting(event['run_s'])}" if event.get("run_s") is not None else "",
-        note(event),
+        history_note(event),
     ]
     return f"  {times.stamp(event['at']):27}   {event['event']}  {clean(', '.join(filter(None, figures)))}".rstrip()
 

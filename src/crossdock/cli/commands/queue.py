@@ -9,9 +9,8 @@ from crossdock.cli.actions import NamedAction, named_action
 from crossdock.cli.options import AdminCommand, server
 from crossdock.cli.output import print_json, width
 from crossdock.cli.parameters import Name
-from crossdock.cli.render import queue_figures as figures
 from crossdock.cli.render import times
-from crossdock.cli.render.tables import age, clean, columns, cut, number
+from crossdock.cli.render.tables import age, clean, columns, cut, lasting, number, rate, some
 
 #: Headings of the columns that need a wide terminal.
 _RATES: Final = (">IN", ">OUT")
@@ -43,7 +42,7 @@ def list_queues(as_json: bool, **values: Any) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     counts = (number(row[state]) for state in ("leased", "retrying", "scheduled", "dead"))
-    moved = figures.in_and_out(row["rates"])
+    moved = in_and_out(row["rates"])
     return (row["queue"], number(row["ready"]), age(row["oldest_s"]), *moved, *counts, _pause(row["pause"]))
 
 
@@ -78,9 +77,9 @@ def show(name: str, as_json: bool, **values: Any) -> None:
         lines.append(f"  {'paused':11} {_in_full(found['pause'])}")
     lines += [f"  {'first seen':11} {times.stamp(found['first_seen'])}", f"  {'oldest':11} {age(found['oldest_s'])}"]
     lines += [f"  {state:11} {number(count)}" for state, count in found["states"].items()]
-    lines += ["", f"  {'asked':11} {figures.asked(found['askers'], found['asked_s'])}"]
-    lines += [f"  {'rates':11} {figures.rates(found['rates'])}"]
-    lines += [f"  {name:11} {figures.quantiles(found[name])}" for name in ("wait", "run")]
+    lines += ["", f"  {'asked':11} {asked(found['askers'], found['asked_s'])}"]
+    lines += [f"  {'rates':11} {rates(found['rates'])}"]
+    lines += [f"  {name:11} {quantiles(found[name])}" for name in ("wait", "run")]
     click.echo("\n".join(lines))
 
 
@@ -129,3 +128,34 @@ Examples:
         completion.queues,
     )
 )
+
+
+# Figures that the server measures: requests that wait on a queue, rates, waits and run times.
+
+
+def asked(askers: int, asked_s: float | None) -> str:
+    """Whether workers ask for jobs of the queue."""
+    if askers:
+        return f"{some(askers, 'request')} {'waits' if askers == 1 else 'wait'} for a job"
+    if asked_s is None:
+        return "no worker has asked for a job since the server started"
+    return f"no request waits for a job; a worker last asked {age(asked_s)} ago"
+
+
+def rates(found: dict[str, float] | None) -> str:
+    """Only the busiest queues have rates, after their first ten seconds."""
+    if found is None:
+        return "-"
+    return ", ".join(f"{name} {rate(found[name])}" for name in ("pushed", "leased", "processed", "failed"))
+
+
+def in_and_out(found: dict[str, float] | None) -> tuple[str, str]:
+    """The rates of jobs pushed and processed."""
+    return ("-", "-") if found is None else (rate(found["pushed"]), rate(found["processed"]))
+
+
+def quantiles(found: dict[str, Any]) -> str:
+    if not found["count"]:
+        return "-"
+    shown = ", ".join(f"{name} {lasting(found[f'{name}_s'])}" for name in ("p50", "p95", "p99"))
+    return f"{shown}, of {some(found['count'], 'job')}"

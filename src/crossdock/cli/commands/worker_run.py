@@ -90,9 +90,9 @@ class Size(click.ParamType[int]):
 @click.option(
     "--prefetch",
     type=click.IntRange(0, PREFETCH_AT_MOST),
-    default=100,
+    default=250,
     metavar="N",
-    help="Jobs that a process may hold beyond those it runs, at most. Fewer are held while tasks take long. [100]",
+    help="Jobs that a process may hold beyond those it runs, at most. Fewer are held while tasks take long. [250]",
 )
 @click.option("--lease", type=Span(), default=60.0, metavar="SPAN", help="Lease of a job, renewed while it runs. [60s]")
 @click.option("--timeout", type=Span(), metavar="SPAN", help="Time limit of tasks that have none of their own. [none]")

@@ -48,7 +48,7 @@ def lease_next(random: Random, state: EngineState, command: LeaseNext, now: Now)
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in state.queues]
     if command.at_random:
         names = _at_random(state, command.queues, random)
-    rated = bool(state.rates)
+    rated = state.rates
     #: queues whose expired and throttled jobs are already handled; a name may come twice
     emptied: set[str] | None = None
     for name in names:

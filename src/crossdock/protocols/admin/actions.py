@@ -18,8 +18,9 @@ from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import audit, leases, messages, selection
+from crossdock.protocols.admin.codec import reply
 from crossdock.protocols.admin.job_walk import Slice, walk
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.messages import Invalid
 from crossdock.protocols.admin.pages import PAUSE_S, Cursor, read_cursor, write_cursor
 from crossdock.protocols.admin.reads import Missing, counted
 from crossdock.protocols.admin.selection import Selection

@@ -17,7 +17,8 @@ from crossdock.model.commands.admin import Audit
 from crossdock.model.events import Audited
 from crossdock.model.job import Job
 from crossdock.protocols.admin import messages, selection
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid
 from crossdock.protocols.base import Answer, Dispatcher
 from crossdock.protocols.timestamps import stamp
 

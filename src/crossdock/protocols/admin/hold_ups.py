@@ -17,8 +17,9 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Job
 from crossdock.model.records import OF_QUEUE, Phase, Throttle
 from crossdock.model.states import State
-from crossdock.protocols.admin.demand import Demand
-from crossdock.protocols.admin.messages import Overview, Throttles, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.measurements import Demand
+from crossdock.protocols.admin.messages import Overview, Throttles
 from crossdock.protocols.admin.pages import PAUSE_S, by_name
 from crossdock.protocols.admin.waiting_reasons import no_worker
 from crossdock.protocols.base import Dispatcher, Slices

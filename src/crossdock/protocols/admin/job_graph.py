@@ -10,7 +10,7 @@ from crossdock.engine.queries.jobs import dependents_of, job_by_number
 from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.protocols.admin import messages, selection
-from crossdock.protocols.admin.messages import error, reply
+from crossdock.protocols.admin.codec import error, reply
 from crossdock.protocols.base import Dispatcher
 
 #: Levels of dependencies and of dependents.

@@ -13,7 +13,7 @@ from crossdock.model.commands.qless import Unwatch
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import audit, messages
-from crossdock.protocols.admin.messages import reply
+from crossdock.protocols.admin.codec import reply
 from crossdock.protocols.admin.pages import PAUSE_S
 from crossdock.protocols.base import Dispatcher, Slices
 

@@ -7,7 +7,8 @@ from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.model.job import Job
 from crossdock.protocols.admin import audit, selection, views
 from crossdock.protocols.admin.actions import SLICE, VIA
-from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack, error, reply
+from crossdock.protocols.admin.codec import error, reply
+from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack
 from crossdock.protocols.admin.pages import PAUSE_S, by_name, largest
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 

@@ -8,9 +8,9 @@ from crossdock.engine.queries.queues import queue_count
 from crossdock.engine.queries.records import batches_by_name
 from crossdock.engine.resqu import queries
 from crossdock.protocols.admin import messages, views
+from crossdock.protocols.admin.codec import reply
 from crossdock.protocols.admin.job_counts import jobs_by_state
 from crossdock.protocols.admin.measurements import QueueFigures, StatusSource
-from crossdock.protocols.admin.messages import reply
 from crossdock.protocols.base import Dispatcher, Slices
 
 #: Queues per slice: less than a millisecond.

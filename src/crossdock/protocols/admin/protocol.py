@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.protocols.admin.demand import Demand
 from crossdock.protocols.admin.journal_requests import JournalKeeper
-from crossdock.protocols.admin.measurements import StatusSource
+from crossdock.protocols.admin.measurements import Demand, StatusSource
 from crossdock.protocols.admin.reload import Reloader
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.admin.session import AdminSession

@@ -6,7 +6,8 @@ from crossdock.engine.queries.jobs import newest_job
 from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.job import Extra, Spec
 from crossdock.protocols.admin.actions import VIA
-from crossdock.protocols.admin.messages import Invalid, Push, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid, Push
 from crossdock.protocols.admin.selection import new_name
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.job_spec import InvalidJob, build_spec, new_id

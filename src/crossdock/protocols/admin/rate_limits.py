@@ -8,7 +8,8 @@ from crossdock.engine.state import EngineState
 from crossdock.model import rate_text
 from crossdock.model.clock import Now
 from crossdock.model.records import Rate, RateScope
-from crossdock.protocols.admin.messages import RateLimits, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import RateLimits
 from crossdock.protocols.admin.pages import by_name
 from crossdock.protocols.base import Dispatcher, Slices
 from crossdock.protocols.timestamps import stamp

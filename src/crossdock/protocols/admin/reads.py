@@ -30,11 +30,10 @@ from crossdock.engine.state import EngineState
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases, messages, schedules, selection, views
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.codec import error, reply
 from crossdock.protocols.admin.job_counts import jobs_by_state
 from crossdock.protocols.admin.job_walk import Slice, count_at_once, cursor_of, walk
-from crossdock.protocols.admin.measurements import StatusSource
-from crossdock.protocols.admin.messages import error, reply
+from crossdock.protocols.admin.measurements import Demand, StatusSource
 from crossdock.protocols.admin.pages import Cursor, by_name, largest, read_cursor, write_cursor
 from crossdock.protocols.admin.selection import Selection
 from crossdock.protocols.admin.waiting_reasons import why_waiting

@@ -5,7 +5,8 @@ from typing import Protocol, TypeAlias
 
 from crossdock.model.errors import BadSetting
 from crossdock.protocols.admin import messages
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid
 
 
 class Reloaded(Protocol):

@@ -19,7 +19,8 @@ from crossdock.model.commands.resqu import ClearPlan, SetPlan
 from crossdock.model.job import Form, Spec
 from crossdock.model.records import Interval
 from crossdock.protocols.admin import messages, selection
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid
 from crossdock.protocols.admin.schedules import find, named, shown, sources
 from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.job_spec import PLAN_BYTES, PLANS_AT_MOST

@@ -29,7 +29,8 @@ from crossdock.model.commands.core import Enqueue
 from crossdock.model.commands.qless import Put
 from crossdock.model.records import APP_PREFIX, Interval, Schedule
 from crossdock.protocols.admin import messages, views
-from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.admin.codec import reply
+from crossdock.protocols.admin.messages import Invalid
 from crossdock.protocols.admin.pages import PAUSE_S, first_names
 from crossdock.protocols.base import Answer, Dispatcher, Slices
 

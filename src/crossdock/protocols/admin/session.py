@@ -18,10 +18,10 @@ from crossdock.protocols.admin import (
     schedule_changes,
     schedules,
 )
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.codec import error, read
 from crossdock.protocols.admin.journal_requests import JournalKeeper
-from crossdock.protocols.admin.measurements import StatusSource
-from crossdock.protocols.admin.messages import Invalid, Request, error
+from crossdock.protocols.admin.measurements import Demand, StatusSource
+from crossdock.protocols.admin.messages import Invalid, Request
 from crossdock.protocols.admin.reload import Reloader, reload
 from crossdock.protocols.admin.schedule_changes import PlanSpec
 from crossdock.protocols.base import Answer, Close, Dispatcher, Report, unreported
@@ -66,7 +66,7 @@ class AdminSession:
     def handle(self, line: bytes) -> Answer:
         self._count_command()
         try:
-            request = messages.read(line)
+            request = read(line)
             answer = _VERBS[type(request)](self, request)
             audit.record_reply(self._dispatcher, request, answer)
             return answer

@@ -21,8 +21,8 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Callback, Form, Job, Number
 from crossdock.model.records import Batch, Pause, Phase, ResquBatch
 from crossdock.model.states import State
-from crossdock.protocols.admin.demand import Demand, asked_s
 from crossdock.protocols.admin.matchers import state_since
+from crossdock.protocols.admin.measurements import Demand, asked_s
 from crossdock.protocols.admin.timeline import lease_end, timeline
 from crossdock.protocols.payload import compact
 from crossdock.protocols.timestamps import stamp

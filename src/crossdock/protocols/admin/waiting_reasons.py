@@ -28,7 +28,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Job
 from crossdock.model.records import OF_QUEUE, Phase, Rate, ResquBatch, Throttle
 from crossdock.model.states import State
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.measurements import Demand
 
 #: A queue that was not asked for in this time has no worker. Workers of all protocols ask more often.
 NO_WORKER_S: Final = 60.0

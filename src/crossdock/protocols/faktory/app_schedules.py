@@ -1,7 +1,6 @@
 """SCHEDULE: an app sets all its schedules at once, and lists them."""
 
 import math
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -17,7 +16,7 @@ from crossdock.model.records import Schedule
 from crossdock.protocols.base import Answer, Dispatcher
 from crossdock.protocols.faktory.extended_push import ExtendedBody, extended_spec
 from crossdock.protocols.faktory.messages import OK, bulk, error
-from crossdock.protocols.faktory.settle import Invalid, read
+from crossdock.protocols.faktory.settle import Invalid, check_app, read
 from crossdock.protocols.job_spec import NAME_BYTES, PLAN_BYTES, PLANS_AT_MOST, InvalidJob
 from crossdock.protocols.timestamps import stamp
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 SCHEDULES_AT_MOST: Final = 1_000  #: of an app
 EVERY_AT_MOST_S: Final = 366 * 86_400.0
 
-_APP: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 #: The time of a run is not known yet. Durations are computed from 0, and each run adds its own time.
 _RUN: Final = Now(0.0, 0.0)
 _JID: Final = "00000000-0000-0000-0000-000000000000"  #: each run gets its own
@@ -71,7 +69,7 @@ def schedule(session: "FaktorySession", body: bytes) -> Answer:
 
 def _sync(session: "FaktorySession", body: bytes) -> Answer:
     asked: SyncBody = read("SCHEDULE SYNC", _sync_body, body)
-    _check_app(asked.app)
+    check_app(asked.app)
     dispatcher = session.dispatcher
     wanted: dict[str, Schedule] = {}
     for each in asked.schedules:
@@ -83,11 +81,6 @@ def _sync(session: "FaktorySession", body: bytes) -> Answer:
         return error(f"the limit of {PLANS_AT_MOST} schedules is reached; remove some")
     dispatcher.do(SetAppSchedules(asked.app, list(wanted.values())))
     return OK
-
-
-def _check_app(app: str) -> None:
-    if _APP.fullmatch(app) is None:
-        raise Invalid("app must have 1 to 64 letters, digits, dots, hyphens and underscores")
 
 
 def _record(each: ScheduleBody, dispatcher: Dispatcher) -> Schedule:
@@ -143,7 +136,7 @@ def _spec(text: msgspec.Raw, dispatcher: Dispatcher) -> Spec:
 
 def _list(session: "FaktorySession", body: bytes) -> Answer:
     asked: ListBody = read("SCHEDULE LIST", _list_body, body)
-    _check_app(asked.app)
+    check_app(asked.app)
     return bulk(_encode([_shown(name, each) for name, each in app_schedules(session.dispatcher.state, asked.app)]))
 
 

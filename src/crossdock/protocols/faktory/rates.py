@@ -12,7 +12,7 @@ from crossdock.model.rate_text import LEAST_S, MOST_COUNT, MOST_S
 from crossdock.model.records import FROM_APP, RateScope, RateSpec
 from crossdock.protocols.base import Answer
 from crossdock.protocols.faktory.messages import OK, error
-from crossdock.protocols.faktory.settle import Invalid, read
+from crossdock.protocols.faktory.settle import Invalid, check_app, read
 from crossdock.protocols.job_spec import NAME_BYTES, InvalidJob
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def rate(session: "FaktorySession", body: bytes) -> Answer:
     if word != b"SYNC":
         return error("invalid RATE: write RATE SYNC {…}")
     asked: SyncBody = read("RATE SYNC", _sync_body, rest)
-    if not 0 < len(asked.app.encode()) <= NAME_BYTES:
-        raise Invalid(f"app must have 1 to {NAME_BYTES} bytes")
+    check_app(asked.app)
     wanted: dict[tuple[RateScope, str], RateSpec] = {}
     for each in asked.rates:
         spec = _spec(each)

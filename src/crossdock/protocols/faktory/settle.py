@@ -1,6 +1,7 @@
 """What a worker reports about its jobs in a session with extensions: ACK and FAIL with more members, ACKB, SNOOZE and
 EXTEND. And CANCEL, which any client may send."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -73,6 +74,9 @@ _cancel_body = msgspec.json.Decoder(CancelBody).decode
 _encode = msgspec.json.Encoder().encode
 
 
+_APP: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+
 class Invalid(Exception):
     """A body that cannot be used. The text is for the client."""
 
@@ -85,6 +89,12 @@ def read(verb: str, decode: Callable[[bytes], Any], body: bytes) -> Any:
         return decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise Invalid(f"invalid {verb}: {wrong}") from wrong
+
+
+def check_app(app: str) -> None:
+    """Raises Invalid unless it is the name of an app."""
+    if _APP.fullmatch(app) is None:
+        raise Invalid("app must have 1 to 64 letters, digits, dots, hyphens and underscores")
 
 
 def ack(session: "FaktorySession", body: bytes) -> Answer:

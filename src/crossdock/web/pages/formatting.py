@@ -118,8 +118,8 @@ def between(earlier: Any, later: Any) -> float | None:
 
 
 def some(number: int, noun: str, plural: str = "") -> str:
-    """`1 job`, `2 jobs`."""
-    return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
+    """`1 job`, `2 jobs`, `2 batches`."""
+    return f"{count(number)} {noun if number == 1 else plural or noun + ('es' if noun.endswith('ch') else 's')}"
 
 
 def sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from litestar import get
 from litestar.params import FromPath
 from litestar.response import Template
 
-from crossdock.lake.event_notes import note
+from crossdock.protocols.admin.timeline import history_note
 from crossdock.web.admin import Refused, ServerUnavailable
 from crossdock.web.caller import WebRequest
 from crossdock.web.chart_specs import Chart, series
@@ -193,7 +193,8 @@ async def _job_history(request: WebRequest, ident: int | str, problem: str | Non
         problem = str(error)
     events = found["events"] if found else []
     timeline = [
-        event | {"what": event["event"].replace("-", " "), "ahead": False, "note": note(event)} for event in events
+        event | {"what": event["event"].replace("-", " "), "ahead": False, "note": history_note(event)}
+        for event in events
     ]
     return await render(
         request,

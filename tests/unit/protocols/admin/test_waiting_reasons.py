@@ -14,7 +14,7 @@ from crossdock.model.commands import resqu
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.job import Job, Links
 from crossdock.model.records import FROM_SETTINGS, Per, RateScope, RateSpec
-from crossdock.protocols.admin.demand import Demand
+from crossdock.protocols.admin.measurements import Demand
 from crossdock.protocols.admin.waiting_reasons import SENTENCES, Reason, why_waiting
 from crossdock.protocols.redis.qless.call import REQLESS
 from crossdock.server.lease_requests import LeaseRequests
@@ -124,7 +124,7 @@ def rated_kind() -> Scene:
 
 
 def rated_and_not_asked() -> Scene:
-    """Nobody has asked since the limit was used up, so the job is still ready."""
+    """No worker has asked since the limit was used up, so the job is still ready."""
     dispatcher = asked()
     with_rate(dispatcher, RateScope.KIND, "kind")
     push(dispatcher, "last")

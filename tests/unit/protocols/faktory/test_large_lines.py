@@ -16,8 +16,7 @@ from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.push import read_pieces
 from crossdock.protocols.job_spec import InvalidJob
 from crossdock.protocols.rejection_delay import LARGE
-from crossdock.server.connection import REQUESTS_A_PASS
-from crossdock.server.flow_control import PIECE
+from crossdock.server.flow_control import PIECE, REQUESTS_A_PASS
 from tests.support.conversation import Conversation, say
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body

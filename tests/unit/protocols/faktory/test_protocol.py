@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol, digest
+from crossdock.model.password_hash import digest
+from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 from tests.support.conversation import ClockedFaktory, Conversation, worker
 from tests.support.dispatcher import PlainDispatcher
 from tests.support.resp import body

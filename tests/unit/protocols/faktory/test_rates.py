@@ -143,7 +143,7 @@ class TestSync:
     def test_other_requests_are_refused(self, peer: ExtendedPeer) -> None:
         one = {"kind": "a", "count": 1, "per_s": 1}
         assert "kind a has two rates" in str(sync(peer, one, one))
-        assert "app must have 1 to 255 bytes" in str(sync(peer, app=""))
+        assert "app must have 1 to 64 letters" in str(sync(peer, app=""))
         assert "invalid RATE: write RATE SYNC" in str(peer.call("RATE LIST", {}))
         many = [{"kind": f"k{at}", "count": 1, "per_s": 1} for at in range(RATES_AT_MOST + 1)]
         assert "Expected `array` of length <= 1000" in str(sync(peer, *many))

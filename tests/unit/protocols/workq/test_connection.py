@@ -8,7 +8,7 @@ import pytest
 
 from crossdock.model.states import State
 from crossdock.protocols.workq.protocol import WorkqProtocol
-from crossdock.server.connection import PASS_S, REQUESTS_A_PASS
+from crossdock.server.flow_control import PASS_S, REQUESTS_A_PASS
 from tests.support.socketless_server import SocketlessServer
 
 RUN = "run 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\nping"

@@ -13,9 +13,6 @@ from crossdock.web import api as web_api
 from crossdock.web.app import create_app
 from crossdock.web.options import WebOptions
 
-#: Pages may declare their parameters in a style that Litestar will drop in its next version.
-pytestmark = pytest.mark.filterwarnings("ignore:.*declared using deprecated inferred style")
-
 PAGE: Final = Path(__file__).parents[4] / "docs" / "reference" / "http-api.md"
 API: Final = Path(web_api.__file__).parent
 METHODS: Final = ("get", "post")

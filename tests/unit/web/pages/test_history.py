@@ -6,7 +6,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 
 import crossdock.web
-from crossdock.lake.event_notes import note
+from crossdock.protocols.admin.timeline import history_note
 from crossdock.web.pages import formatting
 from crossdock.web.pages.history import TABLES, attempts, chart_rows, columns
 from crossdock.web.pages.schedules import next_runs
@@ -75,8 +75,8 @@ def test_attempts_are_the_events_that_ended_a_lease() -> None:
         {"event": "failed", "worker": "w", "attempt": 1, "outcome": "failed", "error_group": "Boom"},
     ]
     assert attempts(events) == events[2:]
-    assert note(events[0]) == "in queue mail, through faktory"
-    assert note(events[2]) == "by w, Boom: "
+    assert history_note(events[0]) == "in queue mail, through faktory"
+    assert history_note(events[2]) == "by w, Boom: "
 
 
 def test_the_next_runs_of_a_schedule_are_five_in_its_zone() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.protocols.rejection_delay import Long
-from crossdock.server.command_log import command_name
+from crossdock.server.connection_log import command_name
 
 
 @pytest.mark.parametrize(
