@@ -28,7 +28,9 @@ def test_every_event_is_documented() -> None:
         "recurred",
         "resqu-batch-pushed",
         "rerouted",
-    }  #: rows are `pushed`, `moved`
+        "rate-held",
+        "rates-opened",
+    }  #: rows are `pushed`, `moved`, `held`, `unheld`
     made = {str(kind.__struct_config__.tag) for kind in (*jobs.KINDS, *others.KINDS, *resqu.KINDS)}
     assert told >= made - told_as
     assert {row["event"] for row in rows_of(story()).values()} <= told

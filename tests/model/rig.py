@@ -76,8 +76,8 @@ class Rig:
     def do(self, command: Command[T]) -> T:
         """Executes a command and encodes its events as one journal entry."""
         events, outcome, topics = self.engine.execute(command, self.clock.now)
-        self.ready_queues = [topic for topic in topics if not isinstance(topic, ProgressOf)]
         changed = {topic.jid for topic in topics if isinstance(topic, ProgressOf)}
+        self.ready_queues = [topic for topic in topics if not isinstance(topic, ProgressOf)] if changed else topics
         assert changed == {jid for event in events if isinstance(event, ProgressDated) for jid in event.jids}
         if events:
             self.events += events
