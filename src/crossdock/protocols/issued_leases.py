@@ -48,11 +48,16 @@ class IssuedLeases:
         held = self._by_name.get(name)
         return held[-1][0] if held else None
 
-    def forget(self, name: str) -> None:
-        """Remove the newest lease of that job, which was settled."""
+    def forget(self, name: str, lease: LeaseRef | None = None) -> None:
+        """Remove a lease that was settled; None: the newest one.
+
+        A settlement that makes the job ready wakes a waiting fetch of the same worker at once. Then the newest lease
+        is already the next one.
+        """
         held = self._by_name.pop(name, ())
-        if len(held) > 1:
-            self._by_name[name] = held[:-1]
+        left = held[:-1] if lease is None else tuple(each for each in held if each[0] != lease)
+        if left:
+            self._by_name[name] = left
 
     def __len__(self) -> int:
         return len(self._by_name)

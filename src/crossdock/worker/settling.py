@@ -195,7 +195,7 @@ class Settler:
         if taken:
             self._settled(each.held)
         else:
-            self._drop(each.held, "its lease was lost")
+            self._drop(each.held, "it knows no lease of this worker")
 
     def _drop(self, held: HeldJob, why: str) -> None:
         level = logging.INFO if self._repeats else logging.WARNING

@@ -193,8 +193,9 @@ class FaktorySession:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             return error(b"invalid ACK " + body)
-        if self.dispatcher.do(Succeed(jid, self.claim(jid))):
-            self.leases.forget(jid)
+        claim = self.claim(jid)
+        if self.dispatcher.do(Succeed(jid, claim)):
+            self.leases.forget(jid, claim.held)
         return OK  # for an unknown jid, too: clients rely on it (faktory.md section 14, Q12)
 
     def _fail(self, body: bytes) -> Answer:
@@ -205,9 +206,10 @@ class FaktorySession:
         jid = failure.jid
         if not jid:
             return error("missing JID")
-        if not self.dispatcher.do(fail_command(failure, jid, self.claim(jid))):
+        claim = self.claim(jid)
+        if not self.dispatcher.do(fail_command(failure, jid, claim)):
             return error(f"Job not found {jid}")
-        self.leases.forget(jid)
+        self.leases.forget(jid, claim.held)
         return OK
 
     def _beat(self, body: bytes) -> Answer:

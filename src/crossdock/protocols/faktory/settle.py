@@ -145,8 +145,9 @@ def _wrong_result(asked: AckBody) -> str:
 def _succeed(session: "FaktorySession", asked: AckBody) -> str:
     """Why nothing was settled. Empty: it was."""
     jid = asked.jid
-    if session.dispatcher.do(Succeed(jid, session.claim(jid), bytes(asked.result))) is Verdict.DONE:
-        session.leases.forget(jid)
+    claim = session.claim(jid)
+    if session.dispatcher.do(Succeed(jid, claim, bytes(asked.result))) is Verdict.DONE:
+        session.leases.forget(jid, claim.held)
         return ""
     return _not_settled(session, jid)
 
@@ -160,22 +161,24 @@ def fail(session: "FaktorySession", body: bytes) -> Answer:
     jid = asked.jid
     if not jid:
         return error("missing JID")
-    command = fail_command(asked, jid, session.claim(jid))
+    claim = session.claim(jid)
+    command = fail_command(asked, jid, claim)
     if asked.final or asked.delay_s is not None:
         command = replace(command, final=asked.final, counts=True, delay=asked.delay_s)
     if not session.dispatcher.do(command):
         return error(f"Job not found {jid}")
-    session.leases.forget(jid)
+    session.leases.forget(jid, claim.held)
     return OK
 
 
 def snooze(session: "FaktorySession", body: bytes) -> Answer:
     asked: SnoozeBody = read("SNOOZE", _snooze_body, body)
     jid = asked.jid
-    command = Snooze(jid, session.claim(jid), asked.delay_s, cut(asked.reason, MESSAGE_BYTES))
+    claim = session.claim(jid)
+    command = Snooze(jid, claim, asked.delay_s, cut(asked.reason, MESSAGE_BYTES))
     if not session.dispatcher.do(command):
         return error(f"Job not found {jid}")
-    session.leases.forget(jid)
+    session.leases.forget(jid, claim.held)
     return OK
 
 
