@@ -13,6 +13,7 @@ import redis
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.certificates import Authority
 from tests.support.faktory_client import Refused
 from tests.support.patience import wait_until
 from tests.support.server import Server
@@ -26,7 +27,12 @@ _ROW: Final = re.compile(r"^\| `(crossdock_\w+)` \| (\w+) \|(.*?)\| ", re.MULTIL
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("metrics") / "data", protocols=("faktory", "redis", "http")) as running:
+    """One listener speaks TLS, so that the metric of the certificate is there."""
+    folder = tmp_path_factory.mktemp("metrics")
+    pair = Authority(folder).sign("server")
+    settings = {"tls.cert": pair.cert, "tls.key": pair.key}
+    protocols = ("faktory", "redis", "http", "workq")
+    with Server(folder / "data", settings, protocols=protocols, tls=("workq",)) as running:
         with running.client(wid="worker") as client:
             for n in range(4):
                 client.push(f"job-{n:05d}", "mail")

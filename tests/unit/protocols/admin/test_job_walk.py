@@ -35,6 +35,9 @@ class Wire:
     def set_write_buffer_limits(self, high: int, low: int) -> None:
         pass
 
+    def get_extra_info(self, name: str) -> None:
+        """It is not TLS."""
+
     def get_write_buffer_size(self) -> int:
         return 0
 

@@ -36,6 +36,9 @@ class Transport:
         if not self.reads:
             self.unread += len(data)
 
+    def get_extra_info(self, name: str) -> None:
+        """It is not TLS."""
+
     def get_write_buffer_size(self) -> int:
         return self.unread
 
