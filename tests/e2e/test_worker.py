@@ -54,8 +54,8 @@ def test_results_come_back(server: Server, tmp_path: Path, way: list[str]) -> No
         assert [handle.result(timeout=60) for handle in more] == list(range(2, 22))
         assert worker.stop() == 0
     lines = worker.log().splitlines()
-    assert f"runs the {len(worker_tasks.app.tasks)} tasks of tests.support.worker_tasks" in lines[0]
-    assert "queues default, other (ordered); 3 slots: 1 processes with 3" in lines[1]
+    assert f"runs {len(worker_tasks.app.tasks)} tasks of tests.support.worker_tasks" in lines[0]
+    assert "queues default, other (ordered); 3 slots: 1 process with 3" in lines[1]
     assert f"server crossdock://127.0.0.1:{server.port}; leases of 60 s" in lines[2]
     assert "TERM or INT: finish within 25 s and stop, twice: stop now; TSTP" in lines[3]
 
