@@ -54,10 +54,14 @@ class IssuedLeases:
         A settlement that makes the job ready wakes a waiting fetch of the same worker at once. Then the newest lease
         is already the next one.
         """
-        held = self._by_name.pop(name, ())
-        left = held[:-1] if lease is None else tuple(each for each in held if each[0] != lease)
-        if left:
-            self._by_name[name] = left
+        held = self._by_name.get(name)
+        if held is None:
+            return
+        if len(held) == 1:  # nearly always
+            if lease is None or held[0][0] == lease:
+                del self._by_name[name]
+            return
+        self._by_name[name] = held[:-1] if lease is None else tuple(each for each in held if each[0] != lease)
 
     def __len__(self) -> int:
         return len(self._by_name)
