@@ -244,8 +244,24 @@ def test_entries_of_earlier_server_runs_count_towards_the_wait(
         run.close()
 
 
-def test_entries_that_earlier_processes_did_not_finish_are_published_at_once(server: Writer) -> None:
+def test_entries_that_are_old_when_the_process_starts_are_published_at_once(
+    server: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server starts the process when its first entry is that old."""
     wall = server.story.now.wall
+    for seconds, published in ((30.0, 0), (60.0, server.journal.last)):
+        monkeypatch.setattr(time, "time", lambda age=seconds: wall + age)
+        exporter = Exporter(options(server, segment_s=60.0), lambda position: None)
+        exporter.step()
+        exporter.close()
+        assert Lake.open(server.path / "lake").last == published
+
+
+def test_entries_that_earlier_processes_did_not_finish_are_published_at_once(
+    server: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall = server.story.now.wall
+    monkeypatch.setattr(time, "time", lambda: wall)
     exporter = Exporter(options(server, segment_s=3_600.0), lambda position: None)
     exporter.step()
     exporter.close()

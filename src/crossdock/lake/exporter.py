@@ -92,8 +92,8 @@ class Exporter:
                 self.report()
         if writer.bytes and not self._began:
             self._began = time.monotonic()
-        # The entries' own age counts too: an earlier process may have read them and not finished.
-        old = self._began and max(time.monotonic() - self._began, writer.span_s) >= options.segment_s
+        # The entries' own age counts: the server starts this process late, and an earlier one may not have finished.
+        old = self._began and max(time.monotonic() - self._began, writer.age_s) >= options.segment_s
         if writer.bytes >= options.segment_bytes or old or (nudged and writer.bytes):
             writer.publish()
             self._began = 0.0

@@ -182,6 +182,11 @@ class Writer:
         """Seconds between the first and the last entry in the drafts, by the server's clock."""
         return self._tables.wall - self._since
 
+    @property
+    def age_s(self) -> float:
+        """Seconds since the first entry in the drafts was written, by this machine's clock."""
+        return max(time.time() - self._since, self.span_s) if self.bytes else 0.0
+
     def publish(self) -> State:
         """Add all entries in the drafts to the lake."""
         before, back = self.state, self._set_back
