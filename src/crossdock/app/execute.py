@@ -22,6 +22,7 @@ from crossdock.app.foreign import arguments_of, is_raw, raw_bytes
 from crossdock.app.handle import CANCELLED
 from crossdock.app.outcomes import Cancel, OutcomeBase, Reschedule, Retry, Snooze
 from crossdock.app.reschedule import rescheduled
+from crossdock.app.tracing import continued
 from crossdock.client.jobs import FetchedJob, NewJob
 
 if TYPE_CHECKING:
@@ -61,13 +62,13 @@ Settlement: TypeAlias = Ack | Failed | Snoozed
 
 def execute(app: App, job: FetchedJob, context: JobContext) -> Settlement:
     """Execute a job in this thread. The coroutine of an `async def` task gets an event loop of its own."""
-    with entered(context):
+    with entered(context), continued(job.custom):
         return _run(app, job)
 
 
 async def execute_async(app: App, job: FetchedJob, context: JobContext, executor: Executor | None = None) -> Settlement:
     """Execute a job in this event loop. A `def` task runs in a thread of the executor, where it blocks no other job."""
-    with entered(context):
+    with entered(context), continued(job.custom):
         try:
             if not app.task_of(job).is_async:
                 # Exceptions are turned into a settlement in the thread, since a future cannot hold all of them.

@@ -14,6 +14,7 @@ from crossdock.app.encoding import Signature
 from crossdock.app.errors import BadArgument, BadTask, suggestion
 from crossdock.app.handle import Handle
 from crossdock.app.limits import TaskRate, UniqueLike, UniqueTerms, key_of, rate_of, unique_of
+from crossdock.app.tracing import carried
 from crossdock.client.durations import Duration, seconds
 from crossdock.client.jobs import NewJob, Rate, new_id
 
@@ -386,6 +387,6 @@ def new_job(task: Task[..., Any], options: PushOptions, args: Sequence[Any], kwa
         unique_for_s=None if unique is None else unique.for_s,
         unique_until=None if unique is None else unique.until,
         unique_key=None if unique is None else key_of(task.signature.key(args, kwargs, unique.by)),
-        custom=options.custom,
+        custom=carried(options.custom),
         rate=rate,
     )
