@@ -251,6 +251,6 @@ def _described(found: status.Status) -> dict[str, Any]:
 
 def _sentence(found: status.Status) -> str:
     return (
-        f"worker {found.pid} ({found.target}) is {found.state}: {found.ready} processes ready, {found.running} of "
-        f"{found.slots} slots in use, {found.done} jobs done, {found.failed} failed"
+        f"worker {found.pid} ({found.target}) is {found.state}; processes ready: {found.ready}, slots in use: "
+        f"{found.running} of {found.slots}, jobs done: {found.done}, failed: {found.failed}"
     )

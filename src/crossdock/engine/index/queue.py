@@ -8,7 +8,7 @@ from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.records import Pause
 
-#: Priorities and bands of which `oldest` reads each. A qless client may give every job a priority of its own.
+#: `oldest` reads the first job of at most this many priorities. A qless client may give every job its own priority.
 HEADS_READ: Final = 200
 
 
